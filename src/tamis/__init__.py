@@ -1,0 +1,34 @@
+"""Tamis sifts features from data streams: rows arrive, columns arrive, cells arrive."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+# Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
+_NAMES = {
+    "FIRES": "tamis.rows.fires",
+    "OFS": "tamis.rows.ofs",
+    "load": "tamis.persistence",
+    "save": "tamis.persistence",
+    "prequential": "tamis.evaluate.prequential",
+    "load_dataset": "tamis.streams.datasets",
+    "open_file": "tamis.streams.files",
+}
+_PACKAGES = ("base", "catalog", "checks", "errors", "evaluate", "report", "rows", "streams", "summaries")
+
+__all__ = [*_NAMES, *_PACKAGES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(importlib.import_module(_NAMES[name]), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"tamis.{name}")
+    raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

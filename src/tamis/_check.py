@@ -1,0 +1,250 @@
+"""Checks of parameters and data, each one line where it is used; every message names the value and the mend."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis.errors import DataError
+
+Array: TypeAlias = NDArray[Any]
+Rows: TypeAlias = Any  # a C-contiguous float32 / float64 ndarray, or a canonical CSR matrix
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+    integer: bool = False,
+) -> None:
+    """Refuse a parameter that is no (integer) number or lies outside its interval."""
+    kind = numbers.Integral if integer else numbers.Real
+    is_kind = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    inside = is_kind and low <= value <= high and not (open_low and value == low)
+    if not inside or (open_high and value == high):
+        left = f"{'(' if open_low or low == -math.inf else '['}{low:g}"
+        right = f"{high:g}{')' if open_high or high == math.inf else ']'}"
+        noun = "an integer" if integer else "a number"
+        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse a parameter that is not one of the choices."""
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def as_rows(X: Any, estimator: str = "") -> tuple[Rows, list[str] | None]:
+    """Return the batch as kernels take it, and its column names if it has any.
+
+    Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's where it is one
+    already), sparse data a CSR matrix with sorted, summed indices.
+    """
+    if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype.char in "df":
+        names = None  # the short path: nothing to convert
+    elif sp.issparse(X):
+        X, names = _csr(X), None
+    else:
+        X, names = _dense(X, estimator)
+    if X.shape[0] == 0:
+        raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if X.shape[1] == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    return X, names
+
+
+def _csr(X: Any) -> Rows:
+    if X.ndim != 2:
+        raise DataError(f"X must have 2 dimensions, got a sparse array of shape {X.shape}; reshape it.")
+    if X.dtype.kind == "c":
+        raise DataError("Complex data not supported: X must hold real numbers.")
+    caller, X = X, sp.csr_matrix(X)
+    if X.dtype.char not in "df":
+        X = X.astype(np.float64)
+    if not X.has_canonical_format:
+        X = X.copy() if X is caller or np.shares_memory(X.data, getattr(caller, "data", X.data)) else X
+        X.sum_duplicates()
+    return X
+
+
+def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
+    names = None
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = [str(name) for name in frame.columns] if all(isinstance(c, str) for c in frame.columns) else None
+        for name, dtype in frame.schema.items():
+            if not (dtype.is_numeric() or dtype == nw.Boolean):
+                if dtype != nw.Object:
+                    raise DataError(
+                        f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
+                    )
+                _refuse_text(frame.get_column(name).to_numpy(), name)
+        X = frame.to_numpy()
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise DataError("Complex data not supported: X must hold real numbers.")
+    if array.ndim != 2:
+        advice = "Reshape your data: array.reshape(1, -1) for one row, array.reshape(-1, 1) for one feature."
+        raise DataError(f"Expected 2D array, got {array.ndim}D array of shape {array.shape} instead. {advice}")
+    if array.dtype.kind in "OUSV":
+        for j in range(array.shape[1]):
+            _refuse_text(array[:, j], names[j] if names else j)
+    if array.dtype.kind in "mM":
+        raise DataError(f"X is of dtype {array.dtype}: turn times into numbers before learning from them.")
+    dtype = array.dtype if array.dtype.char in "df" else np.float64
+    return np.ascontiguousarray(array, dtype=dtype), names
+
+
+def _refuse_text(column: Array, name: object) -> None:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"Column {name!r} holds {column[0]!r}, which is not a number ({error}): encode it before learning."
+        ) from None
+
+
+def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
+    """Raise if a value of the batch is Inf (or NaN, unless allowed), naming its row and column."""
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one read; a sum is finite only if all its terms are
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sp.issparse(X):
+        at = int(np.flatnonzero(bad)[0])
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+        value = values[at]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = values[row, column]
+    what = "NaN" if np.isnan(value) else "infinity"
+    where = f"column {names[column]!r}" if names else f"column {column}"
+    raise DataError(f"Input X contains {what} in {where} of row {row} of the batch: impute or drop it first.")
+
+
+def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return the row weights as float64, or None where all rows weigh the same."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise DataError(f"sample_weight has shape {weights.shape}, but the batch has {n_rows} rows: give one each.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        at = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
+        raise DataError(f"sample_weight[{at}] is {weights[at]}: weights must be finite and not negative.")
+    return weights
+
+
+def as_column(y: Any, n_rows: int, estimator: str) -> Array:
+    """Return the target as a one-dimensional array of the batch's length, without missing entries."""
+    if y is None:
+        raise DataError(
+            f"{estimator} requires y to be passed, but the target y is None: pass the labels of the rows."
+        )
+    if type(y) is not np.ndarray:
+        series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
+        y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        import warnings
+
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it was flattened.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise DataError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if y.shape[0] != n_rows:
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {y.shape[0]}."
+        )
+    if y.dtype.kind == "c":
+        raise DataError("Complex data not supported: y must hold labels or real numbers.")
+    missing = _first_missing(y)
+    if missing is not None:
+        raise DataError(
+            f"The label of row {missing} of the batch is missing ({y[missing]!r}; Input y contains NaN or None):"
+            " drop unlabelled rows before learning."
+        )
+    return y
+
+
+def _first_missing(y: Array) -> int | None:
+    if y.dtype.kind == "f":
+        bad = ~np.isfinite(y)
+    elif y.dtype.kind == "O":
+        bad = np.array([v is None or v != v for v in y.tolist()], dtype=bool)
+    elif y.dtype.kind in "mM":
+        bad = np.isnat(y)
+    else:
+        return None
+    return int(np.flatnonzero(bad)[0]) if bad.any() else None
+
+
+def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
+    """Return the codes of the labels and the classes, grown by the labels not seen before.
+
+    New labels come after the old ones, in sorted order among themselves, so codes never change their meaning.
+    """
+    if classes.shape[0] == 2:
+        second = y == classes[1]
+        if isinstance(second, np.ndarray) and (second | (y == classes[0])).all():
+            return second.astype(np.int64), classes
+    seen = {label: code for code, label in enumerate(classes.tolist())}
+    labels, inverse = _unique(y)
+    new = [label for label in labels if label not in seen]
+    if new:
+        seen.update((label, len(seen) + i) for i, label in enumerate(new))
+        classes = _as_labels(list(seen))
+    return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes
+
+
+def as_classes(classes: Any) -> Array:
+    """Return the declared classes as a one-dimensional array without repeats, in the order given."""
+    labels = np.asarray(classes)
+    if labels.ndim != 1 or labels.shape[0] == 0:
+        raise ValueError(f"classes must be a non-empty list of labels, got {classes!r}.")
+    unique = list(dict.fromkeys(labels.tolist()))
+    if len(unique) != labels.shape[0]:
+        raise ValueError(f"classes names a label twice: {classes!r}.")
+    return _as_labels(unique)
+
+
+def _unique(y: Array) -> tuple[list[Any], NDArray[np.intp]]:
+    if y.dtype.kind != "O":
+        labels, inverse = np.unique(y, return_inverse=True)
+        return labels.tolist(), inverse
+    values = y.tolist()
+    unique = list(dict.fromkeys(values))
+    try:
+        unique.sort()
+    except TypeError:  # labels of several types: numbers before text, by name
+        unique.sort(key=lambda label: (str(type(label)), str(label)))
+    position = {label: i for i, label in enumerate(unique)}
+    return unique, np.array([position[value] for value in values], dtype=np.intp)
+
+
+def _as_labels(labels: list[Any]) -> Array:
+    array = np.array(labels)
+    if array.ndim != 1 or array.tolist() != labels or len({type(label) for label in labels}) > 1:
+        array = np.empty(len(labels), dtype=object)
+        array[:] = labels
+    return array

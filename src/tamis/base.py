@@ -1,0 +1,273 @@
+"""The contract: what every selector of rows, columns and cells promises, on one screen.
+
+Rows arrive: :class:`RowSelector`, three hooks to write (`_start`, `_learn`, `_relevance`).
+
+Columns arrive: ``ColumnSelector(SelectorMixin, BaseEstimator)`` with ``start(y)``, then
+``offer(column, name) -> bool`` and ``offer_many(block, names)``; ``fit(X, y)`` offers every column in order;
+``selected_`` holds the names in order of entry, ``trace_`` one record per offer. It arrives with its first method.
+
+Cells arrive: ``CellClassifier(ClassifierMixin, BaseEstimator)`` with ``fit``, ``predict``, ``predict_proba``,
+``acquire(x)`` for the full trace of one instance, and ``open()`` for a session whose ``next_feature``,
+``observe(value)`` and ``decision`` walk one instance cell by cell. It arrives with its first method.
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import (
+    Array,
+    Rows,
+    as_classes,
+    as_column,
+    as_rows,
+    as_weights,
+    check_number,
+    encode_labels,
+    refuse_nonfinite,
+)
+from tamis.errors import DataError
+
+__all__ = ["RowSelector", "n_to_select", "top_mask"]
+
+_CONFIGURATION = ("_sklearn_output_config", "_metadata_request")
+
+
+class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Selects features while rows arrive in batches.
+
+    A subclass stores its parameters in the constructor, `n_features_to_select` among them, and writes three hooks:
+    `_start` allocates the state, `_learn` updates it with a batch, `_relevance` reads the scores out.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Relevance of each feature now; larger is more relevant. All zero while `waiting_`.
+    waiting_ : bool
+        True while nothing can be ranked yet (no two classes seen); then `get_support` keeps every feature.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen (classification only).
+    n_seen_ : int
+        Rows learned from so far.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+    """
+
+    n_features_to_select: int | float
+
+    # -- hooks ---------------------------------------------------------------------------------------------
+
+    _finite_in_kernel = False  # True: `_learn` itself raises on NaN and Inf, before it changes anything
+
+    @abstractmethod
+    def _start(self, n_features: int) -> None:
+        """Check the parameters and allocate the state."""
+
+    @abstractmethod
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        """Update the state with a batch: `y` holds int64 class codes, or the float64 target of a regression."""
+
+    @abstractmethod
+    def _relevance(self) -> NDArray[np.float64]:
+        """Return the scores, shape (n_features,)."""
+
+    def _is_regression(self) -> bool:
+        return False
+
+    # -- verbs ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget what was learned, then learn from the rows of `X` in order.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._in_one_piece(X, y, None, sample_weight, forget=True)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a batch of rows. If it raises, the model is as it was before the call.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            float32, float64, int or bool; NaN and Inf are refused unless the method says otherwise.
+        y : array-like of shape (n_rows,)
+            Labels of any type (or numbers, for a regression).
+        classes : array-like, optional
+            Labels known in advance; labels not listed may still appear later.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights, not negative; a weight of 2 counts as the row twice where the method sums over rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the rows, labels or weights cannot be learned from.
+        """
+        return self._in_one_piece(X, y, classes, sample_weight, forget=False)
+
+    def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
+        before = dict(vars(self))
+        try:
+            if forget:
+                self._forget()
+            self._take_in(X, y, classes, sample_weight)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _forget(self) -> None:
+        keep = {*self.get_params(deep=False), *_CONFIGURATION}
+        for name in [name for name in vars(self) if name not in keep]:
+            delattr(self, name)
+
+    def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        X, names = as_rows(X)
+        y = as_column(y, X.shape[0], type(self).__name__)
+        if sample_weight is not None:
+            sample_weight = as_weights(sample_weight, X.shape[0])
+        if not hasattr(self, "n_features_in_"):
+            self._open(X, names, classes)
+        else:
+            self._same_columns(X, names)
+        if not self._finite_in_kernel:
+            refuse_nonfinite(X, self._names())
+        if self._is_regression():
+            y = _as_numbers(y)
+        else:
+            y, self.classes_ = encode_labels(_as_discrete(y), self.classes_)
+        self._learn(X, y, sample_weight)
+        self.n_seen_ += X.shape[0]
+
+    def _open(self, X: Rows, names: list[str] | None, classes: Any) -> None:
+        self.n_features_in_ = X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        n_to_select(self.n_features_to_select, self.n_features_in_)
+        if not self._is_regression():
+            self.classes_ = np.array([]) if classes is None else as_classes(classes)
+        self.n_seen_ = 0
+        self._start(self.n_features_in_)
+
+    def _same_columns(self, X: Rows, names: list[str] | None) -> None:
+        known = self._names()
+        if names is not None and known is not None and names != known:
+            raise DataError(_what_differs(names, known))
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
+                f" {self.n_features_in_} features as input."
+            )
+
+    def _names(self) -> list[str] | None:
+        names = vars(self).get("feature_names_in_")
+        return None if names is None else list(names)
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    @property
+    def scores_(self) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return np.zeros(self.n_features_in_) if self.waiting_ else self._relevance()
+
+    @property
+    def waiting_(self) -> bool:
+        check_is_fitted(self)
+        return not self._is_regression() and self.classes_.shape[0] < 2
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        n_selected = n_to_select(self.n_features_to_select, self.n_features_in_)
+        if self.waiting_:
+            return np.ones(self.n_features_in_, dtype=bool)
+        return top_mask(self._relevance(), n_selected)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_seen_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def n_to_select(n_features_to_select: int | float, n_features: int) -> int:
+    """Return how many features are kept: an int as it is, a fraction of `n_features` rounded, at least one.
+
+    >>> n_to_select(0.1, 57), n_to_select(3, 57)
+    (6, 3)
+    """
+    name = "n_features_to_select"
+    if isinstance(n_features_to_select, numbers.Integral):
+        check_number(name, n_features_to_select, low=1, high=n_features, integer=True)
+        return int(n_features_to_select)
+    check_number(name, n_features_to_select, low=0, high=1, open_low=True)
+    return max(1, round(float(n_features_to_select) * n_features))
+
+
+def top_mask(scores: NDArray[np.float64], n_selected: int) -> NDArray[np.bool_]:
+    """Return the mask of the `n_selected` largest scores; among equal scores the first columns win.
+
+    >>> top_mask(np.array([1.0, 3.0, 1.0, 2.0]), 3)
+    array([ True,  True, False,  True])
+    """
+    n_features = scores.shape[0]
+    if n_selected >= n_features:
+        return np.ones(n_features, dtype=bool)
+    border = np.partition(scores, n_features - n_selected)[n_features - n_selected]
+    mask: NDArray[np.bool_] = scores > border
+    ties = np.flatnonzero(scores == border)
+    mask[ties[: n_selected - np.count_nonzero(mask)]] = True
+    return mask
+
+
+def _as_discrete(y: Array) -> Array:
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        value = y[np.flatnonzero(y != np.floor(y))[0]]
+        raise DataError(
+            f"Unknown label type: continuous. y holds {value}, but a classification needs labels:"
+            " bin the target, or choose the method's regression model."
+        )
+    return y
+
+
+def _as_numbers(y: Array) -> Array:
+    try:
+        return np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"A regression needs a numeric target, but y holds {y[0]!r}.") from None
+
+
+def _what_differs(names: list[str], known: list[str]) -> str:
+    head = "The feature names should match those that were passed during fit."
+    new, gone = [n for n in names if n not in set(known)], [n for n in known if n not in set(names)]
+    if not new and not gone and len(names) == len(known):
+        at = next(i for i, (a, b) in enumerate(zip(names, known, strict=True)) if a != b)
+        return f"{head} Column {at} is {names[at]!r}, was {known[at]!r}: Feature names must be in the same order."
+    parts = [f"{what}: {', '.join(map(repr, some[:5]))}{' ...' if len(some) > 5 else ''}"
+             for what, some in (("Feature names unseen at fit time", new),
+                                ("Feature names seen at fit time, yet now missing", gone)) if some]
+    return f"{head} {'; '.join(parts)}."

@@ -1,0 +1,117 @@
+"""One row per algorithm: name, class, family, paper, capabilities. Tests, docs and the command line run over it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.errors import UnknownNameError
+
+__all__ = ["CATALOG", "LEARNERS", "Entry", "find", "find_learner"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the catalogue says of one algorithm.
+
+    Attributes
+    ----------
+    key : str
+        Name on the command line.
+    name : str
+        Class, as the paper spells it.
+    module : str
+        Where the class lives.
+    family : {"rows", "columns", "cells", "learners"}
+    title : str
+        What it does, in one line.
+    paper : str
+        Who published it, where and when.
+    targets : tuple of {"binary", "multiclass", "regression"}
+    sparse : bool
+        Learns from CSR rows in time proportional to the stored values.
+    mergeable : bool
+        States learned on parts of a stream can be merged.
+    per_batch : bool
+        The method is defined per batch: a batch is not the same as its rows one at a time.
+    """
+
+    key: str
+    name: str
+    module: str
+    family: str
+    title: str
+    paper: str
+    targets: tuple[str, ...] = ("binary", "multiclass")
+    sparse: bool = False
+    mergeable: bool = False
+    per_batch: bool = False
+
+    def load(self) -> type[Any]:
+        """Import the class."""
+        found: type[Any] = getattr(importlib.import_module(self.module), self.name)
+        return found
+
+
+CATALOG: tuple[Entry, ...] = (
+    Entry(
+        "fires", "FIRES", "tamis.rows.fires", "rows",
+        "Keeps the features whose parameters are large and certain in a Bayesian probit or linear model.",
+        "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
+        targets=("binary", "multiclass", "regression"), sparse=True, per_batch=True,
+    ),
+    Entry(
+        "ofs", "OFS", "tamis.rows.ofs", "rows",
+        "Keeps the largest weights of a linear classifier that is truncated after each mistake.",
+        "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)",
+        sparse=True,
+    ),
+)  # fmt: skip
+
+LEARNERS: tuple[Entry, ...] = (
+    Entry("perceptron", "Perceptron", "sklearn.linear_model", "learners", "Perceptron.", "scikit-learn", sparse=True),
+    Entry("sgd", "SGDClassifier", "sklearn.linear_model", "learners",
+          "Linear classifier by stochastic gradient descent (hinge loss).", "scikit-learn", sparse=True),
+    Entry("naive-bayes", "GaussianNB", "sklearn.naive_bayes", "learners", "Gaussian naive Bayes.", "scikit-learn"),
+    Entry("multinomial-nb", "MultinomialNB", "sklearn.naive_bayes", "learners",
+          "Multinomial naive Bayes (counts).", "scikit-learn", sparse=True),
+    Entry("bernoulli-nb", "BernoulliNB", "sklearn.naive_bayes", "learners",
+          "Bernoulli naive Bayes (yes/no features).", "scikit-learn", sparse=True),
+)  # fmt: skip
+
+
+def find(key: str, family: str | None = None) -> Entry:
+    """Return the catalogue's row of an algorithm, by its key or its class name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none; the message suggests the nearest names.
+
+    Examples
+    --------
+    >>> find("fires").name
+    'FIRES'
+    >>> find("firse")
+    Traceback (most recent call last):
+    ...
+    tamis.errors.UnknownNameError: No selector is named 'firse'; did you mean 'fires'? Known: fires, ofs.
+    """
+    entries = tuple(entry for entry in CATALOG if family in (None, entry.family))
+    return _lookup(key, entries, "selector")
+
+
+def find_learner(key: str) -> Entry:
+    """Return the row of a learner that `tamis run` can train, by its key or its class name."""
+    return _lookup(key, LEARNERS, "learner")
+
+
+def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
+    by_name = {name.lower(): entry for entry in entries for name in (entry.name, entry.key)}
+    if (entry := by_name.get(key.lower())) is not None:
+        return entry
+    near = difflib.get_close_matches(key.lower(), by_name, n=2, cutoff=0.6)
+    hint = f"; did you mean {' or '.join(map(repr, dict.fromkeys(by_name[n].key for n in near)))}?" if near else "."
+    raise UnknownNameError(f"No {noun} is named {key!r}{hint} Known: {', '.join(e.key for e in entries)}.")

@@ -1,0 +1,1 @@
+"""What a stream leaves behind in fixed memory."""

@@ -1,0 +1,75 @@
+"""What every test may ask for: real data sets, a seed, and kernels compiled from the source as it is now."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _package_folder() -> Path:
+    spec = importlib.util.find_spec("tamis")
+    if spec is None or spec.origin is None:
+        raise pytest.UsageError("tamis is not installed: run `pip install -e '.[dev]'` first.")
+    return Path(spec.origin).parent
+
+
+def _kernels_hash(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        if b"njit" in (source := path.read_bytes()):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source)
+    return digest.hexdigest()[:16]
+
+
+# Numba's cache does not notice that a kernel called from another module was edited and goes on running the old
+# one. A cache named by all kernels' source cannot be stale, and costs no compilation while nothing changes.
+# It is set at import, before any test can import numba, and subprocesses inherit it.
+_TAMIS = _package_folder()
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba" / _kernels_hash(_TAMIS)))
+
+
+def pytest_report_header() -> list[str]:
+    return [f"tamis: {_TAMIS}", f"numba cache: {os.environ['NUMBA_CACHE_DIR']}"]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder of development data: TAMIS_SHARED, else the one beside the repository."""
+    folder = Path(os.environ.get("TAMIS_SHARED", ROOT.parent / "shared"))
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no development data in {folder} (set TAMIS_SHARED to the folder that holds data/)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def load_shared(shared: Path) -> Callable[[str], tuple[Any, np.ndarray, dict[str, Any]]]:
+    """Return a function: name of a data set -> X (float32 array or CSR), y (class codes), its card."""
+
+    def load(name: str) -> tuple[Any, np.ndarray, dict[str, Any]]:
+        folder = shared / "data" / name
+        if not folder.is_dir():
+            pytest.skip(f"the development data has no set {name!r}")
+        card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+        with np.load(folder / "data.npz", allow_pickle=False) as arrays:
+            y = arrays["y"].astype(np.int64)
+            X = sp.load_npz(folder / "data.npz") if "indptr" in arrays else arrays["X"]
+        return X.astype(np.float32), y, card
+
+    return load
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Return a generator that starts afresh, with the same seed, in each test."""
+    return np.random.default_rng(20200823)

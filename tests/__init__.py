@@ -1,0 +1,1 @@
+"""The suite; `tests.twins` holds the slow, obvious version of each algorithm."""

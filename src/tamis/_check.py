@@ -212,7 +212,7 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     labels, inverse = _unique(y)
     new = [label for label in labels if label not in seen]
     if new:
-        seen.update((label, len(seen) + i) for i, label in enumerate(new))
+        seen.update({label: code for code, label in enumerate(new, start=len(seen))})
         classes = _as_labels(list(seen))
     return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes
 

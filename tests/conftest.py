@@ -32,8 +32,8 @@ def _kernels_hash(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-# Numba's cache does not notice that a kernel called from another module was edited, and goes on running the
-# old one. A cache named by all kernels' source cannot be stale, and costs no compilation while nothing changes.
+# Numba's cache does not notice that a kernel called from another module was edited: it runs the old one.
+# A cache named by the source of all kernels cannot be stale, and compiles nothing while they stay the same.
 # It is set at import, before any test can import numba, and subprocesses inherit it.
 _TAMIS = _package_folder()
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba" / _kernels_hash(_TAMIS)))

@@ -1,0 +1,122 @@
+"""How the documentation is built; the API and catalogue pages are written from the package itself."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tamis
+from tamis.catalog import CATALOG, LEARNERS, Entry
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "Tamis"
+author = "The Tamis founders"
+copyright = "The Tamis founders, BSD-3-Clause"
+version = release = tamis.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinxcontrib.bibtex",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+bibtex_bibfiles = ["references.bib"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+# The pages of the repository (README, ARCHITECTURE, ...) link to files of the repository, which are not pages here.
+suppress_warnings = ["myst.xref_missing"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the numpydoc sections say types, with shapes and ranges
+numpydoc_show_class_members = False
+numpydoc_validation_checks: set[str] = set()
+numpydoc_xref_param_type = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Tamis"
+html_theme_options = {
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "install": [], "changelog": []}
+
+_DOCS = Path(__file__).parent
+
+
+def _public_modules() -> list[str]:
+    modules = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.")]
+    return [name for name in modules if not any(part.startswith("_") for part in name.split("."))]
+
+
+def _api_page() -> str:
+    """Return one section for every module that defines public names, in the order of `__all__`."""
+    lines = ["# API reference", "", "Everything public, module by module, as the package itself lists it.", ""]
+    for module_name in _public_modules():
+        module = importlib.import_module(module_name)
+        names = [
+            name
+            for name in getattr(module, "__all__", [])
+            if getattr(getattr(module, name), "__module__", None) == module_name
+            and (inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name)))
+        ]
+        if not names:
+            continue
+        title = (inspect.getdoc(module) or module_name).splitlines()[0]
+        lines += [f"## {module_name}", "", title, ""]
+        lines += ["```{eval-rst}", f".. currentmodule:: {module_name}", ".. autosummary::", "   :toctree: .", ""]
+        lines += [f"   {name}" for name in names] + ["```", ""]
+    return "\n".join(lines)
+
+
+def _catalogue_page() -> str:
+    lines = ["# Catalogue", "", "One row per algorithm; `tamis list` prints the same table.", ""]
+    lines += ["## Selectors", "", *_table(CATALOG), "", "## Learners", ""]
+    lines += ["Classifiers that `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]
+    lines += _table(LEARNERS)
+    return "\n".join(lines) + "\n"
+
+
+def _table(entries: tuple[Entry, ...]) -> list[str]:
+    head = "| key | class | what it does | targets | sparse | mergeable | paper |"
+    rows = [
+        f"| `{e.key}` | {_link(e)} | {e.title} | {', '.join(e.targets)} | {_mark(e.sparse)} | {_mark(e.mergeable)}"
+        f" | {e.paper} |"
+        for e in entries
+    ]
+    return [head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]
+
+
+def _link(entry: Entry) -> str:
+    page = entry.module.rsplit(".", 1)[-1]
+    return f"[{entry.name}](../{page}.md)" if entry in CATALOG else f"`{entry.name}`"
+
+
+def _mark(yes: bool) -> str:
+    return "yes" if yes else "no"
+
+
+def _write_pages(app: Sphinx) -> None:
+    folder = _DOCS / "api"
+    folder.mkdir(exist_ok=True)
+    for name, text in {"index.md": _api_page(), "catalogue.md": _catalogue_page()}.items():
+        if not (path := folder / name).exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Write the generated pages before Sphinx looks for its sources."""
+    app.connect("builder-inited", _write_pages, priority=100)  # before autosummary reads them

@@ -33,7 +33,7 @@ templates_path = ["_templates"]
 bibtex_bibfiles = ["references.bib"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-# The pages of the repository (README, ARCHITECTURE, ...) link to files of the repository, which are not pages here.
+# ARCHITECTURE and CONTRIBUTING, included here, link to files of the repository, which are no pages of the site.
 suppress_warnings = ["myst.xref_missing"]
 
 autosummary_generate = True
@@ -64,7 +64,12 @@ def _public_modules() -> list[str]:
 
 def _api_page() -> str:
     """Return one section for every module that defines public names, in the order of `__all__`."""
-    lines = ["# API reference", "", "Everything public, module by module, as the package itself lists it.", ""]
+    lines = [
+        "# API reference",
+        "",
+        "Everything public, module by module, as the package itself lists it.",
+        "",
+    ]
     for module_name in _public_modules():
         module = importlib.import_module(module_name)
         names = [
@@ -77,7 +82,13 @@ def _api_page() -> str:
             continue
         title = (inspect.getdoc(module) or module_name).splitlines()[0]
         lines += [f"## {module_name}", "", title, ""]
-        lines += ["```{eval-rst}", f".. currentmodule:: {module_name}", ".. autosummary::", "   :toctree: .", ""]
+        lines += [
+            "```{eval-rst}",
+            f".. currentmodule:: {module_name}",
+            ".. autosummary::",
+            "   :toctree: .",
+            "",
+        ]
         lines += [f"   {name}" for name in names] + ["```", ""]
     return "\n".join(lines)
 
@@ -85,7 +96,10 @@ def _api_page() -> str:
 def _catalogue_page() -> str:
     lines = ["# Catalogue", "", "One row per algorithm; `tamis list` prints the same table.", ""]
     lines += ["## Selectors", "", *_table(CATALOG), "", "## Learners", ""]
-    lines += ["Classifiers that `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]
+    lines += [
+        "Classifiers that `tamis run --learner` can train; from Python, any classifier with `partial_fit`.",
+        "",
+    ]
     lines += _table(LEARNERS)
     return "\n".join(lines) + "\n"
 
@@ -93,8 +107,8 @@ def _catalogue_page() -> str:
 def _table(entries: tuple[Entry, ...]) -> list[str]:
     head = "| key | class | what it does | targets | sparse | mergeable | paper |"
     rows = [
-        f"| `{e.key}` | {_link(e)} | {e.title} | {', '.join(e.targets)} | {_mark(e.sparse)} | {_mark(e.mergeable)}"
-        f" | {e.paper} |"
+        f"| `{e.key}` | {_link(e)} | {e.title} | {', '.join(e.targets)}"
+        f" | {_mark(e.sparse)} | {_mark(e.mergeable)} | {e.paper} |"
         for e in entries
     ]
     return [head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]

@@ -1,0 +1,254 @@
+"""The house keeps its word: documents run, nothing is missing or left lying about, its rules hold."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from numpydoc.docscrape import FunctionDoc
+
+import tamis
+from tamis.catalog import CATALOG
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "tamis"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CORE = {"numpy", "scipy", "sklearn", "narwhals"}  # numba too, but only when the first kernel runs
+USERS_OWN = {"pandas", "polars"}  # read if the user has them, so no extra brings them
+MODULES = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.") if not m.name.endswith("__main__")]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def extras(*names: str) -> set[str]:
+    lines = [line for name in names for line in PYPROJECT["project"]["optional-dependencies"][name]]
+    return {re.split(r"[\[<>=~!]", line)[0] for line in lines}
+
+
+@pytest.fixture
+def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that the documents speak of: 600 rows, the state shows in `pressure` alone."""
+    rng = np.random.default_rng(0)
+    state = rng.integers(0, 2, size=600)
+    columns = np.column_stack([rng.normal(size=(600, 3)), state + 0.3 * rng.normal(size=600)])
+    lines = ["heat,sound,light,pressure,state"]
+    lines += [
+        ",".join([*map(repr, row), ("off", "on")[s]]) for row, s in zip(columns.tolist(), state, strict=True)
+    ]
+    (tmp_path / "measurements.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# -- documents that run ------------------------------------------------------------------------------------
+
+
+def test_readme_python_runs(measurements: Path) -> None:
+    names: dict[str, object] = {}
+    for block in blocks("README.md", "python"):
+        exec(block, names)
+    assert names["result"].summary()["accuracy"] > 0.7
+    assert (measurements / "electricity.html").stat().st_size > 10_000
+    assert names["X_small"].shape == (len(names["X"]), 4)
+
+
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/quickstart.md"])
+def test_page_python_runs(page: str, measurements: Path) -> None:
+    names: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(block, names)
+    assert names["result"].n_features in (4, 8)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_command_line_example_runs(page: str, measurements: Path) -> None:
+    [line] = [
+        line for block in blocks(page, "bash") for line in block.splitlines() if line.startswith("tamis run")
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (measurements / "run.html").stat().st_size > 10_000
+
+
+def test_the_two_commands_are_in_the_readme_and_name_real_extras() -> None:
+    lines = "\n".join(blocks("README.md", "bash")).splitlines()
+    assert "pip install '.[cli]' && tamis demo" in lines
+    assert "pip install '.[dev]' && pytest" in lines
+    assert {"cli", "dev"} <= set(PYPROJECT["project"]["optional-dependencies"])
+    assert PYPROJECT["project"]["scripts"]["tamis"] == "tamis.cli:main"
+
+
+def test_skeleton_of_contributing_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block stands under its file's name in backticks; together they are a selector with its tests."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = dict(re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL))
+    assert list(files) == [
+        "src/tamis/rows/mean_gap.py",
+        "tests/twins/mean_gap.py",
+        "tests/rows/test_mean_gap.py",
+    ]
+    for file, source in files.items():
+        name = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
+        path = tmp_path / file.replace("/", "_")
+        path.write_text(source, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+    tests = [value for key, value in vars(module).items() if key.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
+    assert doctest.testmod(sys.modules["tamis.rows.mean_gap"]) == (0, 4)
+
+
+def test_changelog_has_a_section_for_what_comes() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[Unreleased\]\n\n### \w+\n\n- ", text, flags=re.MULTILINE)
+
+
+def test_citation_is_complete_and_speaks_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "license", "references"} <= set(citation)
+    assert citation["version"] == tamis.__version__ == PYPROJECT["project"]["version"]
+    assert len(citation["references"]) == 5
+    for reference in citation["references"]:
+        assert reference["type"] in {"article", "conference-paper", "thesis"}
+        assert reference["title"]
+        assert all({"given-names", "family-names"} == set(author) for author in reference["authors"])
+
+
+# -- nothing is missing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.key)
+def test_every_algorithm_has_its_page_twin_tests_and_benchmark(entry: tamis.catalog.Entry) -> None:
+    name = entry.module.rsplit(".", 1)[-1]
+    wanted = [f"docs/{name}.md", f"tests/twins/{name}.py", f"tests/{entry.family}/test_{name}.py",
+              f"benchmarks/bench_{name}.py"]  # fmt: skip
+    assert [path for path in wanted if not (ROOT / path).is_file()] == []
+    assert entry.name in (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    assert entry.name in tamis.__all__
+
+
+@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert len(links) >= 1
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    listed = set(
+        re.findall(r"^([\w/]+)$", "\n".join(blocks("docs/index.md", "{toctree}")), flags=re.MULTILINE)
+    )
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages == {name for name in listed if "/" not in name}
+
+
+@pytest.mark.parametrize("module_name", ["tamis", *MODULES])
+def test_public_names_exist_and_are_documented(module_name: str) -> None:
+    module = importlib.import_module(module_name)
+    assert inspect.getdoc(module)
+    for name in getattr(module, "__all__", []):
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert inspect.getdoc(thing), f"{module_name}.{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", sorted(set(tamis._NAMES)))
+def test_names_at_the_top_show_how_they_work(name: str) -> None:
+    thing = getattr(tamis, name)
+    doc = FunctionDoc(thing)
+    assert any(">>>" in line for line in doc["Examples"]), f"tamis.{name} has no example"
+    parameters = [p for p in inspect.signature(thing).parameters if p not in ("args", "kwargs")]
+    documented = {part.strip(" *") for entry in doc["Parameters"] for part in entry.name.split(",")}
+    assert [p for p in parameters if p not in documented] == []
+
+
+# -- nothing is left lying about ---------------------------------------------------------------------------
+
+
+def own_files() -> list[Path]:
+    folders = ["src", "tests", "docs", "benchmarks", "experiments", ".ci"]
+    skip = {"__pycache__", "_build", "api"}
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    found += [path for path in ROOT.iterdir() if path.suffix in {".md", ".toml", ".cff"}]
+    text = [
+        path for path in found if path.suffix not in {".npz", ".pyc", ".png"} and not skip & set(path.parts)
+    ]
+    return [path for path in text if path.is_file()]
+
+
+def test_no_path_of_one_machine() -> None:
+    absolute = re.compile(r"(?<![\w.>])/(?:work|root|home|Users)/\w")
+    found = [path for path in own_files() if absolute.search(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_the_package_and_its_pages_do_not_know_the_development_data() -> None:
+    found = [path for path in own_files() if "shared/" in path.read_text(encoding="utf-8")]
+    assert {path.relative_to(ROOT).parts[0] for path in found} <= {"tests", "experiments", "benchmarks"}
+
+
+def test_no_drawers() -> None:
+    drawers = {"utils", "util", "helpers", "common", "core", "misc"}
+    assert [
+        path for path in own_files() if path.suffix == ".py" and drawers & {path.stem, path.parent.name}
+    ] == []
+
+
+# -- the rules of the house --------------------------------------------------------------------------------
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """Return (top-level package, whether it is imported when the module is) for each import of a file."""
+    found = []
+
+    def walk(node: ast.AST, at_import: bool) -> None:
+        if isinstance(node, ast.Import):
+            found.extend((alias.name.split(".")[0], at_import) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.module.split(".")[0], at_import))
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            return
+        for child in ast.iter_child_nodes(node):
+            walk(
+                child, at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            )
+
+    walk(ast.parse(path.read_text(encoding="utf-8")), True)
+    return [(name, now) for name, now in found if name != "tamis" and name not in sys.stdlib_module_names]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_core_is_imported_with_a_module(path: Path) -> None:
+    assert {name for name, at_import in imports(path) if at_import} <= CORE
+
+
+def test_extras_bring_what_is_imported_in_functions() -> None:
+    later = {name for path in SOURCE.rglob("*.py") for name, at_import in imports(path) if not at_import}
+    assert later <= CORE | {"numba"} | USERS_OWN | extras("cli", "plots")
+    assert extras("cli", "plots") <= later
+    core = {re.split(r"[<>=]", line)[0] for line in PYPROJECT["project"]["dependencies"]}
+    assert core == CORE - {"sklearn"} | {"scikit-learn", "numba"}

@@ -6,13 +6,9 @@ import importlib
 import inspect
 import pkgutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
-
-if TYPE_CHECKING:
-    from sphinx.application import Sphinx
 
 project = "Tamis"
 author = "The Tamis founders"
@@ -33,7 +29,7 @@ templates_path = ["_templates"]
 bibtex_bibfiles = ["references.bib"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-# ARCHITECTURE and CONTRIBUTING, included here, link to files of the repository, which are no pages of the site.
+# ARCHITECTURE and CONTRIBUTING, included here, link to files of the repository, which are not pages here.
 suppress_warnings = ["myst.xref_missing"]
 
 autosummary_generate = True
@@ -53,8 +49,6 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": [], "install": [], "changelog": []}
-
-_DOCS = Path(__file__).parent
 
 
 def _public_modules() -> list[str]:
@@ -123,14 +117,12 @@ def _mark(yes: bool) -> str:
     return "yes" if yes else "no"
 
 
-def _write_pages(app: Sphinx) -> None:
-    folder = _DOCS / "api"
+def _write_pages() -> None:
+    folder = Path(__file__).parent / "api"
     folder.mkdir(exist_ok=True)
     for name, text in {"index.md": _api_page(), "catalogue.md": _catalogue_page()}.items():
         if not (path := folder / name).exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> None:
-    """Write the generated pages before Sphinx looks for its sources."""
-    app.connect("builder-inited", _write_pages, priority=100)  # before autosummary reads them
+_write_pages()  # before Sphinx looks for its sources

@@ -206,7 +206,7 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     """
     if classes.shape[0] == 2:
         second = y == classes[1]
-        if isinstance(second, np.ndarray) and (second | (y == classes[0])).all():
+        if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
             return second.astype(np.int64), classes
     seen = {label: code for code, label in enumerate(classes.tolist())}
     labels, inverse = _unique(y)

@@ -189,20 +189,18 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def scores_(self) -> NDArray[np.float64]:
-        check_is_fitted(self)
         return np.zeros(self.n_features_in_) if self.waiting_ else self._relevance()
 
     @property
     def waiting_(self) -> bool:
-        check_is_fitted(self)
+        if "n_seen_" not in vars(self):
+            check_is_fitted(self)
         return not self._is_regression() and self.classes_.shape[0] < 2
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
+        waiting = self.waiting_
         n_selected = n_to_select(self.n_features_to_select, self.n_features_in_)
-        if self.waiting_:
-            return np.ones(self.n_features_in_, dtype=bool)
-        return top_mask(self._relevance(), n_selected)
+        return np.ones(self.n_features_in_, dtype=bool) if waiting else top_mask(self._relevance(), n_selected)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")

@@ -46,330 +46,20 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, check_choice, check_number, refuse_nonfinite
-from tamis._jit import njit
 from tamis.base import RowSelector
 from tamis.errors import DataError
+from tamis.rows.normal_linear import NormalLinear
 from tamis.summaries.moments import RunningMoments
 
 __all__ = ["FIRES"]
 
-# State of one model (one of K: one for two classes or a regression, else one per class):
-#   mu       (K, J) float64   mean of each parameter
-#   sigma    (K, J) float64   its standard deviation
-#   average  (K, J) float64   running average of mu over the steps (the same array as mu without a half-life)
-#   bias     (K, 2) float64   mean and variance of the intercept
-
 _MAX_BALANCE = 10.0  # a row of a rare class weighs at most this much
-
-
-@njit()
-def _mills(m: float) -> float:
-    """Return phi(m) / Phi(m) for any m."""
-    if m > -8.0:
-        return math.exp(-0.5 * m * m) * 0.3989422804014327 / (0.5 * math.erfc(-m * 0.7071067811865476))
-    fraction = -m  # Laplace's continued fraction
-    for k in range(25, 0, -1):
-        fraction = -m + k / fraction
-    return fraction
-
-
-@njit()
-def _slopes(y: float, d: float, v: float, probit: bool) -> tuple[float, float, float]:
-    """Return a, b and h of one row."""
-    if probit:
-        rho = math.sqrt(v)
-        m = y * d / rho
-        r = _mills(m)
-        a = r * y / rho  # (2)
-        return a, -a * d / v, r * (r + m) / v  # (3), (4)
-    a = (y - d) / v  # (5)
-    return a, a * a - 1.0 / v, 1.0 / v
-
-
-@njit()
-def _margins(X: Array, i: int, centre: Array, theta: Array, var: Array, d: Array, q: Array) -> None:
-    """d, q of the four rows from i on (the last row stands in for missing ones): one pass over theta and var."""
-    last = X.shape[0] - 1
-    x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
-    d0, d1, d2, d3, q0, q1, q2, q3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(X.shape[1]):
-        c, t, v = centre[j], theta[j], var[j]
-        z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
-        d0 += z0 * t
-        d1 += z1 * t
-        d2 += z2 * t
-        d3 += z3 * t
-        q0 += z0 * z0 * v
-        q1 += z1 * z1 * v
-        q2 += z2 * z2 * v
-        q3 += z3 * z3 * v
-    d[0], d[1], d[2], d[3] = d0, d1, d2, d3
-    q[0], q[1], q[2], q[3] = q0, q1, q2, q3
-
-
-@njit()
-def _pull(X: Array, i: int, centre: Array, a: Array, b: Array, g1: Array, g2: Array) -> None:
-    """g1 += sum a z, g2 += sum b z^2 over the four rows from i on: one pass over g1 and g2."""
-    last = X.shape[0] - 1
-    x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
-    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
-    b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
-    for j in range(X.shape[1]):
-        c = centre[j]
-        z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
-        g1[j] += a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3
-        g2[j] += b0 * z0 * z0 + b1 * z1 * z1 + b2 * z2 * z2 + b3 * z3 * z3
-
-
-@njit()
-def _targets(codes: Array, k: int, balance: Array, sample_weight: Array, y: Array, w: Array) -> float:
-    """Fill in y: +-1 for class k against the rest (k < 0: the target itself), and the weights w of the rows."""
-    total = 0.0
-    for i in range(codes.shape[0]):
-        inside = codes[i] == k
-        given = sample_weight[i] if sample_weight.shape[0] else 1.0
-        y[i] = codes[i] if k < 0 else (1.0 if inside else -1.0)
-        w[i] = given * (balance[1] if inside else balance[0])
-        total += given
-    return total
-
-
-@njit()
-def _gradients(
-    X: Array, y: Array, w: Array, probit: bool, noise: float, second: bool,
-    bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """Sum a z and b z^2 (or h z^2) over the rows into g1, g2; return the sums of a and b (or h)."""
-    n = X.shape[0]
-    d, q, a, b = np.empty(4), np.empty(4), np.empty(4), np.empty(4)
-    sum_a, sum_b = 0.0, 0.0
-    for i in range(0, n, 4):
-        _margins(X, i, centre, theta, var, d, q)
-        a[:], b[:] = 0.0, 0.0
-        for r in range(min(4, n - i)):
-            slope, bend, h = _slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], probit)
-            a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if second else bend), w[i + r] * h
-            sum_a += a[r]
-            sum_b += b[r]
-        _pull(X, i, centre, a, b, g1, g2)
-    return sum_a, sum_b
-
-
-@njit()
-def _gradients_csr(
-    data: Array, indices: Array, indptr: Array, y: Array, w: Array, probit: bool, noise: float, second: bool,
-    bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """As `_gradients`: rows of zeros first, which only centring moves, then what the stored values change."""
-    zero_d, zero_q = bias[0], noise + bias[1]
-    for j in range(centre.shape[0]):
-        zero_d -= centre[j] * theta[j]
-        zero_q += centre[j] * centre[j] * var[j]
-    sum_a, sum_b = 0.0, 0.0
-    for i in range(indptr.shape[0] - 1):
-        d, q = zero_d, zero_q
-        for at in range(indptr[i], indptr[i + 1]):
-            j, x = indices[at], float(data[at])
-            d += x * theta[j]
-            q += x * (x - 2.0 * centre[j]) * var[j]
-        slope, bend, h = _slopes(y[i], d, q, probit)
-        a, b, curve[i] = w[i] * slope, w[i] * (h if second else bend), w[i] * h
-        for at in range(indptr[i], indptr[i + 1]):
-            j, x = indices[at], float(data[at])
-            g1[j] += a * x
-            g2[j] += b * x * (x - 2.0 * centre[j])
-        sum_a += a
-        sum_b += b
-    for j in range(centre.shape[0]):
-        g1[j] -= sum_a * centre[j]
-        g2[j] += sum_b * centre[j] * centre[j]
-    return sum_a, sum_b
-
-
-@njit()
-def _ascend(
-    g1: Array, g2: Array, rate: float, keep: float, prior: float, inverse: Array, mu: Array, sigma: Array
-) -> None:
-    """Let old evidence fade, then take one step along the gradients (2) and (3)."""
-    for j in range(mu.shape[0]):
-        s = inverse[j]
-        deviation = prior + keep * (sigma[j] - prior)
-        mu[j] = keep * mu[j] + rate * s * g1[j]
-        sigma[j] = max(deviation + rate * deviation * s * s * g2[j], 0.0)
-
-
-@njit()
-def _direction(
-    g1: Array, g2: Array, keep: float, prior: float, inverse: Array, sigma: Array, v: Array, step: Array
-) -> tuple[float, float]:
-    """Newton's step for each parameter on its own; return its slope and the curvature the prior gives it."""
-    slope, bend = 0.0, 0.0
-    for j in range(sigma.shape[0]):
-        s = inverse[j]
-        v[j] = min(sigma[j] * sigma[j] / keep, prior * prior)
-        step[j] = v[j] / (1.0 + v[j] * s * s * g2[j]) * s * g1[j]
-        slope += s * g1[j] * step[j]
-        bend += step[j] * step[j] / v[j] if v[j] > 0.0 else 0.0
-    return slope, bend
-
-
-@njit()
-def _assume(
-    g2: Array, damping: float, keep: float, inverse: Array, v: Array, step: Array, mu: Array, sigma: Array
-) -> None:
-    """Take the damped step; precision grows by as much of the curvature (4) as was used."""
-    for j in range(mu.shape[0]):
-        mu[j] = keep * mu[j] + damping * step[j]
-        sigma[j] = math.sqrt(v[j] / (1.0 + damping * v[j] * inverse[j] * inverse[j] * g2[j]))
-
-
-@njit()
-def _finite(g1: Array, g2: Array) -> bool:
-    total = 0.0
-    for j in range(g1.shape[0]):
-        total += g1[j] * 0.0 + g2[j] * 0.0
-    return total == 0.0
-
-
-@njit()
-def _shift_bias(bias: Array, sum_a: float, sum_b: float, rate: float, second: bool) -> None:
-    """Move the intercept, a parameter whose feature is always 1."""
-    if second:
-        bias[1] = bias[1] / (1.0 + bias[1] * sum_b)
-        bias[0] += bias[1] * sum_a
-    else:
-        bias[0] += rate * sum_a
-        bias[1] = (math.sqrt(bias[1]) * max(1.0 + rate * sum_b, 0.0)) ** 2
-
-
-@njit()
-def _fold(keep: float, prior: float, inverse: Array, mu: Array, sigma: Array, theta: Array, var: Array) -> None:
-    """The parameters per unit of x instead of per standard deviation, after fading."""
-    for j in range(mu.shape[0]):
-        deviation = (prior + keep * (sigma[j] - prior)) * inverse[j]
-        theta[j] = keep * mu[j] * inverse[j]
-        var[j] = deviation * deviation
-
-
-@njit()
-def _step(
-    X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, probit: bool, noise: float, second: bool,
-    intercept: bool, rate: float, keep: float, prior: float, centre: Array, inverse: Array,
-    mu: Array, sigma: Array, bias: Array,
-) -> bool:  # fmt: skip
-    """One step of one model on a dense batch; False, and nothing changed, if a gradient is not finite."""
-    n, J = X.shape
-    y, w, curve = np.empty(n), np.empty(n), np.empty(n)
-    theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
-    total = _targets(codes, k, balance, sample_weight, y, w)
-    if total == 0.0:
-        return True
-    _fold(keep, prior, inverse, mu, sigma, theta, var)
-    sum_a, sum_b = _gradients(X, y, w, probit, noise, second, bias, centre, theta, var, g1, g2, curve)
-    if not _finite(g1, g2):
-        return False
-    if second:
-        v, step, d, q = np.empty(J), np.empty(J), np.empty(4), np.empty(4)
-        slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        theta[:], var[:] = step * inverse, 0.0
-        for i in range(0, n, 4):  # features move together: see how far this step really is
-            _margins(X, i, centre, theta, var, d, q)
-            for r in range(min(4, n - i)):
-                bend += curve[i + r] * d[r] * d[r]
-        _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
-    else:
-        _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
-    if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, second)
-    return True
-
-
-@njit()
-def _step_csr(
-    data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    probit: bool, noise: float, second: bool, intercept: bool, rate: float, keep: float, prior: float,
-    centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
-) -> bool:  # fmt: skip
-    """As `_step` on CSR rows: O(stored values), and O(J) once a batch."""
-    n, J = codes.shape[0], mu.shape[0]
-    y, w, curve = np.empty(n), np.empty(n), np.empty(n)
-    theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
-    total = _targets(codes, k, balance, sample_weight, y, w)
-    if total == 0.0:
-        return True
-    _fold(keep, prior, inverse, mu, sigma, theta, var)
-    sum_a, sum_b = _gradients_csr(
-        data, indices, indptr, y, w, probit, noise, second, bias, centre, theta, var, g1, g2, curve
-    )
-    if not _finite(g1, g2):
-        return False
-    if second:
-        v, step = np.empty(J), np.empty(J)
-        slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        zero = -(centre * inverse * step).sum()
-        for i in range(n):
-            d = zero
-            for at in range(indptr[i], indptr[i + 1]):
-                d += data[at] * inverse[indices[at]] * step[indices[at]]
-            bend += curve[i] * d * d
-        _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
-    else:
-        _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
-    if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, second)
-    return True
-
-
-@njit()
-def _step_stored(
-    data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    probit: bool, noise: float, intercept: bool, rate: float, mu: Array, sigma: Array, bias: Array,
-) -> bool:  # fmt: skip
-    """As `_step_csr` where zeros pull at nothing (no centring, no fading): O(stored values) altogether."""
-    n, J = codes.shape[0], mu.shape[0]
-    y, w, g1, g2 = np.empty(n), np.empty(n), np.empty(J), np.empty(J)
-    total = _targets(codes, k, balance, sample_weight, y, w)
-    if total == 0.0:
-        return True
-    for j in indices:
-        g1[j], g2[j] = 0.0, 0.0
-    sum_a, sum_b = 0.0, 0.0
-    for i in range(n):
-        d, q = bias[0], noise + bias[1]
-        for at in range(indptr[i], indptr[i + 1]):
-            j, x = indices[at], float(data[at])
-            d += x * mu[j]
-            q += (x * sigma[j]) ** 2
-        slope, bend, _ = _slopes(y[i], d, q, probit)
-        a, b = w[i] * slope, w[i] * bend
-        sum_a += a
-        sum_b += b
-        for at in range(indptr[i], indptr[i + 1]):
-            j, x = indices[at], float(data[at])
-            g1[j] += a * x
-            g2[j] += b * x * x
-    check = 0.0
-    for j in indices:
-        check += g1[j] * 0.0 + g2[j] * 0.0
-    if check != 0.0:
-        return False
-    for j in indices:
-        mu[j] += rate / total * g1[j]
-        sigma[j] = max(sigma[j] + rate / total * sigma[j] * g2[j], 0.0)
-        g1[j], g2[j] = 0.0, 0.0  # a feature stored in several rows moves once
-    if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, False)
-    return True
-
-
-@njit()
-def _blend(share: float, mu: Array, average: Array) -> None:
-    """Move the running average towards mu."""
-    for k in range(mu.shape[0]):
-        for j in range(mu.shape[1]):
-            average[k, j] += share * (mu[k, j] - average[k, j])
+_LEAST_NOISE = 1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
+_EQUAL = np.ones(2)
+_NOTHING = np.empty(0)
 
 
 class FIRES(RowSelector):
@@ -526,33 +216,26 @@ class FIRES(RowSelector):
         check_choice("class_weight", self.class_weight, ("balanced", None))
         check_choice("class_reduce", self.class_reduce, ("max", "mean"))
         check_choice("intercept", self.intercept, (True, False))
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True, high=math.inf, open_high=True)
-        check_number("sigma", self.sigma, low=0, open_low=True, high=math.inf, open_high=True)
-        check_number("uncertainty_penalty", self.uncertainty_penalty, low=0, high=math.inf, open_high=True)
+        check_number("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
+        check_number("sigma", self.sigma, low=0, open_low=True, open_high=True)
+        check_number("uncertainty_penalty", self.uncertainty_penalty, low=0, open_high=True)
         check_number("batch_size", self.batch_size, low=1, integer=True)
         if self.half_life is not None:
             check_number("half_life", self.half_life, low=0, open_low=True)
-        self.mu_ = np.zeros((1, n_features))
-        self.sigma_ = np.full((1, n_features), float(self.sigma))
-        self._average = self.mu_ if self.half_life is None else np.zeros((1, n_features))
-        self._averaged = 0.0
-        self._bias = self._new_bias(1)
-        self._counts = np.zeros(1)
+        self._models = NormalLinear(n_features, float(self.sigma), self.intercept, self.half_life is not None)
+        self._counts = np.zeros(0)  # faded number of rows of each class
         self._moments = RunningMoments(n_features)
         self._target = RunningMoments(1)  # of the numeric target of a regression
-        self._residual = np.array([0.0, 0.0])  # faded sum of squared errors and of weights
-
-    def _new_bias(self, n_models: int) -> NDArray[np.float64]:
-        return np.tile([0.0, float(self.sigma) ** 2 if self.intercept else 0.0], (n_models, 1))
+        self._error = np.zeros(2)  # faded sum of its squared errors, and of their weights
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         n_rows, size = X.shape[0], self.batch_size
-        if not self._is_regression():
-            self._grow(len(self.classes_) if len(self.classes_) > 2 else 1)
-        if n_rows > size or len(self.mu_) > 1:  # several steps: a failure in a later one must undo the earlier
-            refuse_nonfinite(X, self._names())
-            self._keep_old_state()
-        weight = _NO_WEIGHT if sample_weight is None else sample_weight
+        if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):
+            self._models = copy.deepcopy(self._models)
+            self._models.grow(len(self.classes_))
+        if n_rows > size or len(self._models.mu) > 1:  # a failure in a later step must undo the earlier ones
+            self._models, self._moments, self._target = copy.deepcopy((self._models, self._moments, self._target))
+        weight = _NOTHING if sample_weight is None else sample_weight
         for start in range(0, n_rows, size):
             part = slice(start, start + size)
             self._learn_step(X if n_rows <= size else X[part], y[part], weight[part])
@@ -560,90 +243,77 @@ class FIRES(RowSelector):
     def _learn_step(self, X: Rows, y: Array, weight: Array) -> None:
         rows = float(weight.sum()) if len(weight) else float(len(y))
         keep = 1.0 if self.half_life is None else 0.5 ** (rows / self.half_life)
-        if self.scaling is not None or self.importance == "signal":
-            if not self._moments.update(X, weight if len(weight) else None, keep):
-                self._refuse(X)
-        centre, inverse = self._frame()
-        noise, first = 1.0, 1 if len(self.mu_) == 1 else 0
+        sums, fresh = self._deviations(X, weight)
+        frame = self._frame()
+        noise, first = 1.0, 1 if len(self._models.mu) == 1 else 0
         if self._is_regression():
-            noise, y = self._standard_target(X, y, weight, keep, centre, inverse)
-            first = -1
+            (y, noise), first = self._standard_target(X, y, weight, keep, frame), -1
         else:
-            arrived = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_))
-            self._counts = arrived + keep * np.pad(self._counts, (0, len(arrived) - len(self._counts)))
-        for k in range(len(self.mu_)):
-            balance = self._balance(first + k)
-            shared = (y, first + k, balance, weight, not self._is_regression(), noise)
-            if not self._step(X, k, shared, keep, centre, inverse):
+            self._count(y, weight, keep)
+        for k in range(len(self._models.mu)):
+            done = self._models.step(
+                X, y, k, first + k, self._balance(first + k), weight,
+                noise=noise, newton=self.update == "assumed-density", rate=float(self.learning_rate),
+                keep=keep, frame=frame, sums=sums if k == 0 else (_NOTHING, _NOTHING),
+            )  # fmt: skip
+            if not done:
                 self._refuse(X)
-        if self._average is not self.mu_:
-            self._averaged = keep * self._averaged + rows
-            if rows > 0.0:
-                _blend(rows / self._averaged, self.mu_, self._average)
+        if fresh:
+            self._moments.absorb(*sums, rows, keep)
+        self._models.settle(rows, keep)
 
-    def _step(self, X: Rows, k: int, shared: tuple[Any, ...], keep: float, centre: Array, inverse: Array) -> bool:
-        mu, sigma, bias = self.mu_[k], self.sigma_[k], self._bias[k]
-        second, rate, prior = self.update == "assumed-density", float(self.learning_rate), float(self.sigma)
-        if not sp.issparse(X):
-            return _step(
-                X, *shared, second, self.intercept, rate, keep, prior, centre, inverse, mu, sigma, bias
-            )
-        stored = (X.data, X.indices, X.indptr)
-        if self.scaling is None and self.half_life is None and not second:
-            return _step_stored(*stored, *shared, self.intercept, rate, mu, sigma, bias)
-        return _step_csr(
-            *stored, *shared, second, self.intercept, rate, keep, prior, centre, inverse, mu, sigma, bias
-        )
+    def _deviations(self, X: Rows, weight: Array) -> tuple[tuple[Array, Array], bool]:
+        """Return where the rows' deviations are summed, and whether the moments have yet to absorb them.
 
-    def _frame(self) -> tuple[Array, Array]:
-        """Return what is subtracted from each feature and what it is then multiplied by."""
-        zeros, ones = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        centre = zeros if self.scaling is None else self._moments.mean
-        return centre, self._moments.inverse_scale() if self.scaling == "standard" else ones
+        Rows are scaled by the rows before their batch, so that one pass does; the first batch scales itself.
+        """
+        if self.scaling is None and self.importance == "parameter":
+            return (_NOTHING, _NOTHING), False
+        if self._moments.weight == 0.0:
+            if not self._moments.update(X, weight if len(weight) else None):
+                self._refuse(X)
+            return (_NOTHING, _NOTHING), False
+        sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        if sp.issparse(X) and not self._moments.add(X, weight, *sums):
+            self._refuse(X)
+        return sums, True
 
-    def _balance(self, k: int) -> NDArray[np.float64]:
-        """Return the weights of the rows outside and inside class k."""
-        if self.class_weight is None or k < 0:
+    def _frame(self) -> tuple[Array, Array] | None:
+        if self.scaling is None:
+            return None
+        centre = self._moments.mean
+        return centre, self._moments.inverse_scale() if self.scaling == "standard" else np.ones(len(centre))
+
+    def _count(self, y: Array, weight: Array, keep: float) -> None:
+        arrived = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_)).astype(np.float64)
+        arrived[: len(self._counts)] += keep * self._counts
+        self._counts = arrived
+
+    def _balance(self, code: int) -> NDArray[np.float64]:
+        """Return the weights of a row outside and inside the class."""
+        if self.class_weight is None or code < 0:
             return _EQUAL
         total = float(self._counts.sum())
-        inside = float(self._counts[k]) if k < len(self._counts) else 0.0
+        inside = float(self._counts[code]) if code < len(self._counts) else 0.0
         least = total / (2.0 * _MAX_BALANCE)
-        return np.array([total / (2.0 * max(part, least)) for part in (total - inside, inside)]) if total else _EQUAL
+        if total == 0.0:
+            return _EQUAL
+        return np.array([total / (2.0 * max(total - inside, least)), total / (2.0 * max(inside, least))])
 
     def _standard_target(
-        self, X: Rows, y: Array, weight: Array, keep: float, centre: Array, inverse: Array
-    ) -> tuple[float, Array]:
-        """Return the noise variance and the target, both in standard deviations of the target so far."""
+        self, X: Rows, y: Array, weight: Array, keep: float, frame: tuple[Array, Array] | None
+    ) -> tuple[Array, float]:
+        """Return the target in standard deviations of the target so far, and the variance of its noise in those."""
         w = weight if len(weight) else np.ones(len(y))
+        self._target = copy.copy(self._target)
         if not self._target.update(y[:, None], w, keep):
             raise DataError("The target y is too large to be squared: rescale it.")
         y = (y - self._target.mean[0]) * self._target.inverse_scale()[0]
-        theta = self.mu_[0] * inverse
-        error = y - (X @ theta - centre @ theta + self._bias[0, 0])
-        self._residual = keep * self._residual + np.array([w @ (error * error), w.sum()])
-        return max(self._residual[0] / max(self._residual[1], 1e-300), _LEAST_NOISE), y
-
-    def _grow(self, n_models: int) -> None:
-        """Give every class its model; the one model of two classes is that of the second, mirrored the first's."""
-        if (new := n_models - len(self.mu_)) == 0:
-            return
-        n_features = self.n_features_in_
-        mirror = len(self.mu_) == 1
-        old = [np.vstack([-a, a]) if mirror else a for a in (self.mu_, self._average)]
-        new -= mirror
-        mu, average = (np.vstack([a, np.zeros((new, n_features))]) for a in old)
-        self._average = mu if self._average is self.mu_ else average
-        self.mu_ = mu
-        sigma, bias = (np.vstack([a, a]) if mirror else a for a in (self.sigma_, self._bias))
-        self.sigma_ = np.vstack([sigma, np.full((new, n_features), float(self.sigma))])
-        self._bias = np.vstack([bias * [[-1.0, 1.0], [1.0, 1.0]] if mirror else bias, self._new_bias(new)])
-
-    def _keep_old_state(self) -> None:
-        """Go on with copies, so that the arrays of before the call are there to return to."""
-        linked = self._average is self.mu_
-        self.mu_, self.sigma_, self._bias = self.mu_.copy(), self.sigma_.copy(), self._bias.copy()
-        self._average = self.mu_ if linked else self._average.copy()
-        self._moments, self._target = copy.deepcopy(self._moments), copy.deepcopy(self._target)
+        centre, inverse = frame or (np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        theta = self._models.mu[0] * inverse
+        error = y - (X @ theta - centre @ theta + self._models.bias[0, 0])
+        self._error = keep * self._error + np.array([w @ (error * error), w.sum()])
+        return y, max(self._error[0] / max(self._error[1], 1e-300), _LEAST_NOISE)
 
     def _refuse(self, X: Rows) -> NoReturn:
         refuse_nonfinite(X, self._names())
@@ -651,13 +321,21 @@ class FIRES(RowSelector):
         raise DataError(f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features.")
 
     def _relevance(self) -> NDArray[np.float64]:
-        weights = self._average**2 - self.uncertainty_penalty * self.sigma_**2
+        mu, sigma = self._models.average, self._models.sigma
+        weights = mu * mu - float(self.uncertainty_penalty) * sigma * sigma  # w_j, up to the factor 1 / (2 lambda_r)
         if self.importance == "signal":
-            weights = weights * self._moments.variance()
+            weights *= self._moments.variance()
+        if len(weights) == 1:
+            return weights[0]
         reduced: NDArray[np.float64] = weights.max(axis=0) if self.class_reduce == "max" else weights.mean(axis=0)
         return reduced
 
+    @property
+    def mu_(self) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self._models.mu
 
-_NO_WEIGHT = np.empty(0)
-_EQUAL = np.ones(2)
-_LEAST_NOISE = 1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
+    @property
+    def sigma_(self) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self._models.sigma

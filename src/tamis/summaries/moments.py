@@ -7,6 +7,8 @@ a factor, which scales the count and the sum of squares and leaves the mean as i
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -14,40 +16,46 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._jit import njit
 
-__all__ = ["RunningMoments"]
+__all__ = ["RunningMoments", "add_deviations"]
 
 
 @njit()
-def _deviations(X: Array, weight: Array, centre: Array, s1: Array, s2: Array) -> None:
-    """s1 += sum w (x - c), s2 += sum w (x - c)^2; four rows share one pass over the sums."""
-    n, J = X.shape
-    weighted = weight.shape[0] == n
+def add_deviations(X: Array, i: int, w: Array, centre: Array, s1: Array, s2: Array) -> None:
+    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over the four rows from i on, in one pass over the sums.
+
+    Rows past the end must weigh 0 in w, of length 4.
+    """
+    last = X.shape[0] - 1
+    x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
+    w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
+    for j in range(X.shape[1]):
+        c = centre[j]
+        z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
+        u0, u1, u2, u3 = w0 * z0, w1 * z1, w2 * z2, w3 * z3
+        s1[j] += u0 + u1 + u2 + u3
+        s2[j] += u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3
+
+
+@njit()
+def _sum_dense(X: Array, weight: Array, centre: Array, s1: Array, s2: Array) -> None:
+    n = X.shape[0]
+    w = np.empty(4)
     for i in range(0, n, 4):
-        i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-        w0 = weight[i] if weighted else 1.0
-        w1 = (weight[i1] if weighted else 1.0) if i + 1 < n else 0.0
-        w2 = (weight[i2] if weighted else 1.0) if i + 2 < n else 0.0
-        w3 = (weight[i3] if weighted else 1.0) if i + 3 < n else 0.0
-        x0, x1, x2, x3 = X[i], X[i1], X[i2], X[i3]
-        for j in range(J):
-            c = centre[j]
-            z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
-            s1[j] += w0 * z0 + w1 * z1 + w2 * z2 + w3 * z3
-            s2[j] += w0 * z0 * z0 + w1 * z1 * z1 + w2 * z2 * z2 + w3 * z3 * z3
+        for r in range(4):
+            w[r] = 0.0 if i + r >= n else (weight[i + r] if weight.shape[0] else 1.0)
+        add_deviations(X, i, w, centre, s1, s2)
 
 
 @njit()
-def _deviations_csr(
+def _sum_csr(
     data: Array, indices: Array, indptr: Array, weight: Array, total: float, centre: Array, s1: Array, s2: Array
 ) -> None:
-    """As `_deviations`; every row first counts as all zeros, then its stored values make the difference."""
-    n, J = indptr.shape[0] - 1, centre.shape[0]
-    weighted = weight.shape[0] == n
-    for j in range(J):
+    """Every row first counts as all zeros, then its stored values make the difference."""
+    for j in range(centre.shape[0]):
         s1[j] = -total * centre[j]
         s2[j] = total * centre[j] * centre[j]
-    for i in range(n):
-        w = weight[i] if weighted else 1.0
+    for i in range(indptr.shape[0] - 1):
+        w = weight[i] if weight.shape[0] else 1.0
         for at in range(indptr[i], indptr[i + 1]):
             x, j = float(data[at]), indices[at]
             s1[j] += w * x
@@ -55,19 +63,31 @@ def _deviations_csr(
 
 
 @njit()
-def _absorb(s1: Array, s2: Array, before: float, after: float, keep: float, mean: Array, m2: Array) -> bool:
-    """Move the moments to what they are with the batch; False, and nothing changed, if a sum is not finite."""
-    J = mean.shape[0]
-    total = 0.0
-    for j in range(J):
-        total += s2[j] * 0.0 + s1[j] * 0.0
-    if total != 0.0:
-        return False
-    for j in range(J):
-        shift = s1[j] / after
-        mean[j] += shift
-        m2[j] = max(keep * m2[j] + s2[j] - shift * s1[j], 0.0)
-    return True
+def _finite(sums: Array) -> bool:
+    check = 0.0
+    for value in sums:
+        check += value * 0.0
+    return check == 0.0
+
+
+@njit()
+def _absorb(s1: Array, s2: Array, weight: float, keep: float, mean: Array, m2: Array) -> tuple[Array, Array]:
+    """Return the mean and the sum of squares with the batch."""
+    new_mean, new_m2 = np.empty_like(mean), np.empty_like(m2)
+    for j in range(mean.shape[0]):
+        shift = s1[j] / weight
+        new_mean[j] = mean[j] + shift
+        new_m2[j] = max(keep * m2[j] + s2[j] - shift * s1[j], 0.0)
+    return new_mean, new_m2
+
+
+@njit()
+def _inverse_scale(m2: Array, weight: float) -> Array:
+    inverse = np.zeros(m2.shape[0])
+    for j in range(m2.shape[0]):
+        if m2[j] > 0.0:
+            inverse[j] = math.sqrt(weight / m2[j])
+    return inverse
 
 
 class RunningMoments:
@@ -87,6 +107,7 @@ class RunningMoments:
 
     Examples
     --------
+    >>> import numpy as np
     >>> moments = RunningMoments(2)
     >>> moments.update(np.array([[1e6, 0.0], [1e6 + 2, 0.0]]))
     True
@@ -114,31 +135,33 @@ class RunningMoments:
         bool
             False, and nothing is changed, if a sum over the batch is NaN or infinite.
         """
-        n, n_features = X.shape
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
-        arriving = float(n) if sample_weight is None else float(sample_weight.sum())
-        before = keep * self.weight
-        if arriving == 0.0:
-            return True
-        s1, s2 = np.zeros(n_features), np.zeros(n_features)
-        if sp.issparse(X):
-            _deviations_csr(X.data, X.indices, X.indptr, weight, arriving, self.mean, s1, s2)
-        elif self.weight == 0.0:  # nothing to deviate from yet: the first row will do
-            first = X[0].astype(np.float64)
-            if not np.isfinite(first).all():
-                return False
-            _deviations(X, weight, first, s1, s2)
-            if not _absorb(s1, s2, 0.0, arriving, 1.0, self.mean, self.m2):
-                return False
-            self.mean += first
-            self.weight = arriving
-            return True
-        else:
-            _deviations(X, weight, self.mean, s1, s2)
-        if not _absorb(s1, s2, before, before + arriving, keep, self.mean, self.m2):
+        arriving = float(X.shape[0]) if sample_weight is None else float(sample_weight.sum())
+        s1, s2 = np.zeros_like(self.mean), np.zeros_like(self.m2)
+        if self.weight == 0.0 and not sp.issparse(X) and np.isfinite(X[0]).all():
+            self.mean = X[0].astype(np.float64)  # nothing to deviate from yet: the first row will do
+        if not self.add(X, weight, s1, s2):
             return False
-        self.weight = before + arriving
+        self.absorb(s1, s2, arriving, keep)
         return True
+
+    def add(self, X: Rows, weight: Array, s1: Array, s2: Array) -> bool:
+        """Add the deviations of the rows from the mean, and their squares; False if a sum is not finite.
+
+        `weight` is empty where every row weighs 1.
+        """
+        if sp.issparse(X):
+            arriving = float(weight.sum()) if len(weight) else float(X.shape[0])
+            _sum_csr(X.data, X.indices, X.indptr, weight, arriving, self.mean, s1, s2)
+        else:
+            _sum_dense(X, weight, self.mean, s1, s2)
+        return bool(_finite(s1) and _finite(s2))
+
+    def absorb(self, s1: Array, s2: Array, arriving: float, keep: float = 1.0) -> None:
+        """Take in a batch of total weight `arriving` whose sums `add` or a kernel has made; they must be finite."""
+        self.weight = keep * self.weight + arriving
+        if arriving > 0.0:
+            self.mean, self.m2 = _absorb(s1, s2, self.weight, keep, self.mean, self.m2)
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance (divided by the weight, not the weight less one), shape (n_features,)."""
@@ -146,9 +169,8 @@ class RunningMoments:
 
     def inverse_scale(self) -> NDArray[np.float64]:
         """Return one over the standard deviation; 0 for a constant feature, which has nothing to tell."""
-        variance = self.variance()
-        with np.errstate(divide="ignore"):
-            return np.where(variance > 0.0, 1.0 / np.sqrt(variance), 0.0)
+        inverse: NDArray[np.float64] = _inverse_scale(self.m2, self.weight)
+        return inverse
 
     def merge(self, other: RunningMoments) -> None:
         """Take in what another summary of the same features has seen.

@@ -48,7 +48,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "install": [], "changelog": []}
+html_sidebars = {"index": []}
 
 
 def _public_modules() -> list[str]:
@@ -88,33 +88,27 @@ def _api_page() -> str:
 
 
 def _catalogue_page() -> str:
-    lines = ["# Catalogue", "", "One row per algorithm; `tamis list` prints the same table.", ""]
-    lines += ["## Selectors", "", *_table(CATALOG), "", "## Learners", ""]
-    lines += [
-        "Classifiers that `tamis run --learner` can train; from Python, any classifier with `partial_fit`.",
-        "",
-    ]
-    lines += _table(LEARNERS)
+    pages = [f"../{entry.module.rsplit('.', 1)[-1]}" for entry in CATALOG]
+    lines = ["# Methods", "", "The catalogue, one row per algorithm; `tamis list` prints it too.", ""]
+    lines += [*_table(CATALOG), "", "## Learners", ""]
+    lines += ["What `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]
+    lines += [*_table(LEARNERS), "", "```{toctree}", ":hidden:", "", *pages, "```"]
     return "\n".join(lines) + "\n"
 
 
 def _table(entries: tuple[Entry, ...]) -> list[str]:
-    head = "| key | class | what it does | targets | sparse | mergeable | paper |"
-    rows = [
-        f"| `{e.key}` | {_link(e)} | {e.title} | {', '.join(e.targets)}"
-        f" | {_mark(e.sparse)} | {_mark(e.mergeable)} | {e.paper} |"
-        for e in entries
-    ]
-    return [head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]
+    rows = [f"| {_link(e)} (`{e.key}`) | {e.title} *{e.paper}* | {_abilities(e)} |" for e in entries]
+    return ["| method | what it does | for |", "| --- | --- | --- |", *rows]
 
 
 def _link(entry: Entry) -> str:
     page = entry.module.rsplit(".", 1)[-1]
-    return f"[{entry.name}](../{page}.md)" if entry in CATALOG else f"`{entry.name}`"
+    return f"[{entry.name}](../{page}.md)" if entry in CATALOG else entry.name
 
 
-def _mark(yes: bool) -> str:
-    return "yes" if yes else "no"
+def _abilities(entry: Entry) -> str:
+    able = {"sparse rows": entry.sparse, "mergeable": entry.mergeable}
+    return ", ".join([*entry.targets, *(what for what, can in able.items() if can)])
 
 
 def _write_pages() -> None:

@@ -37,7 +37,10 @@ def peer() -> type | None:
     if found is None or not found.submodule_search_locations:
         return None
     (root,) = found.submodule_search_locations
-    for name, folder in (("float", root), ("float.feature_selection", os.path.join(root, "feature_selection"))):
+    for name, folder in (
+        ("float", root),
+        ("float.feature_selection", os.path.join(root, "feature_selection")),
+    ):
         stub = types.ModuleType(name)
         stub.__path__ = [folder]
         sys.modules[name] = stub
@@ -94,7 +97,9 @@ def main() -> None:
             steps["peer"] = lambda X, y, judge=judge: judge.weight_features(X, y.copy())
         for step in steps.values():
             step(*data[0])
-        rounds = [{name: seconds(step, data) for name, step in steps.items()} for _ in range(arguments.rounds)]
+        rounds = [
+            {name: seconds(step, data) for name, step in steps.items()} for _ in range(arguments.rounds)
+        ]
 
         def median(of: str, to: str | None = None, rounds: list[dict[str, float]] = rounds) -> float:
             if of not in rounds[0]:
@@ -114,13 +119,17 @@ def sparse() -> None:
         data = []
         for _ in range(10):
             columns = rng.integers(0, n_features, 10_000)
-            X = sp.csr_matrix((rng.random(10_000), (np.repeat(np.arange(100), 100), columns)), (100, n_features))
+            X = sp.csr_matrix(
+                (rng.random(10_000), (np.repeat(np.arange(100), 100), columns)), (100, n_features)
+            )
             X.sum_duplicates()
             data.append((X, rng.integers(0, 2, 100)))
         row = []
         for selector in (FIRES(), FIRES.paper()):
             selector.partial_fit(*data[0], classes=[0, 1])
-            row.append(min(seconds(lambda X, y, s=selector: s.partial_fit(X, y), data) for _ in range(5)) * 1e3)
+            row.append(
+                min(seconds(lambda X, y, s=selector: s.partial_fit(X, y), data) for _ in range(5)) * 1e3
+            )
         print(f"{n_features:>10} default {row[0]:8.3f}   paper {row[1]:8.3f}", flush=True)
 
 

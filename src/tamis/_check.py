@@ -38,6 +38,11 @@ def check_number(
         raise ValueError(f"{name} must be {noun} in {left}, {right}, got {value!r}.")
 
 
+def is_integer(value: Any) -> bool:
+    """Return whether the value is an integer of any kind, but no bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse a parameter that is not one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
@@ -81,7 +86,9 @@ def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
     names = None
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        names = [str(name) for name in frame.columns] if all(isinstance(c, str) for c in frame.columns) else None
+        names = (
+            [str(name) for name in frame.columns] if all(isinstance(c, str) for c in frame.columns) else None
+        )
         for name, dtype in frame.schema.items():
             if not (dtype.is_numeric() or dtype == nw.Boolean):
                 if dtype != nw.Object:
@@ -95,7 +102,9 @@ def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
         raise DataError("Complex data not supported: X must hold real numbers.")
     if array.ndim != 2:
         advice = "Reshape your data: array.reshape(1, -1) for one row, array.reshape(-1, 1) for one feature."
-        raise DataError(f"Expected 2D array, got {array.ndim}D array of shape {array.shape} instead. {advice}")
+        raise DataError(
+            f"Expected 2D array, got {array.ndim}D array of shape {array.shape} instead. {advice}"
+        )
     if array.dtype.kind in "OUSV":
         for j in range(array.shape[1]):
             _refuse_text(array[:, j], names[j] if names else j)
@@ -143,7 +152,9 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
-        raise DataError(f"sample_weight has shape {weights.shape}, but the batch has {n_rows} rows: give one each.")
+        raise DataError(
+            f"sample_weight has shape {weights.shape}, but the batch has {n_rows} rows: give one each."
+        )
     if not np.isfinite(weights).all() or (weights < 0).any():
         at = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
         raise DataError(f"sample_weight[{at}] is {weights[at]}: weights must be finite and not negative.")

@@ -13,7 +13,6 @@ Cells arrive: ``CellClassifier(ClassifierMixin, BaseEstimator)`` with ``fit``, `
 
 from __future__ import annotations
 
-import numbers
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -33,6 +32,7 @@ from tamis._check import (
     as_weights,
     check_number,
     encode_labels,
+    is_integer,
     refuse_nonfinite,
 )
 from tamis.errors import DataError
@@ -64,6 +64,8 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     n_features_to_select: int | float
+    classes_: Array
+    n_seen_: int
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -127,14 +129,14 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self._in_one_piece(X, y, classes, sample_weight, forget=False)
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             if forget:
                 self._forget()
             self._take_in(X, y, classes, sample_weight)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return self
 
@@ -189,10 +191,12 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def scores_(self) -> NDArray[np.float64]:
+        """Relevance of each feature now; larger is more relevant."""
         return np.zeros(self.n_features_in_) if self.waiting_ else self._relevance()
 
     @property
     def waiting_(self) -> bool:
+        """Whether nothing can be ranked yet."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         return not self._is_regression() and self.classes_.shape[0] < 2
@@ -200,7 +204,9 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _get_support_mask(self) -> NDArray[np.bool_]:
         waiting = self.waiting_
         n_selected = n_to_select(self.n_features_to_select, self.n_features_in_)
-        return np.ones(self.n_features_in_, dtype=bool) if waiting else top_mask(self._relevance(), n_selected)
+        return (
+            np.ones(self.n_features_in_, dtype=bool) if waiting else top_mask(self._relevance(), n_selected)
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")
@@ -219,7 +225,7 @@ def n_to_select(n_features_to_select: int | float, n_features: int) -> int:
     (6, 3)
     """
     name = "n_features_to_select"
-    if isinstance(n_features_to_select, numbers.Integral):
+    if is_integer(n_features_to_select):
         check_number(name, n_features_to_select, low=1, high=n_features, integer=True)
         return int(n_features_to_select)
     check_number(name, n_features_to_select, low=0, high=1, open_low=True)
@@ -265,7 +271,12 @@ def _what_differs(names: list[str], known: list[str]) -> str:
     if not new and not gone and len(names) == len(known):
         at = next(i for i, (a, b) in enumerate(zip(names, known, strict=True)) if a != b)
         return f"{head} Column {at} is {names[at]!r}, was {known[at]!r}: Feature names must be in the same order."
-    parts = [f"{what}: {', '.join(map(repr, some[:5]))}{' ...' if len(some) > 5 else ''}"
-             for what, some in (("Feature names unseen at fit time", new),
-                                ("Feature names seen at fit time, yet now missing", gone)) if some]
+    parts = [
+        f"{what}: {', '.join(map(repr, some[:5]))}{' ...' if len(some) > 5 else ''}"
+        for what, some in (
+            ("Feature names unseen at fit time", new),
+            ("Feature names seen at fit time, yet now missing", gone),
+        )
+        if some
+    ]
     return f"{head} {'; '.join(parts)}."

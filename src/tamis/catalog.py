@@ -113,5 +113,9 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
     if (entry := by_name.get(key.lower())) is not None:
         return entry
     near = difflib.get_close_matches(key.lower(), by_name, n=2, cutoff=0.6)
-    hint = f"; did you mean {' or '.join(map(repr, dict.fromkeys(by_name[n].key for n in near)))}?" if near else "."
+    hint = (
+        f"; did you mean {' or '.join(map(repr, dict.fromkeys(by_name[n].key for n in near)))}?"
+        if near
+        else "."
+    )
     raise UnknownNameError(f"No {noun} is named {key!r}{hint} Known: {', '.join(e.key for e in entries)}.")

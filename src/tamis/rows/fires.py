@@ -40,7 +40,6 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -57,7 +56,9 @@ from tamis.summaries.moments import RunningMoments
 __all__ = ["FIRES"]
 
 _MAX_BALANCE = 10.0  # a row of a rare class weighs at most this much
-_LEAST_NOISE = 1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
+_LEAST_NOISE = (
+    1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
+)
 _EQUAL = np.ones(2)
 _NOTHING = np.empty(0)
 
@@ -234,7 +235,10 @@ class FIRES(RowSelector):
             self._models = copy.deepcopy(self._models)
             self._models.grow(len(self.classes_))
         if n_rows > size or len(self._models.mu) > 1:  # a failure in a later step must undo the earlier ones
-            self._models, self._moments, self._target = copy.deepcopy((self._models, self._moments, self._target))
+            refuse_nonfinite(X, self._names())
+            self._models, self._moments, self._target = copy.deepcopy(
+                (self._models, self._moments, self._target)
+            )
         weight = _NOTHING if sample_weight is None else sample_weight
         for start in range(0, n_rows, size):
             part = slice(start, start + size)
@@ -254,7 +258,7 @@ class FIRES(RowSelector):
             done = self._models.step(
                 X, y, k, first + k, self._balance(first + k), weight,
                 noise=noise, newton=self.update == "assumed-density", rate=float(self.learning_rate),
-                keep=keep, frame=frame, sums=sums if k == 0 else (_NOTHING, _NOTHING),
+                keep=keep, frame=frame, sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
             )  # fmt: skip
             if not done:
                 self._refuse(X)
@@ -274,7 +278,8 @@ class FIRES(RowSelector):
                 self._refuse(X)
             return (_NOTHING, _NOTHING), False
         sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        if sp.issparse(X) and not self._moments.add(X, weight, *sums):
+        in_step = not sp.issparse(X) and self.scaling is not None  # the step reads the same deviations anyway
+        if not in_step and not self._moments.add(X, weight, *sums):
             self._refuse(X)
         return sums, True
 
@@ -285,7 +290,9 @@ class FIRES(RowSelector):
         return centre, self._moments.inverse_scale() if self.scaling == "standard" else np.ones(len(centre))
 
     def _count(self, y: Array, weight: Array, keep: float) -> None:
-        arrived = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_)).astype(np.float64)
+        arrived = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_)).astype(
+            np.float64
+        )
         arrived[: len(self._counts)] += keep * self._counts
         self._counts = arrived
 
@@ -318,24 +325,32 @@ class FIRES(RowSelector):
     def _refuse(self, X: Rows) -> NoReturn:
         refuse_nonfinite(X, self._names())
         largest = np.abs(X.data if sp.issparse(X) else X).max()
-        raise DataError(f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features.")
+        raise DataError(
+            f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features."
+        )
 
     def _relevance(self) -> NDArray[np.float64]:
         mu, sigma = self._models.average, self._models.sigma
-        weights = mu * mu - float(self.uncertainty_penalty) * sigma * sigma  # w_j, up to the factor 1 / (2 lambda_r)
+        weights = (
+            mu * mu - float(self.uncertainty_penalty) * sigma * sigma
+        )  # w_j, up to the factor 1 / (2 lambda_r)
         if self.importance == "signal":
             weights *= self._moments.variance()
+        scores: NDArray[np.float64]
         if len(weights) == 1:
-            return weights[0]
-        reduced: NDArray[np.float64] = weights.max(axis=0) if self.class_reduce == "max" else weights.mean(axis=0)
-        return reduced
+            scores = weights[0]
+        else:
+            scores = weights.max(axis=0) if self.class_reduce == "max" else weights.mean(axis=0)
+        return scores
 
     @property
     def mu_(self) -> NDArray[np.float64]:
+        """Mean of each parameter."""
         check_is_fitted(self)
         return self._models.mu
 
     @property
     def sigma_(self) -> NDArray[np.float64]:
+        """Standard deviation of each parameter."""
         check_is_fitted(self)
         return self._models.sigma

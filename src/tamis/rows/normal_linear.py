@@ -9,6 +9,7 @@ and the move of mu and sigma. z = (x - centre) * inverse is never stored: `inver
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -209,7 +210,9 @@ def _shift_bias(bias: Array, sum_a: float, sum_b: float, rate: float, second: bo
 
 
 @njit()
-def _fold(keep: float, prior: float, inverse: Array, mu: Array, sigma: Array, theta: Array, var: Array) -> None:
+def _fold(
+    keep: float, prior: float, inverse: Array, mu: Array, sigma: Array, theta: Array, var: Array
+) -> None:
     """The parameters per unit of x instead of per standard deviation, after fading."""
     for j in range(mu.shape[0]):
         deviation = (prior + keep * (sigma[j] - prior)) * inverse[j]
@@ -374,6 +377,7 @@ class NormalLinear:
 
     @property
     def average(self) -> NDArray[np.float64]:
+        """Running average of mu, or mu itself."""
         return self._average if self.averaged else self.mu
 
     def _new_bias(self, n_models: int) -> NDArray[np.float64]:
@@ -386,7 +390,9 @@ class NormalLinear:
         zeros = np.zeros((new, self.mu.shape[1]))
         self.mu = np.vstack([-self.mu, self.mu, zeros] if mirror else [self.mu, zeros])
         if self.averaged:
-            self._average = np.vstack([-self._average, self._average, zeros] if mirror else [self._average, zeros])
+            self._average = np.vstack(
+                [-self._average, self._average, zeros] if mirror else [self._average, zeros]
+            )
         self.sigma = np.vstack([self.sigma] * (1 + mirror) + [zeros + self.prior])
         flipped = self.bias * np.array([-1.0, 1.0])
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
@@ -433,11 +439,11 @@ class NormalLinear:
         sums : pair of ndarrays of shape (n_features,) or (0,)
             Where the deviations of dense rows from the centre, and their squares, are added.
         """
-        options = (newton, self.intercept, rate, keep, self.prior)
-        shared = (y, code, balance, weight, code >= 0, noise)
-        model = (self.mu[k], self.sigma[k], self.bias[k])
+        options: tuple[Any, ...] = (newton, self.intercept, rate, keep, self.prior)
+        shared: tuple[Any, ...] = (y, code, balance, weight, code >= 0, noise)
+        model: tuple[Any, ...] = (self.mu[k], self.sigma[k], self.bias[k])
         if sp.issparse(X):
-            stored = (X.data, X.indices, X.indptr)
+            stored: tuple[Any, ...] = (X.data, X.indices, X.indptr)
             if frame is None and keep == 1.0 and not newton:
                 return bool(_step_stored(*stored, *shared, self.intercept, rate, *model))
             return bool(_step_csr(*stored, *shared, *options, *(frame or self._no_frame()), *model))

@@ -48,7 +48,14 @@ def _sum_dense(X: Array, weight: Array, centre: Array, s1: Array, s2: Array) -> 
 
 @njit()
 def _sum_csr(
-    data: Array, indices: Array, indptr: Array, weight: Array, total: float, centre: Array, s1: Array, s2: Array
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    weight: Array,
+    total: float,
+    centre: Array,
+    s1: Array,
+    s2: Array,
 ) -> None:
     """Every row first counts as all zeros, then its stored values make the difference."""
     for j in range(centre.shape[0]):

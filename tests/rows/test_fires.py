@@ -1,0 +1,246 @@
+"""FIRES against its twin, finite differences, the published formulas and planted streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_ndtr
+
+from tamis.errors import DataError
+from tamis.rows import normal_linear
+from tamis.rows.fires import FIRES
+from tests.twins.fires import FiresTwin
+
+OPTIONS = [
+    {},
+    {"update": "assumed-density"},
+    {"scaling": None},
+    {"scaling": "center", "importance": "signal"},
+    {"half_life": None},
+    {"half_life": np.inf},
+    {"intercept": True},
+    {"intercept": True, "update": "assumed-density", "half_life": 300},
+    {"class_weight": None, "sigma": 0.3, "uncertainty_penalty": 1.0},
+    {"scaling": None, "class_weight": None, "half_life": None, "learning_rate": 0.01},
+    {"scaling": None, "importance": "signal"},
+]
+
+
+def stream(n_classes, n_batches=6, n_features=7, seed=0, size=25):
+    """Batches of rows with features of several scales and offsets; the first three decide the target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_batches * size, n_features))
+    latent = X[:, :3] @ rng.normal(size=(3, max(n_classes, 1))) + 0.2 * rng.normal(
+        size=(len(X), max(n_classes, 1))
+    )
+    y = (
+        latent[:, 0]
+        if n_classes == 0
+        else (latent.argmax(1) if n_classes > 2 else (latent[:, 0] > 0).astype(int))
+    )
+    X = X * np.array([1, 3, 0.1, 1, 5, 1, 1])[:n_features] + np.array([0, 2, 1, 0, -3, 0, 0])[:n_features]
+    X[:, -1] = 4.0  # a feature that never changes
+    X[rng.random(X.shape) < 0.4] = 0.0
+    return [(X[i : i + size], y[i : i + size]) for i in range(0, len(X), size)]
+
+
+def twin_of(options, n_classes, n_features=7):
+    names = {
+        "update": "newton",
+        "class_weight": "balanced",
+        "uncertainty_penalty": "penalty",
+        "class_reduce": "reduce",
+    }
+    values = {"assumed-density": True, "gradient": False, "balanced": True, "mean": np.mean}
+    translated = {
+        names.get(key, key): values.get(value, value) if key != "class_weight" else value == "balanced"
+        for key, value in options.items()
+    }
+    return FiresTwin(n_features, n_classes, **translated)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_equals_the_twin(options, n_classes, sparse):
+    selector = FIRES(3, model="probit" if n_classes else "gaussian", **options)
+    twin = twin_of(options, n_classes)
+    weight_of = np.random.default_rng(1)
+    for t, (X, y) in enumerate(stream(n_classes)):
+        weight = weight_of.random(len(X)) * 2 if t % 2 else None
+        classes = np.arange(n_classes) if n_classes else None
+        selector.partial_fit(sp.csr_matrix(X) if sparse else X, y, classes=classes, sample_weight=weight)
+        twin.partial_fit(X, y, weight)
+        np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(selector.sigma_, twin.sigma, rtol=1e-8)
+
+
+def test_class_reduce_mean_equals_the_twin():
+    selector, twin = FIRES(3, class_reduce="mean"), twin_of({"class_reduce": "mean"}, 4)
+    for X, y in stream(4):
+        selector.partial_fit(X, y, classes=range(4))
+        twin.partial_fit(X, y)
+    np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-9, atol=1e-12)
+
+
+@given(m=st.floats(-1e6, 37.0))
+@settings(max_examples=300, deadline=None)
+def test_inverse_mills_ratio_for_any_margin(m):
+    with np.errstate(over="ignore"):
+        exact = (
+            np.exp(-0.5 * m * m - 0.5 * np.log(2 * np.pi) - log_ndtr(m)) if m > -30 else -m - 1 / m + 2 / m**3
+        )
+    assert normal_linear._mills(m) == pytest.approx(exact, rel=2e-6 if m < -30 else 1e-10)
+
+
+@pytest.mark.parametrize("probit", [True, False])
+def test_slopes_are_the_derivatives_of_the_log_likelihood(probit):
+    def log_likelihood(y, d, v):
+        return log_ndtr(y * d / np.sqrt(v)) if probit else -0.5 * np.log(v) - 0.5 * (y - d) ** 2 / v
+
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        y, d, v, h = rng.choice([-1.0, 1.0]), rng.normal() * 3, 1 + rng.random() * 5, 1e-5
+        a, b, curvature = normal_linear._slopes(y, d, v, probit)
+        assert a == pytest.approx(
+            (log_likelihood(y, d + h, v) - log_likelihood(y, d - h, v)) / (2 * h), abs=1e-8
+        )
+        # sigma_j moves v by 2 sigma_j x_j^2, so b is twice the derivative in v
+        assert b == pytest.approx((log_likelihood(y, d, v + h) - log_likelihood(y, d, v - h)) / h, abs=1e-8)
+        second = (
+            log_likelihood(y, d + 1e-3, v) - 2 * log_likelihood(y, d, v) + log_likelihood(y, d - 1e-3, v)
+        ) / 1e-6
+        assert curvature == pytest.approx(-second, abs=1e-5)
+
+
+def test_published_method_after_one_batch_by_hand():
+    """From mu = 0, sigma = 1: r(0) = sqrt(2 / pi), so mu = alpha mean(y x / rho) sqrt(2 / pi) and sigma stays."""
+    X = np.array([[1.0, 0.0, 2.0], [0.5, 1.0, 0.0], [1.0, 1.0, 1.0]])
+    y = np.array([1, 0, 1])
+    selector = FIRES.paper(1).partial_fit(X, y)
+    signs, rho = np.array([1, -1, 1]), np.sqrt(1 + (X**2).sum(1))
+    mu = 0.01 * np.sqrt(2 / np.pi) * (signs / rho) @ X / 3
+    np.testing.assert_allclose(selector.mu_[0], mu, rtol=1e-12)
+    np.testing.assert_allclose(selector.scores_, mu**2 - 0.01, rtol=1e-12)
+
+
+def test_golden_ranking_of_the_published_method_on_spambase(load_shared):
+    """The spec's own reading of the published protocol on Spambase finds the same best features."""
+    X, y, _ = load_shared("spambase")
+    X = np.asarray(X, dtype=np.float64)
+    X = (X - X.min(0)) / np.maximum(X.max(0) - X.min(0), 1e-12)
+    order = np.random.default_rng(0).permutation(len(y))
+    twin, selector = (
+        FiresTwin(57, 2, scaling=None, half_life=None, balanced=False, learning_rate=0.01),
+        FIRES.paper(6),
+    )
+    for start in range(0, 1000, 100):
+        rows = order[start : start + 100]
+        twin.partial_fit(X[rows], y[rows])
+        selector.partial_fit(X[rows], y[rows])
+    np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-9)
+    assert selector.get_support(indices=True).tolist() == np.sort(np.argsort(-twin.scores)[:6]).tolist()
+
+
+def planted(seed, n=4000, n_features=100, n_relevant=5):
+    rng = np.random.default_rng(seed)
+    relevant = np.sort(rng.choice(n_features, n_relevant, replace=False))
+    X = rng.random((n, n_features))
+    y = ((X[:, relevant] - 0.5) @ rng.choice([-1.0, 1.0], n_relevant) > 0).astype(int)
+    return X, y, relevant
+
+
+@pytest.mark.parametrize("options", [{}, {"update": "assumed-density"}, {"scaling": "center"}], ids=str)
+def test_finds_planted_features_whatever_their_scale(options):
+    for seed in range(3):
+        X, y, relevant = planted(seed)
+        if options.get("scaling") != "center":
+            X = X * np.random.default_rng(seed).lognormal(0, 3, X.shape[1]) + 100
+        selector = FIRES(len(relevant), **options).fit(X, y)
+        assert selector.get_support(indices=True).tolist() == relevant.tolist()
+
+
+def test_follows_a_change_of_the_relevant_features():
+    X, y, before = planted(0)
+    X2, y2, after = planted(1)
+    selector = FIRES(5, half_life=500).fit(X, y)
+    assert selector.get_support(indices=True).tolist() == before.tolist()
+    selector.partial_fit(X2, y2)
+    assert selector.get_support(indices=True).tolist() == after.tolist()
+
+
+def test_regression_finds_planted_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 40)) * rng.lognormal(0, 2, 40)
+    y = 1e4 + 3 * X[:, 5] / X[:, 5].std() - 2 * X[:, 11] / X[:, 11].std() + rng.normal(size=3000)
+    for update in ("gradient", "assumed-density"):
+        selector = FIRES(2, model="gaussian", update=update).fit(X, y)
+        assert selector.get_support(indices=True).tolist() == [5, 11]
+
+
+def test_binary_scores_do_not_depend_on_the_order_of_the_classes():
+    X, y = np.vstack([X for X, _ in stream(2)]), np.concatenate([y for _, y in stream(2)])
+    scores = [FIRES(3).partial_fit(X, y, classes=order).scores_ for order in ([0, 1], [1, 0])]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-12)
+
+
+def test_a_third_class_keeps_what_two_classes_taught():
+    X, y = stream(2)[0]
+    selector = FIRES(3, intercept=True).partial_fit(X, y)
+    mu = selector.mu_.copy()
+    selector.partial_fit(X[:1], np.array([7]), sample_weight=[0.0])
+    assert selector.classes_.tolist() == [0, 1, 7]
+    np.testing.assert_array_equal(selector.mu_, np.vstack([-mu, mu, np.zeros_like(mu)]))
+
+
+def test_large_batches_are_consecutive_steps():
+    X, y = np.vstack([X for X, _ in stream(2)]), np.concatenate([y for _, y in stream(2)])
+    whole = FIRES(3, batch_size=25).fit(X, y)
+    parts = FIRES(3, batch_size=25)
+    for start in range(0, len(X), 25):
+        parts.partial_fit(X[start : start + 25], y[start : start + 25])
+    np.testing.assert_array_equal(whole.scores_, parts.scores_)
+
+
+@pytest.mark.parametrize("scaling", ["standard", None])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_bad_row_in_a_late_step_undoes_the_earlier_ones(scaling, n_classes):
+    batches = stream(n_classes)
+    selector = FIRES(3, scaling=scaling, batch_size=25).partial_fit(*batches[0], classes=range(n_classes))
+    before = selector.scores_.copy()
+    X, y = np.vstack([X for X, _ in batches[1:]]), np.concatenate([y for _, y in batches[1:]])
+    X[-3, 2] = np.nan
+    with pytest.raises(DataError, match=r"NaN in column 2 of row 122"):
+        selector.partial_fit(X, y)
+    np.testing.assert_array_equal(selector.scores_, before)
+    assert selector.n_seen_ == 25
+
+
+@pytest.mark.parametrize("scaling", ["standard", None])
+def test_squares_that_overflow_are_refused(scaling):
+    X, y = stream(2)[0]
+    selector = FIRES(3, scaling=scaling).partial_fit(X, y)
+    before = selector.scores_.copy()
+    with pytest.raises(DataError, match="too large"):
+        selector.partial_fit(np.where(X == 0, 1e200, X), y)
+    np.testing.assert_array_equal(selector.scores_, before)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "logit"}, "model must be one of 'probit', 'gaussian', got 'logit'"),
+        ({"learning_rate": 0}, "learning_rate must be a number in (0, inf), got 0"),
+        ({"half_life": -1}, "half_life must be a number in (0, inf), got -1"),
+        ({"batch_size": 0.5}, "batch_size must be an integer in [1, inf), got 0.5"),
+        ({"n_features_to_select": 8}, "n_features_to_select must be an integer in [1, 7], got 8"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    import re
+
+    with pytest.raises(ValueError, match=re.escape(message)):
+        FIRES(**parameters).partial_fit(*stream(2)[0])

@@ -1,0 +1,238 @@
+"""Named real data sets: one comes with Tamis, the others are found in a data folder or fetched from OpenML.
+
+A data folder holds one folder per set with `card.json` (what it is, where it comes from, its licence, the SHA-256 of
+the data) and `data.npz` (X, or the parts of a CSR matrix; y as codes; class_names; feature_names where known).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis._check import Array, Rows
+from tamis.errors import StreamError, UnknownNameError
+from tamis.streams.stream import ArrayStream
+
+__all__ = ["DatasetStream", "data_folder", "list_datasets", "load_dataset"]
+
+_BUNDLED = Path(__file__).parent / "data"
+_OPENML = {  # name -> number of the data set on OpenML
+    "arcene": 1458,
+    "ionosphere": 59,
+    "madelon": 1485,
+    "mnist": 554,
+    "spambase": 44,
+    "wdbc": 1510,
+}
+
+
+class DatasetStream(ArrayStream):
+    """The rows of a named data set, with its card.
+
+    Attributes
+    ----------
+    card : dict
+        Title, source, licence, order of the rows and more.
+    """
+
+    def __init__(
+        self, X: Rows, y: Array, names: list[str] | None, card: dict[str, Any], options: dict[str, Any]
+    ) -> None:
+        super().__init__(X, y, feature_names=names)
+        self.card = card
+        self._options = options
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the set and how it was read."""
+        return {**super().describe(), "kind": "dataset", **self._options}
+
+
+def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder of data sets: `data_home`, else the environment's TAMIS_DATA, else ~/tamis_data."""
+    return Path(data_home or os.environ.get("TAMIS_DATA") or Path.home() / "tamis_data").expanduser()
+
+
+def load_dataset(
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    shuffle: int | None = None,
+    fetch: bool = True,
+) -> DatasetStream:
+    """Return a named data set as a stream.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`; ``"electricity"`` comes with Tamis.
+    data_home : path-like, optional
+        Folder of data sets; by default the environment's ``TAMIS_DATA``, else ``~/tamis_data``.
+    shuffle : int, optional
+        Seed to shuffle the rows with; by default they stay in the order of the source.
+    fetch : bool, default=True
+        Whether a set that is not in the folder may be fetched from OpenML, and kept in the folder.
+
+    Returns
+    -------
+    DatasetStream
+        With the labels' own names, and the set's card in ``card``.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such set; the message suggests the nearest names.
+    StreamError
+        If the set cannot be fetched, or its file is damaged.
+
+    Examples
+    --------
+    >>> stream = load_dataset("electricity")
+    >>> stream.n_rows, stream.feature_names[3:6], stream.classes.tolist()
+    (45312, ['nswprice', 'nswdemand', 'vicprice'], ['DOWN', 'UP'])
+    """
+    home = data_folder(data_home)
+    if (_BUNDLED / f"{name}.npz").is_file():
+        card_path, data_path = _BUNDLED / f"{name}.json", _BUNDLED / f"{name}.npz"
+    else:
+        if not name or Path(name).name != name or not (home / name / "card.json").is_file():
+            _fetch(name, home, fetch)
+        card_path, data_path = home / name / "card.json", home / name / "data.npz"
+    card = _read_card(card_path)
+    X, y, names = _read_arrays(data_path, card)
+    if shuffle is not None:
+        order = np.random.default_rng(shuffle).permutation(X.shape[0])
+        X, y = X[order], y[order]
+    return DatasetStream(X, y, names, card, {"name": name, "shuffle": shuffle})
+
+
+def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """Return what is known of every data set at hand or on OpenML, sorted by name.
+
+    Returns
+    -------
+    list of dict
+        ``name``, ``title``, ``rows``, ``features``, ``licence``, ``order`` and ``where`` (``"bundled"``, ``"folder"``
+        or ``"OpenML"``); what is not known is None.
+
+    Examples
+    --------
+    >>> [row["name"] for row in list_datasets() if row["where"] == "bundled"]
+    ['electricity']
+    """
+    cards = [("bundled", path.stem, path) for path in _BUNDLED.glob("*.json")]
+    home = data_folder(data_home)
+    if home.is_dir():
+        cards += [("folder", path.parent.name, path) for path in home.glob("*/card.json")]
+    rows = {name: {"name": name, "where": "OpenML"} for name in _OPENML}
+    for where, name, path in reversed(cards):
+        card = _read_card(path)
+        rows[name] = {
+            "name": name,
+            "where": where,
+            "title": card.get("title"),
+            "rows": card.get("rows"),
+            "features": card.get("features"),
+            "licence": card.get("licence"),
+            "order": card.get("row_order"),
+        }
+    empty = dict.fromkeys(("title", "rows", "features", "licence", "order"))
+    return [{**empty, **rows[name]} for name in sorted(rows)]
+
+
+def _read_card(path: Path) -> dict[str, Any]:
+    try:
+        card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StreamError(
+            f"The card {str(path)!r} cannot be read ({error}): restore or remove its folder."
+        ) from error
+    return card
+
+
+def _read_arrays(path: Path, card: dict[str, Any]) -> tuple[Rows, Array, list[str] | None]:
+    try:
+        blob = path.read_bytes()
+    except OSError as error:
+        raise StreamError(
+            f"The data {str(path)!r} cannot be read ({error.strerror}): restore its folder."
+        ) from error
+    if card.get("sha256") not in (None, hashlib.sha256(blob).hexdigest()):
+        raise StreamError(f"The data {str(path)!r} does not match the checksum on its card: fetch it again.")
+    with np.load(path, allow_pickle=False) as arrays:
+        if "X" in arrays:
+            X = arrays["X"]
+            X = X if X.dtype.char in "df" else X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
+        else:
+            parts = (arrays["data"].astype(np.float64), arrays["indices"], arrays["indptr"])
+            X = sp.csr_matrix(parts, shape=tuple(arrays["shape"]))
+        y = arrays["class_names"][arrays["y"]] if "class_names" in arrays else arrays["y"]
+        names = arrays["feature_names"].tolist() if "feature_names" in arrays else None
+    return X, y, names
+
+
+def _fetch(name: str, home: Path, allowed: bool) -> None:
+    """Bring a set from OpenML into the folder, all of it or nothing."""
+    if name not in _OPENML:
+        import difflib
+
+        known = [row["name"] for row in list_datasets(home)]
+        near = difflib.get_close_matches(name, known, n=2)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+        raise UnknownNameError(
+            f"No data set is named {name!r}{hint} Known: {', '.join(known)} (folder {str(home)!r})."
+        )
+    if not allowed:
+        raise StreamError(
+            f"The data set {name!r} is not in {str(home)!r}: allow fetching it, or put it there."
+        )
+    from sklearn.datasets import fetch_openml
+
+    try:
+        bunch = fetch_openml(data_id=_OPENML[name], as_frame=False, parser="liac-arff")
+    except Exception as error:  # no network, a proxy's page, OpenML down: all the same to the user
+        raise StreamError(
+            f"The data set {name!r} could not be fetched from OpenML ({type(error).__name__}): check the network, or put"
+            f" its folder into {str(home)!r}."
+        ) from error
+    _store(name, bunch, home)
+
+
+def _store(name: str, bunch: Any, home: Path) -> None:
+    X, (classes, codes) = (
+        np.asarray(bunch.data, dtype=np.float32),
+        np.unique(bunch.target, return_inverse=True),
+    )
+    home.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=home))
+    try:
+        arrays = {
+            "X": X,
+            "y": codes,
+            "class_names": classes.astype(str),
+            "feature_names": np.array(bunch.feature_names),
+        }
+        np.savez_compressed(new / "data.npz", allow_pickle=False, **arrays)
+        details = getattr(bunch, "details", None) or {}
+        card = {
+            "name": name,
+            "title": details.get("name", name),
+            "rows": X.shape[0],
+            "features": X.shape[1],
+            "licence": details.get("licence"),
+            "row_order": "as in the source",
+            "source": f"OpenML {_OPENML[name]}",
+            "sha256": hashlib.sha256((new / "data.npz").read_bytes()).hexdigest(),
+        }
+        (new / "card.json").write_text(json.dumps(card, indent=1), encoding="utf-8")
+        os.replace(new, home / name)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise

@@ -1,0 +1,255 @@
+"""What a stream of rows is: batches of (X, y), the same rows for any batch size, from any row on."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis._check import Array, Rows, as_classes, as_column, as_rows, check_number
+from tamis.errors import StreamError
+
+__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "as_stream"]
+
+Batch: TypeAlias = tuple[Rows, Array]
+
+
+class Stream(ABC):
+    """A source of rows that can be read in batches, again and again.
+
+    Attributes
+    ----------
+    feature_names : list of str or None
+        Names of the columns, if they have any.
+    n_features, n_rows : int or None
+        None where it is known only after reading.
+    classes : ndarray of shape (n_classes,) or None
+        Labels known in advance.
+    """
+
+    feature_names: list[str] | None = None
+    n_features: int | None = None
+    n_rows: int | None = None
+    classes: Array | None = None
+
+    def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
+        """Return an iterator over batches of exactly `size` rows (the last may be shorter).
+
+        Parameters
+        ----------
+        size : int, default=100
+            Rows per batch, at least 1.
+        start : int, default=0
+            Rows to skip first, as when a run goes on where it stopped.
+
+        Returns
+        -------
+        iterator of (X, y)
+            X is a C-contiguous float array or a CSR matrix, y one-dimensional; every call starts from the beginning.
+
+        Raises
+        ------
+        ValueError
+            If `size` or `start` is out of range.
+        StreamError
+            On the way, if the source cannot be read.
+        """
+        check_number("batch_size", size, low=1, integer=True)
+        check_number("start", start, low=0, integer=True)
+        return _rechunk(self._blocks(int(start)), int(size))
+
+    def take(self, n: int) -> Batch:
+        """Return the first `n` rows (fewer if the stream is shorter) as one batch."""
+        for batch in self.batches(n):
+            return batch
+        raise StreamError("The stream has no rows: check its source.")
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.batches()
+
+    def progress(self) -> float | None:
+        """Return which fraction of the input the current pass has consumed, or None where that is unknown."""
+        return None
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return what it takes to open the stream again, and a fingerprint of its contents; plain JSON values."""
+
+    @abstractmethod
+    def _blocks(self, start: int) -> Iterator[Batch]:
+        """Yield the rows from `start` on in blocks of any size."""
+
+
+class ArrayStream(Stream):
+    """Rows that are in memory already.
+
+    Parameters
+    ----------
+    X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,)
+    feature_names : list of str, optional
+        By default the column names of a frame.
+    classes : array-like, optional
+        By default the sorted labels of `y`, unless `y` is continuous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stream = ArrayStream(np.eye(5), ["a", "b", "a", "b", "a"])
+    >>> [len(y) for X, y in stream.batches(2)]
+    [2, 2, 1]
+    >>> stream.classes
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    def __init__(self, X: Any, y: Any, feature_names: list[str] | None = None, classes: Any = None) -> None:
+        self._X, names = as_rows(X)
+        self._y = as_column(y, self._X.shape[0], "A stream")
+        self.n_rows, self.n_features = self._X.shape
+        self.feature_names = names if feature_names is None else [str(name) for name in feature_names]
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(
+                f"feature_names has {len(self.feature_names)} names for {self.n_features} columns."
+            )
+        if classes is not None:
+            self.classes = as_classes(classes)
+        elif self._y.dtype.kind != "O" and not (self._y.dtype.kind == "f" and (self._y % 1 != 0).any()):
+            self.classes = np.unique(self._y)
+        self._read = 0
+
+    def progress(self) -> float | None:
+        """Return the fraction of the rows handed out in the current pass."""
+        return min(self._read / self._X.shape[0], 1.0)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the shape of the rows and a checksum of their first and last ones."""
+        digest = hashlib.sha256(str((self._X.shape, self._X.dtype, self._y.dtype)).encode())
+        for rows in (slice(0, 100), slice(-100, None)):
+            part = self._X[rows]
+            digest.update((part.data if sp.issparse(part) else np.ascontiguousarray(part)).tobytes())
+            digest.update(str(self._y[rows].tolist()).encode())
+        shape = [int(n) for n in self._X.shape]
+        return {"kind": "arrays", "shape": shape, "fingerprint": digest.hexdigest()[:16]}
+
+    def _blocks(self, start: int) -> Iterator[Batch]:
+        self._read = start
+        while self._read < self._X.shape[0]:
+            rows = slice(self._read, self._read + 4096)
+            self._read = min(rows.stop, self._X.shape[0])
+            yield self._X[rows], self._y[rows]
+
+
+class BatchStream(Stream):
+    """Batches that some other program makes: an iterable of (X, y), read once if it is an iterator.
+
+    Parameters
+    ----------
+    source : iterable of (X, y)
+    feature_names : list of str, optional
+    classes : array-like, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> batches = ((np.ones((3, 2)), [0, 1, 0]) for _ in range(3))
+    >>> [len(y) for X, y in BatchStream(batches).batches(4)]
+    [4, 4, 1]
+    """
+
+    def __init__(
+        self, source: Iterable[Any], feature_names: list[str] | None = None, classes: Any = None
+    ) -> None:
+        self._source = source
+        self.feature_names = feature_names
+        self.n_features = None if feature_names is None else len(feature_names)
+        self.classes = None if classes is None else as_classes(classes)
+        self._spent = False
+
+    def describe(self) -> dict[str, Any]:
+        """Return the kind of the source; what it yields cannot be told in advance."""
+        return {"kind": "batches", "source": type(self._source).__name__}
+
+    def _blocks(self, start: int) -> Iterator[Batch]:
+        once = iter(self._source) is self._source
+        if once and self._spent:
+            raise StreamError(
+                "These batches have been read already: make the stream from a list, or a new iterator."
+            )
+        self._spent = True
+        for batch in self._source:
+            try:
+                X, y = batch
+            except (TypeError, ValueError):
+                raise StreamError(
+                    f"A stream yields pairs (X, y), but this one yielded a {type(batch).__name__}."
+                ) from None
+            X, names = as_rows(X)
+            y = as_column(y, X.shape[0], "A stream")
+            self.feature_names = self.feature_names or names
+            if self.n_features not in (None, X.shape[1]):
+                raise StreamError(
+                    f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_features}."
+                )
+            self.n_features = X.shape[1]
+            skip = min(start, X.shape[0])
+            start -= skip
+            if skip < X.shape[0]:
+                yield X[skip:], y[skip:]
+
+
+def as_stream(source: Any) -> Stream:
+    """Return a stream of what was given: a stream, a pair (X, y), or an iterable of such pairs.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_stream((np.eye(3), [0, 1, 0])).n_rows
+    3
+    """
+    if isinstance(source, Stream):
+        return source
+    if isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple):
+        return ArrayStream(*source)
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes | dict | np.ndarray):
+        return BatchStream(source)
+    raise TypeError(
+        f"A stream is a Stream, a pair (X, y) or an iterable of pairs, got a {type(source).__name__}."
+    )
+
+
+def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
+    """Cut and join blocks so that each batch has `size` rows; a block that fits is passed on as it is."""
+    kept: list[Batch] = []
+    have = 0
+    for X, y in blocks:
+        at, rows = 0, X.shape[0]
+        while have + rows - at >= size:
+            stop = at + size - have
+            kept.append((X[at:stop], y[at:stop]))
+            yield _join(kept)
+            kept, have, at = [], 0, stop
+        if at < rows:
+            kept.append((X[at:], y[at:]))
+            have += rows - at
+    if kept:
+        yield _join(kept)
+
+
+def _join(parts: list[Batch]) -> Batch:
+    if len(parts) == 1:
+        return parts[0]
+    blocks = [X for X, _ in parts]
+    X = sp.vstack(blocks, format="csr") if any(map(sp.issparse, blocks)) else np.concatenate(blocks)
+    labels = [y for _, y in parts]
+    if len({y.dtype.kind for y in labels}) > 1:  # joining 1 and "1" must not make them one label
+        labels = [y.astype(object) for y in labels]
+    return X, np.concatenate(labels)

@@ -39,8 +39,6 @@ from tamis.errors import DataError
 
 __all__ = ["RowSelector", "n_to_select", "top_mask"]
 
-_CONFIGURATION = ("_sklearn_output_config", "_metadata_request")
-
 
 class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
@@ -141,8 +139,9 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _forget(self) -> None:
-        keep = {*self.get_params(deep=False), *_CONFIGURATION}
-        for name in [name for name in vars(self) if name not in keep]:
+        for name in [
+            name for name in vars(self) if name.endswith("_")
+        ]:  # what `_start` allocates, it replaces
             delattr(self, name)
 
     def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:

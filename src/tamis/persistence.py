@@ -48,6 +48,7 @@ _GENERATORS = {
     name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 }
 _BUFFERS = {"MT19937": 624, "Philox": 4}  # numbers drawn ahead
+_PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
 _DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made anew at each partial_fit
 
 
@@ -244,7 +245,7 @@ def _full_name(cls: type) -> str:
     """Return the name by which a class is found again: for scikit-learn, that in its public module."""
     module = cls.__module__
     if module.startswith("sklearn."):
-        module = ".".join(module.split(".")[:2])
+        module = module.partition("._")[0]
     return f"{module}:{cls.__qualname__}"
 
 
@@ -254,7 +255,7 @@ def _find_class(full_name: str, classes: dict[str, type]) -> type:
     found: Any = classes.get(full_name)
     if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
         found = getattr(importlib.import_module(module), name, None)
-    elif found is None and module in {f"sklearn.{public}" for public in sklearn.__all__}:
+    elif found is None and module in _PUBLIC:
         found = getattr(importlib.import_module(module), name, None)
         found = found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
     makes_plainly = found.__new__ is object.__new__  # true of nothing that needs arguments to exist

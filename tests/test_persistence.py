@@ -1,0 +1,463 @@
+"""What is saved comes back equal and goes on the same; what is damaged or hostile is refused in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import Perceptron, SGDClassifier
+from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import tamis
+from tamis.errors import CheckpointError
+from tamis.summaries.moments import RunningMoments
+
+
+class Own(BaseEstimator):
+    """An estimator of the user's own."""
+
+    def __init__(self, step: float = 1.0) -> None:
+        self.step = step
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are equal in type, in every bit, and all the way down."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        if a.dtype != b.dtype or a.shape != b.shape or a.flags.f_contiguous != b.flags.f_contiguous:
+            return False
+        if a.dtype == object:
+            return all(same(x, y) for x, y in zip(a.ravel().tolist(), b.ravel().tolist(), strict=True))
+        return a.tobytes() == b.tobytes()
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return all(same(x, y) for x, y in zip(a.items(), b.items(), strict=True)) and len(a) == len(b)
+    if isinstance(a, sp.csr_matrix | sp.csr_array):
+        parts = ("data", "indices", "indptr", "shape")
+        return all(same(getattr(a, part), getattr(b, part)) for part in parts)
+    if isinstance(a, BaseEstimator | RunningMoments):
+        return same(vars(a), vars(b))
+    return bool(a == b)
+
+
+def round_trip(value: Any, folder: Path, **options: Any) -> Any:
+    return tamis.load(tamis.save(value, folder / "value.tamis"), **options)
+
+
+def flipped(text: str) -> np.ndarray:
+    labels = np.array([["a", 1, None], [2.5, True, text]], dtype=object)
+    return np.asfortranarray(labels)
+
+
+VALUES: dict[str, Any] = {
+    "none": None,
+    "bools": [True, False],
+    "ints": [0, -1, 2**62, 2**63, -(2**63), 10**6000],
+    "floats": [0.1, -0.0, 1e-320, float("nan"), float("inf"), -float("inf")],
+    "text": ["", "é\u2028\n", "\ud800", "x" * 10_000],
+    "bytes": b"\x00\xff",
+    "containers": ([], (), {}, set(), frozenset({(1, "a")}), [(1, [2, {3}])]),
+    "dict": {"a": 1, 2: "b", (3, "c"): None, 1.5: [], None: {}, True: "one"},
+    "scalars": [np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("é"), np.complex64(1j), np.datetime64(9, "M")],
+    "dtypes": [np.arange(4).astype(kind) for kind in "?bBhHiIlLqQefdgFD"] + [np.arange(3, dtype=">f4")],
+    "text arrays": [np.array(["é", "bb"]), np.array([b"x", b"yy"]), np.array(["2020-01-01", "NaT"], dtype="M8[ns]")],
+    "orders": [np.arange(6).reshape(2, 3), np.arange(6).reshape(2, 3).T, np.asfortranarray(np.ones((3, 4, 2)))],
+    "shapes": [np.array(2.5), np.zeros((0, 3)), np.zeros((2, 0)), np.zeros((1, 1, 1, 1))],
+    "labels": [np.array(["a", 1, None], dtype=object), flipped("z"), np.array(None, object), np.array([], object)],
+    "csr": [
+        sp.random(5, 7, 0.3, format="csr", random_state=0),
+        sp.csr_array(np.eye(3, dtype=np.float32)),
+        sp.csr_matrix((3, 4)),
+    ],
+    "objects": [Perceptron(alpha=0.5), RunningMoments(3), tamis.FIRES(0.2)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_come_back(name: str, tmp_path: Path) -> None:
+    assert same(round_trip(VALUES[name], tmp_path), VALUES[name])
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+KEYS = st.integers() | st.text() | st.tuples(st.text(), st.booleans())
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner),
+    max_leaves=20,
+)
+
+
+@given(value=TREES)
+@settings(max_examples=150, deadline=None)
+def test_any_nesting_comes_back(value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert same(round_trip(value, tmp_path_factory.getbasetemp()), value)
+
+
+def test_view_is_saved_as_it_reads(tmp_path: Path) -> None:
+    table = np.arange(20.0).reshape(4, 5)
+    loaded = round_trip(table[::2, 1:4], tmp_path)
+    np.testing.assert_array_equal(loaded, table[::2, 1:4])
+    loaded[0, 0] = -1.0  # its own memory, and writable
+    assert table[0, 1] == 1.0
+
+
+def test_an_object_met_twice_stays_one(tmp_path: Path) -> None:
+    array, generator = np.zeros(1000), np.random.default_rng(0)
+    loaded = round_trip({"a": array, "b": [array], "one": generator, "two": generator}, tmp_path)
+    assert loaded["a"] is loaded["b"][0]
+    assert loaded["one"] is loaded["two"]
+    assert (tmp_path / "value.tamis").stat().st_size < 2 * array.nbytes
+
+
+def test_equal_state_makes_equal_bytes(tmp_path: Path) -> None:
+    value = {"model": tamis.FIRES().fit(np.eye(4), [0, 0, 1, 1]), "names": {"b", "a", "c"}}
+    first, second = tamis.save(value, tmp_path / "a"), tamis.save(value, tmp_path / "b")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_arrays_can_be_looked_at_with_numpy(tmp_path: Path) -> None:
+    path = tamis.save({"weights": np.arange(3.0)}, tmp_path / "value.npz")
+    assert np.load(path)["0"].tolist() == [0.0, 1.0, 2.0]
+
+
+# -- what was saved goes on --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
+@pytest.mark.parametrize("make", [np.random.Generator, np.random.RandomState])
+def test_random_numbers_go_on(make: Any, bits: str, tmp_path: Path) -> None:
+    generator = make(getattr(np.random, bits)(7))
+    generator.standard_normal(5)
+    generator.bytes(3)
+    loaded = round_trip(generator, tmp_path)
+    assert loaded.standard_normal(700).tolist() == generator.standard_normal(700).tolist()
+    assert loaded.bytes(9) == generator.bytes(9)
+    if make is np.random.Generator:
+        assert loaded.spawn(2)[1].random() == generator.spawn(2)[1].random()
+
+
+def test_seeded_random_state_goes_on(tmp_path: Path) -> None:
+    generator = np.random.RandomState(3)
+    generator.standard_normal()  # makes a pair, keeps one
+    loaded = round_trip(generator, tmp_path)
+    assert loaded.standard_normal(3).tolist() == generator.standard_normal(3).tolist()
+
+
+LEARNERS = [
+    Perceptron(random_state=0), Perceptron(penalty="elasticnet", random_state=1),
+    SGDClassifier(average=True, random_state=0), SGDClassifier(loss="log_loss", average=30, random_state=0),
+    SGDClassifier(loss="modified_huber", learning_rate="adaptive", eta0=0.1, random_state=0),
+    GaussianNB(), MultinomialNB(), BernoulliNB(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [[0, 1], ["a", "b", "c"]], ids=["binary", "multiclass"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_learner_goes_on(learner: Any, labels: list[Any], tmp_path: Path, rng: np.random.Generator) -> None:
+    X = rng.random(size=(300, 6))
+    y = np.array(labels)[np.minimum((X[:, 0] * len(labels)).astype(int), len(labels) - 1)]
+    original = type(learner)(**learner.get_params()).partial_fit(X[:100], y[:100], classes=labels)
+    loaded = round_trip(original, tmp_path)
+    assert same(loaded.predict(X), original.predict(X))
+    for start in (100, 200):
+        original.partial_fit(X[start : start + 100], y[start : start + 100])
+        loaded.partial_fit(X[start : start + 100], y[start : start + 100])
+    state = {name: value for name, value in vars(original).items() if name != "_loss_function_"}
+    assert same({name: vars(loaded)[name] for name in state}, state)
+
+
+def test_pipeline_goes_on(tmp_path: Path, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(100, 5))
+    pipeline = make_pipeline(MinMaxScaler(), StandardScaler(), tamis.FIRES(2), GaussianNB()).fit(
+        X, X[:, 3] > 0
+    )
+    assert same(round_trip(pipeline, tmp_path).predict_proba(X), pipeline.predict_proba(X))
+
+
+def test_own_estimator_loads_if_its_class_is_given(tmp_path: Path) -> None:
+    path = tamis.save({"mine": Own(step=0.5)}, tmp_path / "own.tamis")
+    assert tamis.load(path, classes=[Own])["mine"].step == 0.5
+    with pytest.raises(CheckpointError, match=r"Own, which is neither .* classes=\[Own\]"):
+        tamis.load(path)
+
+
+def test_other_version_of_scikit_learn_warns(tmp_path: Path) -> None:
+    path = tamis.save(Perceptron(), tmp_path / "model.tamis")
+    content = manifest_of(path)
+    content["versions"]["sklearn"] = "0.1"
+    with pytest.warns(InconsistentVersionWarning, match=r"Perceptron from version 0\.1"):
+        tamis.load(forge(path, content))
+
+
+# -- what cannot be saved ----------------------------------------------------------------------------------
+
+
+def test_unsavable_value_is_named_by_its_path(tmp_path: Path) -> None:
+    tree = DecisionTreeClassifier().fit(np.eye(4), [0, 0, 1, 1])
+    cases = [
+        ({"learner": tree}, "learner.tree_: it is a sklearn.tree._tree.Tree"),
+        (tree, "DecisionTreeClassifier.tree_"),
+        ({"a": [1, {2: print}]}, "a[1][2]: it is a builtins.builtin_function_or_method"),
+        (CountVectorizer(), "CountVectorizer.dtype: it is a builtins.type"),
+        (np.array([1, object()], dtype=object), "[1]: it is a builtins.object"),
+        (np.zeros(2, dtype=[("a", "f4")]), "the array: its dtype"),
+        (sp.eye(3, format="coo"), "the object: it is a scipy.sparse"),
+        (
+            {"error": tamis.errors.DataError("no")},
+            "error: a tamis.errors.DataError is more than its attributes",
+        ),
+        (lambda: None, "the object: it is a builtins.function"),
+    ]
+    for value, message in cases:
+        with pytest.raises(TypeError) as caught:
+            tamis.save(value, tmp_path / "value.tamis")
+        assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_value_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    loop: dict[str, Any] = {"inner": []}
+    loop["inner"].append(loop)
+    with pytest.raises(TypeError, match=r"inner\[0\]: it contains itself"):
+        tamis.save(loop, tmp_path / "value.tamis")
+
+
+@pytest.mark.parametrize("target", ["no/such/folder/x.tamis", "folder"])
+def test_unwritable_path(target: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CheckpointError, match=r"Cannot write .*: choose a folder that exists"):
+        tamis.save(1, tmp_path / target)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_full_disk_leaves_the_old_file(failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tamis.save({"step": 1}, tmp_path / "value.tamis")
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, failing, fail)
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        tamis.save({"step": 2}, path)
+    monkeypatch.undo()
+    assert tamis.load(path) == {"step": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_link_keeps_pointing(tmp_path: Path) -> None:
+    target, link = tamis.save(1, tmp_path / "target"), tmp_path / "link"
+    link.symlink_to(target)
+    tamis.save(2, link)
+    assert link.is_symlink()
+    assert tamis.load(target) == 2
+
+
+# -- damaged files -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return tamis.save({"a": np.arange(3.0), "b": [1, "two"], "c": Perceptron()}, tmp_path / "small.tamis")
+
+
+def test_every_altered_byte_is_noticed(small: Path, rng: np.random.Generator) -> None:
+    whole = small.read_bytes()
+    for at in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        small.write_bytes(damaged)
+        with pytest.raises(CheckpointError):
+            tamis.load(small)
+
+
+def test_every_truncation_is_noticed(small: Path) -> None:
+    whole = small.read_bytes()
+    for length in range(len(whole)):
+        small.write_bytes(whole[:length])
+        with pytest.raises(
+            CheckpointError, match="truncated" if length >= 64 else "truncated|not written by"
+        ):
+            tamis.load(small)
+    small.write_bytes(whole + b"\0")
+    with pytest.raises(CheckpointError, match="truncated or was altered: use another copy"):
+        tamis.load(small)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    np.savez(path, a=np.zeros(3))
+    for other in (path.with_suffix(".npz"), Path(__file__)):
+        with pytest.raises(CheckpointError, match=r"was not written by tamis\.save: give the path"):
+            tamis.load(other)
+    with pytest.raises(CheckpointError, match=r"Cannot read .*missing' \(No such file or directory\)"):
+        tamis.load(tmp_path / "missing")
+    with pytest.raises(CheckpointError, match="Is a directory"):
+        tamis.load(tmp_path)
+
+
+# -- files made to harm ------------------------------------------------------------------------------------
+
+
+def manifest_of(path: Path) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("manifest.json"))
+
+
+def forge(path: Path, content: Any, compression: int = zipfile.ZIP_STORED, **members: bytes) -> Path:
+    """Write a file with a valid checksum and this content, as someone who knows the format could."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.comment = b" " * 77
+        text = content if isinstance(content, str) else json.dumps(content)
+        archive.writestr("manifest.json", text)
+        for name, data in members.items():
+            archive.writestr(name.replace("_", "") + ".npy", data)
+    body = file.getvalue()[:-77]
+    path.write_bytes(body + b"tamis sha256 " + hashlib.sha256(body).hexdigest().encode())
+    return path
+
+
+def holding(*nodes: Any) -> dict[str, Any]:
+    versions = {"tamis": "0", "sklearn": sklearn.__version__}
+    return {
+        "format": "tamis",
+        "schema": 1,
+        "versions": versions,
+        "nodes": nodes,
+        "root": {"at": len(nodes) - 1},
+    }
+
+
+def npy(array: np.ndarray, **header: Any) -> bytes:
+    file = io.BytesIO()
+    honest = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+    np.lib.format.write_array_header_1_0(file, {**honest, **header})
+    return file.getvalue() + array.tobytes()
+
+
+def test_newer_schema_says_what_to_do(small: Path) -> None:
+    content = manifest_of(small)
+    content["schema"] = 2
+    content["versions"]["tamis"] = "9.1"
+    with pytest.raises(CheckpointError, match=r"saved by Tamis 9\.1, which is newer .* upgrade"):
+        tamis.load(forge(small, content))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os:system", "builtins:eval", "subprocess:Popen", "sklearn.conftest:Path", "sklearn.utils:Bunch",
+        "sklearn.linear_model._base:LinearModel", "sklearn.datasets:fetch_openml", "tamis.persistence:save",
+        "tamis.persistence:Path", "tamis.__main__:main", "tamis.errors:DataError", "tamis.base:RowSelector",
+        "tamis.nowhere:Thing", "tamisx:Thing", "tamis:load", "", ":",
+    ],
+)  # fmt: skip
+def test_classes_of_others_are_not_made(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError):
+        tamis.load(forge(tmp_path / "hostile", holding({"instance": [name, []]})))
+
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "a node that comes later": holding({"list": [{"at": 1}]}, {"list": []}),
+    "a node that does not exist": holding({"list": [{"at": 7}]}),
+    "an unknown kind": holding({"pickle": "gASVBQAAAAAAAAB9lC4="}),
+    "an unknown value": holding({"list": [{"eval": "1"}]}),
+    "a magic attribute": holding({"instance": ["sklearn.linear_model:Perceptron", [["__class__", 1]]]}),
+    "an attribute that is no name": holding({"instance": ["sklearn.linear_model:Perceptron", [[1, 1]]]}),
+    "a list as a key": holding({"list": []}, {"dict": [[{"at": 0}, 1]]}),
+    "an object as bytes": holding({"list": [{"scalar": ["|O", "00" * 8]}]}),
+    "too few bytes": holding({"list": [{"scalar": ["<U99999999", "00"]}]}),
+    "too few labels": holding({"objects": ["C", [10**12], []]}),
+    "a missing array": holding({"array": 3}),
+    "a generator of another name": holding(
+        {"dict": [["bit_generator", "seed"], ["state", None]]},
+        {"Generator": [["state", {"at": 0}], ["seed", None]]},
+    ),
+    "no manifest": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_manifest_is_refused(case: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError):
+        tamis.load(forge(tmp_path / "hostile", HOSTILE[case]))
+
+
+def test_deeply_nested_json_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="RecursionError"):
+        tamis.load(forge(tmp_path / "hostile", "[" * 100_000))
+
+
+def test_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    bomb = holding({"array": 0})
+    path = forge(tmp_path / "bomb", bomb, zipfile.ZIP_DEFLATED, _0=npy(np.zeros(1_000_000)))
+    assert path.stat().st_size < 20_000
+    with pytest.raises(CheckpointError, match="declares more than it holds"):
+        tamis.load(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        npy(np.zeros(2), shape=(10**15,)),
+        npy(np.zeros(2), shape=(2**62, 2**62)),
+        npy(np.zeros(2), shape=(-2,)),
+        npy(np.zeros(2), descr="|O"),
+        npy(np.zeros(2), descr="<U4000000000"),
+        npy(np.zeros(2), descr=[("a", "|O")]),
+        npy(np.zeros(2))[:-1],
+        b"\x93NUMPY\x01\x00\xff\xff{",
+        b"",
+    ],
+    ids=["long", "huge", "negative", "objects", "wide", "record", "short", "header", "empty"],
+)
+def test_array_that_lies_is_refused(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError):
+        tamis.load(forge(tmp_path / "hostile", holding({"array": 0}), _0=data))
+
+
+def test_sparse_matrix_that_points_outside_is_refused(tmp_path: Path) -> None:
+    matrix = sp.csr_matrix(np.eye(3))
+    matrix.indices[1] = 10**6
+    with pytest.raises(CheckpointError, match="indices"):
+        tamis.load(tamis.save(matrix, tmp_path / "hostile"))
+
+
+@pytest.mark.parametrize(("bits", "position"), [("MT19937", 10**6), ("MT19937", -1), ("Philox", -(2**20))])
+def test_generator_that_points_outside_is_refused(bits: str, position: int, tmp_path: Path) -> None:
+    path = tamis.save(np.random.Generator(getattr(np.random, bits)(0)), tmp_path / "hostile")
+    content = manifest_of(path)
+    pairs = [
+        pair for node in content["nodes"] for pair in node.get("dict", []) if pair[0] in ("pos", "buffer_pos")
+    ]
+    pairs[0][1] = position
+    with zipfile.ZipFile(path) as archive:
+        members = {f"_{i}": archive.read(f"{i}.npy") for i in range(len(archive.namelist()) - 1)}
+    with pytest.raises(CheckpointError, match="impossible position"):
+        tamis.load(forge(path, content, **members))

@@ -131,7 +131,7 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[dict[
     home = data_folder(data_home)
     if home.is_dir():
         cards += [("folder", path.parent.name, path) for path in home.glob("*/card.json")]
-    rows = {name: {"name": name, "where": "OpenML"} for name in _OPENML}
+    rows: dict[str, dict[str, Any]] = {name: {"name": name, "where": "OpenML"} for name in _OPENML}
     for where, name, path in reversed(cards):
         card = _read_card(path)
         rows[name] = {
@@ -199,8 +199,8 @@ def _fetch(name: str, home: Path, allowed: bool) -> None:
         bunch = fetch_openml(data_id=_OPENML[name], as_frame=False, parser="liac-arff")
     except Exception as error:  # no network, a proxy's page, OpenML down: all the same to the user
         raise StreamError(
-            f"The data set {name!r} could not be fetched from OpenML ({type(error).__name__}): check the network, or put"
-            f" its folder into {str(home)!r}."
+            f"The data set {name!r} could not be fetched from OpenML ({type(error).__name__}): check the network, or"
+            f" put its folder into {str(home)!r}."
         ) from error
     _store(name, bunch, home)
 
@@ -213,7 +213,7 @@ def _store(name: str, bunch: Any, home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=home))
     try:
-        arrays = {
+        arrays: dict[str, Any] = {
             "X": X,
             "y": codes,
             "class_names": classes.astype(str),

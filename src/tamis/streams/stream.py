@@ -123,7 +123,7 @@ class ArrayStream(Stream):
 
     def progress(self) -> float | None:
         """Return the fraction of the rows handed out in the current pass."""
-        return min(self._read / self._X.shape[0], 1.0)
+        return float(min(self._read / self._X.shape[0], 1.0))
 
     def describe(self) -> dict[str, Any]:
         """Return the shape of the rows and a checksum of their first and last ones."""

@@ -50,6 +50,8 @@ def pyarrow_module(module: str) -> Any:
 
 
 class CSVTable(Table):
+    """Comma-separated text; types are inferred from the first block, numbers are read as float64."""
+
     format = "csv"
 
     def __init__(self, source: Source, **options: Any) -> None:
@@ -123,6 +125,8 @@ class CSVTable(Table):
 
 
 class ParquetTable(Table):
+    """Parquet, row group by row group."""
+
     format = "parquet"
 
     def __init__(self, source: Source) -> None:
@@ -157,6 +161,8 @@ class ParquetTable(Table):
 
 
 class ArrowTable(Table):
+    """Arrow's own file and stream formats."""
+
     format = "arrow"
 
     def __init__(self, source: Source) -> None:

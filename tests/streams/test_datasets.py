@@ -1,0 +1,119 @@
+"""Named data sets: bundled, in a folder, from OpenML."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import types
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tamis.errors import StreamError, UnknownNameError
+from tamis.streams import datasets, list_datasets, load_dataset
+
+
+def test_the_bundled_stream_shows_a_feature_that_comes_alive(tmp_path):
+    stream = load_dataset("electricity", data_home=tmp_path)
+    X, _ = stream.take(stream.n_rows)
+    price = X[:, stream.feature_names.index("vicprice")]
+    assert stream.n_rows == 45312
+    assert np.ptp(price[:17_000]) == 0 < np.ptp(price[20_000:])
+    assert "OpenML" in stream.card["attribution"]
+
+
+def put(folder, name="tiny", damage=False):
+    (folder / name).mkdir()
+    np.savez(folder / name / "data.npz", X=np.eye(3, dtype=np.uint8), y=[0, 1, 1], class_names=["no", "yes"])
+    digest = hashlib.sha256((folder / name / "data.npz").read_bytes()).hexdigest()
+    card = {
+        "title": "Tiny",
+        "rows": 3,
+        "features": 3,
+        "licence": "CC0",
+        "sha256": "0" * 64 if damage else digest,
+    }
+    (folder / name / "card.json").write_text(json.dumps(card))
+
+
+def test_a_set_in_the_data_folder(tmp_path, monkeypatch):
+    put(tmp_path)
+    monkeypatch.setenv("TAMIS_DATA", str(tmp_path))
+    X, y = load_dataset("tiny").take(3)
+    assert X.tolist() == np.eye(3).tolist()
+    assert y.tolist() == ["no", "yes", "yes"]
+    (row,) = (row for row in list_datasets() if row["name"] == "tiny")
+    assert (row["where"], row["rows"], row["licence"]) == ("folder", 3, "CC0")
+
+
+def test_shuffling_is_by_seed(tmp_path):
+    order = [load_dataset("electricity", shuffle=seed).take(50)[1].tolist() for seed in (1, 1, 2)]
+    assert order[0] == order[1] != order[2]
+
+
+def test_a_damaged_set_is_refused(tmp_path):
+    put(tmp_path, damage=True)
+    with pytest.raises(StreamError, match="does not match the checksum"):
+        load_dataset("tiny", data_home=tmp_path)
+    (tmp_path / "tiny" / "card.json").write_text("{")
+    with pytest.raises(StreamError, match="cannot be read"):
+        load_dataset("tiny", data_home=tmp_path)
+
+
+def test_unknown_names_suggest_the_nearest(tmp_path):
+    with pytest.raises(UnknownNameError, match="did you mean 'spambase'"):
+        load_dataset("spambas", data_home=tmp_path)
+    with pytest.raises(UnknownNameError, match="No data set is named '../tiny'"):
+        load_dataset("../tiny", data_home=tmp_path)
+
+
+def test_a_fetched_set_is_kept(tmp_path, monkeypatch):
+    calls = []
+
+    def fetch_openml(*, data_id, **_):
+        calls.append(data_id)
+        rows = np.arange(6.0).reshape(3, 2)
+        return types.SimpleNamespace(
+            data=rows,
+            target=np.array(["1", "0", "1"]),
+            feature_names=["f", "g"],
+            details={"licence": "Public"},
+        )
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    for _ in range(2):
+        stream = load_dataset("spambase", data_home=tmp_path)
+        assert (stream.feature_names, stream.take(3)[1].tolist()) == (["f", "g"], ["1", "0", "1"])
+    assert calls == [44]
+    assert [path.name for path in tmp_path.iterdir()] == ["spambase"]
+
+
+def test_without_network_the_folder_is_named(tmp_path, monkeypatch):
+    def offline(**_):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    with pytest.raises(StreamError, match="could not be fetched from OpenML"):
+        load_dataset("spambase", data_home=tmp_path)
+    with pytest.raises(StreamError, match="is not in"):
+        load_dataset("spambase", data_home=tmp_path, fetch=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_development_set_loads(shared):
+    names = {path.parent.name for path in (shared / "data").glob("*/card.json")}
+    assert len(names) >= 30
+    for name in sorted(names - {"news20_full", "imdb", "dorothea", "mnist", "dota2"}):
+        stream = load_dataset(name, data_home=shared / "data")
+        X, y = stream.take(10)
+        assert X.shape == (10, stream.card["features"])
+        assert len(y) == 10
+        assert stream.n_rows == stream.card["rows"]
+        assert sp.issparse(X) == (stream.card["kind"] != "dense")
+
+
+def test_the_data_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("TAMIS_DATA", raising=False)
+    assert datasets.data_folder().name == "tamis_data"
+    assert datasets.data_folder(tmp_path) == tmp_path

@@ -1,0 +1,271 @@
+"""Files of every format: the same rows, and one clear sentence for whatever is wrong with them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from tamis.errors import StreamError
+from tamis.streams import open_file
+
+pa = pytest.importorskip("pyarrow")
+
+RNG = np.random.default_rng(0)
+N = 3000
+X = np.column_stack([RNG.normal(size=N), RNG.integers(0, 9, N), RNG.random(N)])
+KIND = np.array(["ham", "spam"])[RNG.integers(0, 2, N)]
+COLOUR = np.array(["red", "blue", "green"])[RNG.integers(0, 3, N)]
+CODES = np.array([list(dict.fromkeys(COLOUR)).index(c) for c in COLOUR], dtype=float)
+EXPECTED = np.column_stack([X, CODES])
+
+
+def table():
+    return pa.table({"a": X[:, 0], "b": X[:, 1].astype(int), "c": X[:, 2], "colour": COLOUR, "kind": KIND})
+
+
+def write(folder, name):
+    import pyarrow.csv
+    import pyarrow.feather
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    path = folder / name
+    if ".parquet" in name:
+        pyarrow.parquet.write_table(table(), path, row_group_size=700)
+    elif name.endswith(".feather"):
+        pyarrow.feather.write_feather(table(), path)
+    elif name.endswith(".arrow"):
+        with pyarrow.ipc.new_stream(path, table().schema) as writer:
+            writer.write_table(table(), max_chunksize=500)
+    elif ".arff" in name:
+        head = "@RELATION r % x\n@attribute a numeric\n@ATTRIBUTE 'b' integer\n@attribute \"c\" real\n"
+        head += "% a remark\n\n@attribute colour string\n@attribute kind {ham, 'spam'}\n@data\n"
+        rows = zip(*[table()[n].to_pylist() for n in table().column_names], strict=True)
+        path.write_text(head + "".join(", ".join(map(str, row)) + "\n% between\n" for row in rows))
+    else:
+        buffer = io.BytesIO()
+        pyarrow.csv.write_csv(table(), buffer)
+        packed = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+        path.write_bytes(packed.get(path.suffix, bytes)(buffer.getvalue()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.parquet", "t.feather", "t.arrow", "t.arff"]
+)
+def test_every_format_gives_the_same_rows(tmp_path, name):
+    stream = open_file(write(tmp_path, name), label="kind")
+    assert stream.feature_names == ["a", "b", "c", "colour"]
+    for size, start in ((777, 0), (100, 0), (64, 2500)):
+        batches = list(stream.batches(size, start=start))
+        np.testing.assert_allclose(np.vstack([x for x, _ in batches]), EXPECTED[start:], rtol=1e-12)
+        assert np.concatenate([y for _, y in batches]).tolist() == KIND[start:].tolist()
+        assert {len(y) for _, y in batches[:-1]} == {size}
+    assert stream.progress() == 1.0
+    assert stream.describe()["fingerprint"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_svmlight_rows_stay_sparse(tmp_path, suffix, zero_based):
+    rows = sp.random(2500, 40, density=0.1, format="csr", random_state=1)
+    rows = sp.vstack([sp.eye(40), rows[40:]], format="csr")
+    buffer = io.BytesIO()
+    dump_svmlight_file(rows, np.where(KIND[:2500] == "spam", 1, -1), buffer, zero_based=zero_based)
+    path = tmp_path / f"t.svm{suffix}"
+    path.write_bytes(gzip.compress(buffer.getvalue()) if suffix else buffer.getvalue())
+    stream = open_file(path)
+    assert (stream.n_rows, stream.n_features) == (2500, 40)
+    batches = list(stream.batches(999))
+    assert all(sp.issparse(x) for x, _ in batches)
+    np.testing.assert_allclose(sp.vstack([x for x, _ in batches]).toarray(), rows.toarray(), rtol=1e-12)
+    assert set(np.concatenate([y for _, y in batches]).tolist()) == {-1, 1}
+    wide = open_file(path, n_features=100)
+    assert wide.take(3)[0].shape == (3, 100)
+
+
+def test_sparse_arff_rows(tmp_path):
+    path = tmp_path / "t.arff"
+    path.write_text(
+        "@relation r\n@attribute a numeric\n@attribute b {no,yes}\n@attribute y {0,1}\n@data\n{0 2.5, 2 1}\n{1 yes}\n{}\n"
+    )
+    X, y = open_file(path, label="y").take(3)
+    assert X.tolist() == [[2.5, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    assert y.tolist() == ["1", "0", "0"]
+
+
+def test_label_by_position_and_without_header(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1,x,5\n2,y,6\n")
+    stream = open_file(path, label=1, header=False)
+    assert stream.feature_names == ["x0", "x2"]
+    X, y = stream.take(5)
+    assert (X.tolist(), y.tolist()) == ([[1.0, 5.0], [2.0, 6.0]], ["x", "y"])
+    assert open_file(path, label=-1, header=False).take(5)[1].tolist() == [5, 6]
+
+
+def test_booleans_dates_and_declared_categories(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("flag,day,zip,y\ntrue,1970-01-02,100,1\nfalse,1970-01-01,200,0\n")
+    X, y = open_file(path, label="y", categorical=["zip"]).take(2)
+    assert X.tolist() == [[1.0, 86400.0, 0.0], [0.0, 0.0, 1.0]]
+    assert y.dtype.kind == "i"
+
+
+def test_a_decimal_late_in_an_integer_column_is_no_surprise(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "7,0\n" * 400_000 + "7.5,1\n")
+    *_, (X, _) = open_file(path, label="y").batches(100_000)
+    assert X[-1, 0] == 7.5
+
+
+def test_missing_numbers_become_the_mean_so_far(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n1,u,0\n,,1\n3,v,0\n")
+    X, _ = open_file(path, label="y", missing="mean").take(3)
+    assert X.tolist() == [[1.0, 0.0], [2.0, 1.0], [3.0, 2.0]]
+
+
+def test_unlabelled_rows_can_be_dropped_and_are_counted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n1,0\n2,\n3,1\n")
+    stream = open_file(path, label="y", drop_unlabelled=True)
+    X, y = stream.take(5)
+    assert (X.ravel().tolist(), y.tolist(), stream.n_dropped) == ([1.0, 3.0], [0, 1], 1)
+
+
+BAD = {
+    "empty.csv": (b"", {}, "is empty"),
+    "header.csv": (b"a,y\n", {}, "has a header but no rows"),
+    "ragged.csv": (b"a,y\n1,0\n2\n", {}, "has 1 values in line 3, the others have 2"),
+    "nolabel.csv": (
+        b"a,target\n1,0\n",
+        {"label": "tarket"},
+        "has no column 'tarket'; did you mean 'target'?",
+    ),
+    "position.csv": (b"a,y\n1,0\n", {"label": 2}, "has 2 columns, so there is none at position 2"),
+    "twice.csv": (b"y,y\n1,0\n", {}, "has 2 columns named 'y'"),
+    "onlylabel.csv": (b"y\n1\n", {}, "has no column but the label 'y'"),
+    "missing.csv": (b"a,y\n1,0\n,1\n", {}, "Column 'a' is missing in row 2"),
+    "infinite.csv": (b"a,y\n1,0\ninf,1\n", {}, "Column 'a' is infinite in row 2"),
+    "unlabelled.csv": (b"a,y\n1,0\n1,\n", {}, "has no label in row 2"),
+    "junk.csv": (b"a,y\n" + b"1,0\n" * 500_000 + b"oops,1\n", {}, "holds 'oops' in column 0"),
+    "latin1.csv": ("a,y\n\xe9,0\n".encode("latin1"), {}, "not UTF-8"),
+    "t.gz.csv.gz": (gzip.compress(os.urandom(99_999).hex().encode())[:5000], {}, "truncated or damaged"),
+    "nozip.csv.gz": (b"a,y\n1,0\n", {}, "truncated or damaged"),
+    "text.parquet": (b"a,y\n1,0\n", {}, "cannot be read"),
+    "junk.arrow": (b"a,y\n1,0\n" * 9, {}, "cannot be read"),
+    "nodata.arff": (b"@relation r\n@attribute y numeric\n", {}, "ends before its @data"),
+    "csv.arff": (b"a,y\n1,0\n", {}, "is no ARFF file"),
+    "number.arff": (b"@attribute a real\n@attribute y {0}\n@data\n1,0\nq,0\n", {}, "holds 'q' in row 2"),
+    "short.arff": (
+        b"@attribute a real\n@attribute y {0}\n@data\n1\n",
+        {},
+        "has 1 values in row 1, but declares 2",
+    ),
+    "index.arff": (b"@attribute a real\n@attribute y {0}\n@data\n{7 1}\n", {}, "has no column '7'"),
+    "junk.svm": (b"1 1:2\n0 2:x\n", {"label": None}, "cannot be read in line 2"),
+    "nan.svm": (b"1 1:2\n0 2:nan\n", {"label": None}, "not finite near line 2"),
+    "wide.svm": (b"1 1:2 9:1\n", {"label": None, "n_features": 3}, "has 9 columns, more than n_features=3"),
+    "what.xyz": (b"a,y\n1,0\n", {}, "cannot be told from its name"),
+    "whole.parquet.gz": (b"x", {}, "compressed as a whole"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_get_one_sentence(tmp_path, name):
+    content, options, message = BAD[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(StreamError) as caught:
+        list(open_file(path, **{"label": "y", **options}).batches(1000))
+    text = str(caught.value)
+    assert message in text
+    assert "\n" not in text
+    assert str(path) in text or "Column 'a'" in text
+
+
+def test_truncated_parquet(tmp_path):
+    path = write(tmp_path, "t.parquet")
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(StreamError, match="cannot be read"):
+        open_file(path, label="kind")
+
+
+def test_no_such_file_and_folders(tmp_path):
+    with pytest.raises(StreamError, match="There is no file"):
+        open_file(tmp_path / "nothing.csv", label="y")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(StreamError, match="is a folder"):
+        open_file(tmp_path / "folder.csv", label="y")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arff"])
+def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path, name):
+    path = write(tmp_path, name)
+    stream = open_file(path, label="kind")
+    batches = stream.batches(100)
+    next(batches)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(StreamError, match="has changed while it was read"):
+        list(batches)
+    with pytest.raises(StreamError, match="has changed while it was read"):
+        list(stream.batches(100))
+
+
+def test_wrong_options_are_named(tmp_path):
+    path = write(tmp_path, "t.csv")
+    for options, message in (
+        ({"label": "kind", "format": "xls"}, "format must be one of 'csv'"),
+        ({"label": "kind", "missing": "drop"}, "missing must be one of"),
+        ({}, "label must name the label column"),
+        ({"label": "kind", "n_features": 0}, "n_features must be an integer"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            open_file(path, **options)
+
+
+STDIN = """
+import sys
+from tamis.streams import open_file
+options = dict(label="y") if sys.argv[1] != "svmlight" else dict(n_features=3)
+stream = open_file("-", format=sys.argv[1], **options)
+X, y = next(stream.batches(10))
+print((X.toarray() if sys.argv[1] == "svmlight" else X).tolist(), y.tolist(), stream.progress())
+try:
+    next(stream.batches(10))
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("csv", "a,b,y\n1,2,0\n3,4,1\n"),
+        (
+            "arff",
+            "@relation r\n@attribute a real\n@attribute b real\n@attribute y real\n@data\n1,2,0\n3,4,1\n",
+        ),
+        ("svmlight", "0 1:1 2:2\n1 1:3 2:4\n"),
+    ],
+)
+def test_standard_input_is_read_once(format, text):
+    done = subprocess.run(
+        [sys.executable, "-c", STDIN, format], input=text, capture_output=True, text=True, check=True
+    )
+    first, second = done.stdout.splitlines()
+    assert first.startswith("[[1.0, 2.0") and "[3.0, 4.0" in first
+    assert first.endswith("1.0")
+    assert second == "Standard input can be read only once: save it to a file first."

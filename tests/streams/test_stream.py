@@ -1,0 +1,94 @@
+"""Batches: the same rows for any batch size, from any row on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.errors import DataError, StreamError
+from tamis.streams import ArrayStream, BatchStream, as_stream
+
+X = np.arange(60.0).reshape(20, 3)
+Y = np.array(["a", "b"] * 10)
+
+
+def rows_of(batches):
+    parts = [(part.toarray() if sp.issparse(part) else part, y) for part, y in batches]
+    return np.vstack([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+@given(
+    size=st.integers(1, 25), start=st.integers(0, 19), cuts=st.lists(st.integers(1, 19)), sparse=st.booleans()
+)
+@settings(max_examples=80, deadline=None)
+def test_any_blocks_any_size_any_start_give_the_same_rows(size, start, cuts, sparse):
+    whole = sp.csr_matrix(X) if sparse else X
+    bounds = [0, *sorted(set(cuts)), 20]
+    source = [(whole[a:b], Y[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    for stream in (ArrayStream(whole, Y), BatchStream(source)):
+        batches = list(stream.batches(size, start=start))
+        assert [len(y) for _, y in batches[:-1]] == [size] * (len(batches) - 1)
+        found, labels = rows_of(batches)
+        np.testing.assert_array_equal(found, X[start:])
+        np.testing.assert_array_equal(labels, Y[start:])
+
+
+def test_a_frame_brings_its_names():
+    pandas = pytest.importorskip("pandas")
+    stream = ArrayStream(pandas.DataFrame({"height": [1.0, 2.0], "width": [3, 4]}), [0, 1])
+    assert stream.feature_names == ["height", "width"]
+    assert stream.take(2)[0].tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_labels_of_several_types_stay_apart():
+    stream = BatchStream([(X[:1], np.array([1])), (X[1:2], np.array(["1"]))])
+    assert stream.take(2)[1].tolist() == [1, "1"]
+
+
+def test_an_iterator_is_read_once():
+    stream = as_stream(iter([(X, Y)]))
+    assert len(stream.take(20)[1]) == 20
+    with pytest.raises(StreamError, match="read already"):
+        list(stream.batches(5))
+
+
+def test_progress_is_that_of_the_current_pass():
+    stream = ArrayStream(np.zeros((10_000, 1)), np.zeros(10_000, dtype=int))
+    batches = stream.batches(100)
+    next(batches)
+    assert 0 < stream.progress() < 1
+    assert list(batches)
+    assert stream.progress() == 1
+
+
+def test_the_fingerprint_tells_other_rows():
+    other = X.copy()
+    other[0, 0] = -1
+    assert ArrayStream(X, Y).describe() == ArrayStream(X.copy(), Y).describe()
+    assert ArrayStream(X, Y).describe() != ArrayStream(other, Y).describe()
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "10"])
+def test_wrong_batch_sizes_are_refused_at_once(size):
+    with pytest.raises(ValueError, match="batch_size must be an integer in"):
+        ArrayStream(X, Y).batches(size)
+
+
+@pytest.mark.parametrize("source", ["text", 3, {"X": X}, X, None])
+def test_what_is_no_stream_is_refused(source):
+    with pytest.raises(TypeError, match="A stream is a Stream, a pair"):
+        as_stream(source)
+
+
+def test_batches_that_do_not_fit_are_refused():
+    with pytest.raises(StreamError, match="2 columns, the earlier ones had 3"):
+        list(BatchStream([(X[:5], Y[:5]), (X[5:, :2], Y[5:])]).batches(4))
+    with pytest.raises(StreamError, match="yielded a int"):
+        list(BatchStream([3]).batches(4))
+    with pytest.raises(DataError, match="20 rows, y has 3"):
+        ArrayStream(X, Y[:3])
+    with pytest.raises(ValueError, match="2 names for 3 columns"):
+        ArrayStream(X, Y, feature_names=["a", "b"])

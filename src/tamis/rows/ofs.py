@@ -61,7 +61,7 @@ __all__ = ["OFS"]
 # State, for J columns; K = 1 vector until a third class is seen, then one a class, in order of appearance:
 #   _weights  (K, J) float64   0 outside the support
 #   _scale    float            the shrinkage since the last mistake
-#   _support  (B,) int32       the columns kept, ascending, in its first _n_kept places
+#   _support  (J,) int32       the columns kept, ascending, in its first _n_kept places
 #   _order    (C,) int64       codes of the classes in order of appearance; the first is y = +1, the second -1
 #   _random   (1,) uint64      state of the random numbers
 
@@ -117,13 +117,16 @@ def _merge(kept: Array, columns: Array, cells: Array, merged: Array, merged_cell
 
 
 @njit(strict=True)
-def _margin(weights: Array, columns: Array, cells: Array, slot: int) -> tuple[float, int, int, float]:
-    """Return y w.x, which vector takes the step, which its opposite (-1: none), and by what the step is scaled."""
+def _margin(weights: Array, columns: Array, cells: Array, wide: bool, slot: int) -> tuple[float, int, int, float]:
+    """Return y w.x, which vector takes the step, which its opposite (-1: none), and by what the step is scaled.
+
+    The cells of a wide row lie by column, those of another one beside `columns`.
+    """
     ahead, best, rival = 0.0, -math.inf, -1
     for c in range(weights.shape[0]):
         score = 0.0
         for i in range(columns.shape[0]):
-            score += weights[c, columns[i]] * cells[i]
+            score += weights[c, columns[i]] * cells[columns[i] if wide else i]
         if c == slot or weights.shape[0] == 1:
             ahead = score
         elif score > best:
@@ -167,7 +170,7 @@ def _border(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
     """
     low, high = -1, _INFINITY  # n_kept or more lie above low, fewer above high
     n_low, n_high = bits.shape[0], 0
-    reach = 1 << 50
+    reach = 1 << 48
     while n_low > n_kept and high - low > 1:
         n_above = 0
         for i in range(bits.shape[0]):  # not `for b in bits`, which the compiler does not vectorise
@@ -198,37 +201,42 @@ def _border(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
 
 @njit(strict=True)
 def _truncate(
-    block: Array, columns: Array, factor: float, guess: int, weights: Array, support: Array
+    block: Array, columns: Array, n_most: int, factor: float, guess: int, support: Array
 ) -> tuple[int, int]:
-    """Keep the largest columns of `block`, times `factor`; return how many, and where the border was."""
+    """Clear all but the `n_most` largest columns of `block`, scale these; return how many, and the border."""
     sizes = np.abs(block[0])
     for c in range(1, block.shape[0]):
         sizes += np.abs(block[c])
     bits = sizes.view(np.int64)
-    border, n_equal = _border(bits, support.shape[0], guess)
+    border, n_equal = _border(bits, n_most, guess)
+    i = 0
+    while (
+        n_equal > 0
+    ):  # lift the first of equals over the border; no branches, a processor cannot foresee them
+        equal = bits[i] == border
+        bits[i] += equal
+        n_equal -= equal
+        i += 1
     n_kept = 0
     for i in range(columns.shape[0]):
-        equal = n_equal > 0 and bits[i] == border
-        n_equal -= equal
-        kept = equal or bits[i] > border
-        for c in range(block.shape[0]):
-            weights[c, columns[i]] = block[c, i] * factor if kept else 0.0
-        if kept:
-            support[n_kept] = columns[i]
-            n_kept += 1
+        support[n_kept] = columns[i]
+        n_kept += bits[i] > border
+    for c in range(block.shape[0]):
+        for i in range(columns.shape[0]):
+            block[c, i] = block[c, i] * factor if bits[i] > border else 0.0
     return n_kept, border
 
 
 @njit(strict=True)
 def _learn_rows(
     data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, sample_weight: Array,
-    weights: Array, scale: float, support: Array, n_kept: int, random: Array,
+    weights: Array, scale: float, support: Array, n_kept: int, n_most: int, random: Array,
     eta: float, shrink: float, radius: float, margin: float, epsilon: float,
 ) -> tuple[float, int]:  # fmt: skip
     """Learn from rows in order (epsilon 0: full information); return the new scale and size of the support."""
     n_features = weights.shape[1]
-    share, rest = epsilon * support.shape[0] / n_features, 1.0 - epsilon
-    every, drawn = np.arange(n_features if dense else 0, dtype=np.int32), np.empty_like(support)
+    share, rest = epsilon * n_most / n_features, 1.0 - epsilon
+    every, drawn = np.arange(n_features if dense else 0, dtype=np.int32), np.empty(n_most, np.int32)
     merged, merged_cells = np.empty(n_features, np.int32), np.empty(n_features, data.dtype)
     border = _INFINITY >> 1
     for i in range(slots.shape[0]):
@@ -244,8 +252,7 @@ def _learn_rows(
             cells = cells[chosen] if dense else _look(columns, cells, chosen)
             columns = chosen
         wide = columns.shape[0] == n_features
-        seen, seen_cells = (kept, cells[kept]) if wide else (columns, cells)
-        lead, up, down, half = _margin(weights, seen, seen_cells, slots[i])
+        lead, up, down, half = _margin(weights, kept if wide else columns, cells, wide, slots[i])
         mistake = lead * scale <= margin
         scale *= shrink  # (1)
         if mistake:
@@ -261,7 +268,10 @@ def _learn_rows(
                 block *= 2.0**-600
                 length = _length(block, columns)
             factor = radius / length if length > radius else 1.0  # (3)
-            n_kept, border = _truncate(block, columns, factor, border, weights, support)  # (4)
+            n_kept, border = _truncate(block, columns, n_most, factor, border, support)  # (4)
+            if not wide:
+                for c in range(block.shape[0]):
+                    weights[c, columns] = block[c]
     return scale, n_kept
 
 
@@ -316,7 +326,7 @@ class OFS(RowSelector):
     Three of two hundred features make the label; the others are noise.
 
     >>> import numpy as np
-    >>> from tamis.rows import OFS
+    >>> from tamis import OFS
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 200))
     >>> y = np.where(X[:, 17] - X[:, 50] + X[:, 123] > 0, "spam", "ham")
@@ -361,14 +371,17 @@ class OFS(RowSelector):
             )
         self._weights = np.zeros((1, n_features))
         self._scale, self._n_kept = 1.0, 0
-        self._support = np.zeros(n_to_select(self.n_features_to_select, n_features), np.int32)
+        self._n_most = n_to_select(self.n_features_to_select, n_features)
+        self._support = np.zeros(n_features, np.int32)
         self._order = np.zeros(0, np.int64)
         seed = check_random_state(self.random_state).randint(1, 2**63, size=1, dtype=np.uint64)
         self._random: NDArray[np.uint64] = seed
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        codes, first = np.unique(y, return_index=True)
-        opened = np.sort(first[~np.isin(codes, self._order)]).tolist()  # rows where a new class appears
+        opened: list[int] = []  # the rows where a new class appears
+        if self._order.shape[0] < self.classes_.shape[0]:
+            codes, first = np.unique(y, return_index=True)
+            opened = np.sort(first[~np.isin(codes, self._order)]).tolist()
         for start, stop in itertools.pairwise(dict.fromkeys([0, *opened, X.shape[0]])):
             if start in opened:
                 self._open_class(int(y[start]))
@@ -393,7 +406,7 @@ class OFS(RowSelector):
         partial, regularization = self.information == "partial", float(self.regularization)
         self._scale, self._n_kept = _learn_rows(
             data, indptr[start : stop + 1], indices, not sp.issparse(X), slot_of[y[start:stop]], weights[start:stop],
-            self._weights, self._scale, self._support, self._n_kept, self._random,
+            self._weights, self._scale, self._support, self._n_kept, self._n_most, self._random,
             float(self.learning_rate), 1.0 if partial else 1.0 - regularization * self.learning_rate,
             1.0 / math.sqrt(regularization) if regularization else math.inf,
             float(self.margin), float(self.exploration) if partial else 0.0,

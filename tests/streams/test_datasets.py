@@ -64,7 +64,7 @@ def test_a_damaged_set_is_refused(tmp_path):
 def test_unknown_names_suggest_the_nearest(tmp_path):
     with pytest.raises(UnknownNameError, match="did you mean 'spambase'"):
         load_dataset("spambas", data_home=tmp_path)
-    with pytest.raises(UnknownNameError, match="No data set is named '../tiny'"):
+    with pytest.raises(UnknownNameError, match=r"No data set is named '\.\./tiny'"):
         load_dataset("../tiny", data_home=tmp_path)
 
 

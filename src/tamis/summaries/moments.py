@@ -20,13 +20,9 @@ __all__ = ["RunningMoments", "add_deviations"]
 
 
 @njit()
-def add_deviations(X: Array, i: int, w: Array, centre: Array, s1: Array, s2: Array) -> None:
-    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over the four rows from i on, in one pass over the sums.
-
-    Rows past the end must weigh 0 in w, of length 4.
-    """
-    last = X.shape[0] - 1
-    x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
+def add_deviations(X: Array, rows: Array, w: Array, centre: Array, s1: Array, s2: Array) -> None:
+    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over four rows of X, in one pass over the sums."""
+    x0, x1, x2, x3 = X[rows[0]], X[rows[1]], X[rows[2]], X[rows[3]]
     w0, w1, w2, w3 = w[0], w[1], w[2], w[3]
     for j in range(X.shape[1]):
         c = centre[j]
@@ -39,11 +35,12 @@ def add_deviations(X: Array, i: int, w: Array, centre: Array, s1: Array, s2: Arr
 @njit()
 def _sum_dense(X: Array, weight: Array, centre: Array, s1: Array, s2: Array) -> None:
     n = X.shape[0]
-    w = np.empty(4)
+    rows, w = np.empty(4, np.int64), np.empty(4)
     for i in range(0, n, 4):
         for r in range(4):
+            rows[r] = min(i + r, n - 1)
             w[r] = 0.0 if i + r >= n else (weight[i + r] if weight.shape[0] else 1.0)
-        add_deviations(X, i, w, centre, s1, s2)
+        add_deviations(X, rows, w, centre, s1, s2)
 
 
 @njit()

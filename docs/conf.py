@@ -5,10 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "Tamis"
 author = "The Tamis founders"
@@ -117,6 +122,18 @@ def _write_pages() -> None:
     for name, text in {"index.md": _api_page(), "catalogue.md": _catalogue_page()}.items():
         if not (path := folder / name).exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def _is_routing(
+    app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator; its text links into scikit-learn's own pages."""
+    added = name in ("set_output", "get_metadata_routing") or re.fullmatch(r"set_\w+_request", name)
+    return True if added else None
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-skip-member", _is_routing)
 
 
 _write_pages()  # before Sphinx looks for its sources

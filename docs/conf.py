@@ -9,11 +9,15 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docutils import nodes
+from latex2mathml.converter import convert as latex_to_mathml
+
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.writers.html5 import HTML5Translator
 
 project = "Tamis"
 author = "The Tamis founders"
@@ -25,7 +29,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "sphinxcontrib.bibtex",
 ]
@@ -43,6 +46,7 @@ numpydoc_show_class_members = False
 numpydoc_validation_checks: set[str] = set()
 numpydoc_xref_param_type = False
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "Tamis"
 html_theme_options = {
@@ -132,8 +136,20 @@ def _is_routing(
     return True if added else None
 
 
+def _inline_formula(translator: HTML5Translator, node: nodes.Element) -> None:
+    translator.body.append(latex_to_mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def _block_formula(translator: HTML5Translator, node: nodes.Element) -> None:
+    translator.body.append(f"<p>{latex_to_mathml(node.astext(), display='block')}</p>")
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", _is_routing)
+    # Formulas as MathML: browsers draw it themselves, offline too.
+    app.add_html_math_renderer("mathml", (_inline_formula, None), (_block_formula, None))
 
 
 _write_pages()  # before Sphinx looks for its sources

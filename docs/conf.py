@@ -97,7 +97,7 @@ def _api_page() -> str:
 
 
 def _catalogue_page() -> str:
-    pages = [f"../{entry.module.rsplit('.', 1)[-1]}" for entry in CATALOG]
+    pages = dict.fromkeys(f"../{entry.module.rsplit('.', 1)[-1]}" for entry in CATALOG)
     lines = ["# Methods", "", "The catalogue, one row per algorithm; `tamis list` prints it too.", ""]
     lines += [*_table(CATALOG), "", "## Learners", ""]
     lines += ["What `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]

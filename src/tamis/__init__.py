@@ -10,7 +10,9 @@ __version__ = "0.1.0.dev0"
 # Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
 _NAMES = {
     "FIRES": "tamis.rows.fires",
+    "FisherScore": "tamis.rows.screening",
     "OFS": "tamis.rows.ofs",
+    "TScore": "tamis.rows.screening",
     "load": "tamis.persistence",
     "save": "tamis.persistence",
     "prequential": "tamis.evaluate.prequential",

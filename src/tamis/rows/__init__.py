@@ -2,5 +2,6 @@
 
 from tamis.rows.fires import FIRES
 from tamis.rows.ofs import OFS
+from tamis.rows.screening import FisherScore, TScore
 
-__all__ = ["FIRES", "OFS"]
+__all__ = ["FIRES", "OFS", "FisherScore", "TScore"]

@@ -103,7 +103,7 @@ def _finite(s1: Array, s2: Array) -> bool:
     return check == 0.0
 
 
-@njit()
+@njit(strict=True)  # w / w must be 1: a constant feature has a mean without rounding
 def _absorb(
     s1: Array,
     s2: Array,
@@ -126,7 +126,7 @@ def _absorb(
             present[j] = total
 
 
-@njit()
+@njit(strict=True)
 def _update_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, gain: Array, weight: Array,
     present: Array, mean: Array, m2: Array, stored: Array,
@@ -194,6 +194,11 @@ class ClassMoments:
         for name, value in vars(self).items():
             shape = (n_classes - len(value), *value.shape[1:])
             setattr(self, name, np.concatenate([value, np.full(shape, 1.0 if name == "_gain" else 0.0)]))
+
+    def reorder(self, order: Array) -> None:
+        """Give each class another code: row c becomes what row `order[c]` was."""
+        for name, value in vars(self).items():
+            setattr(self, name, value[order])
 
     def update(
         self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
@@ -327,7 +332,8 @@ class ClassMoments:
     def mean(self) -> NDArray[np.float64]:
         """Return the mean of each class and feature, shape (n_classes, n_features); 0 where there is no value."""
         total = self._present + self._zeros()
-        return np.divide(self._mean * self._present, total, out=np.zeros_like(self._mean), where=total > 0)
+        share = np.divide(self._present, total, out=np.zeros_like(self._mean), where=total > 0)
+        return self._mean * share  # a share of 1 leaves a constant exactly as it is
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance (divided by the weight) of each class and feature; 0 where there is no value."""

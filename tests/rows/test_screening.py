@@ -1,0 +1,189 @@
+"""T-score and Fisher score against the definitions and scikit-learn, in any batching, faded, sparse and merged."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.feature_selection import f_classif
+
+from tamis import FisherScore, TScore
+from tamis.errors import DataError
+from tests.twins import screening as twin
+
+
+def rows(n_classes=3, n=90, seed=0, missing=False):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    X = rng.normal(size=(n, 5)) * [1, 10, 1e-3, 1, 1] + [0, 1e4, 0, 0, 3]
+    X[:, 0] += y
+    X[:, 3] = (rng.random(n) < 0.3) * (1 + y)
+    X[:, 4] = 3.0
+    if missing:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+@given(
+    cuts=st.lists(st.integers(1, 89), max_size=6),
+    sparse=st.lists(st.booleans(), min_size=7, max_size=7),
+    n_classes=st.integers(2, 4),
+    missing=st.booleans(),
+    factor=st.sampled_from([None, 0.99, 0.5]),
+    per=st.sampled_from(["row", "batch"]),
+    clock=st.sampled_from(["global", "class"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_batching_equals_the_definition(cuts, sparse, n_classes, missing, factor, per, clock):
+    X, y = rows(n_classes, missing=missing)
+    bounds = [0, *sorted(set(cuts)), 90]
+    options = {"fading": factor, "fade_per": per, "clock": clock}
+    fisher, t = FisherScore(2, **options), TScore(2, **options)
+    for a, b, csr in zip(bounds, bounds[1:], sparse, strict=False):
+        part = sp.csr_matrix(X[a:b]) if csr else X[a:b]
+        fisher.partial_fit(part, y[a:b], classes=range(n_classes))
+        t.partial_fit(part, y[a:b], classes=range(n_classes))
+    batches = [y[a:b] for a, b in itertools.pairwise(bounds)]
+    w = twin.faded_weights(batches, factor or 1.0, per, clock)
+    if per == "row":  # the weights of the rows are then those of the rows one at a time
+        np.testing.assert_allclose(w, twin.faded_weights([y], factor or 1.0, per, clock))
+    for j in range(4):
+        assert fisher.scores_[j] == pytest.approx(twin.fisher(X[:, j], y, w), rel=1e-8)
+        assert t.scores_[j] == pytest.approx(twin.t_score(X[:, j], y, w, n_classes), rel=1e-8)
+    assert fisher.scores_[4] == t.scores_[4] == 0.0  # constant
+
+
+@pytest.mark.parametrize("name", ["spambase", "splice", "wdbc", "german"])
+def test_equals_scikit_learn_on_real_data(load_shared, name):
+    X, y, _ = load_shared(name)
+    X = np.asarray(X, dtype=np.float64)
+    order = np.random.default_rng(0).permutation(len(y))
+    selector = FisherScore(3)
+    for start in range(0, len(y), 100):
+        selector.partial_fit(X[order[start : start + 100]], y[order[start : start + 100]])
+    f, p = f_classif(X, y)
+    direct = [twin.fisher(X[:, j], y, np.ones(len(y))) for j in range(X.shape[1])]
+    np.testing.assert_allclose(selector.scores_, direct, rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(selector.f_, f, rtol=1e-8, atol=1e-9)  # which sums squares without centring
+    np.testing.assert_allclose(selector.pvalues_, p, rtol=1e-6, atol=1e-300)
+    t = TScore(3).fit(X, y)
+    first, second = X[y == t.classes_[0]], X[y == t.classes_[1]]
+    expected = np.abs(first.mean(0) - second.mean(0)) / np.sqrt(
+        first.var(0) / len(first) + second.var(0) / len(second)
+    )
+    np.testing.assert_allclose(t.scores_, expected, rtol=1e-10)
+
+
+def test_sparse_data_equals_dense(load_shared):
+    X, y, _ = load_shared("pcmac")
+    for kind in (TScore, FisherScore):
+        dense = kind(10).fit(X.toarray(), y)
+        sparse = kind(10)
+        for start in range(0, len(y), 200):
+            sparse.partial_fit(X[start : start + 200], y[start : start + 200])
+        np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=1e-10, atol=1e-14)
+
+
+def test_t_pvalues_are_those_of_the_normal_test():
+    X, y = rows(2)
+    selector = TScore(2).fit(X, y)
+    np.testing.assert_allclose(selector.pvalues_, 2 * scipy.stats.norm.sf(selector.scores_), rtol=1e-12)
+
+
+@given(at=st.integers(0, 90), swap=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_merged_parts_equal_the_whole(at, swap):
+    X, y = rows(4)
+    labels = np.array(["d", "a", "c", "b"])[y]
+    for kind in (TScore, FisherScore):
+        parts = [kind(2), kind(2)]
+        for selector, part in zip(parts, (slice(0, at), slice(at, 90)), strict=True):
+            if len(y[part]):
+                selector.partial_fit(X[part], labels[part])
+        left, right = parts[::-1] if swap else parts
+        left.merge(right)
+        whole = kind(2).fit(X, labels)
+        assert left.n_seen_ == 90
+        np.testing.assert_allclose(left.scores_, whole.scores_, rtol=1e-9)
+
+
+def test_merging_what_does_not_fit_is_refused():
+    X, y = rows(2)
+    fitted = TScore(2).fit(X, y)
+    before = fitted.scores_.copy()
+    with pytest.raises(TypeError, match="A TScore merges with its own kind, got a FisherScore"):
+        fitted.merge(FisherScore(2).fit(X, y))
+    with pytest.raises(ValueError, match="5 columns here and 3 there"):
+        fitted.merge(TScore(2).fit(X[:, :3], y))
+    with pytest.raises(ValueError, match=r"half_life is None here and 10 there"):
+        fitted.merge(TScore(2, half_life=10).fit(X, y))
+    np.testing.assert_array_equal(fitted.scores_, before)
+
+
+@pytest.mark.parametrize("kind", [TScore, FisherScore])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_infinite_values_are_refused_and_missing_ones_passed_over(kind, sparse):
+    X, y = rows(2, missing=True)
+    selector = kind(2).fit(X, y)
+    before = selector.scores_.copy()
+    X[7, 2] = np.inf
+    with pytest.raises(DataError, match="infinity in column 2 of row 7"):
+        selector.partial_fit(sp.csr_matrix(X) if sparse else X, np.array(["new"] * 90))
+    np.testing.assert_array_equal(selector.scores_, before)
+    assert selector.classes_.tolist() == [0, 1]
+
+
+def test_a_feature_without_values_scores_nothing():
+    X, y = rows(2)
+    X[:, 1] = np.nan
+    X[y == 0, 2] = np.nan
+    assert FisherScore(2).fit(X, y).scores_[1] == 0.0
+    assert TScore(2).fit(X, y).scores_[[1, 2]].tolist() == [0.0, 0.0]
+
+
+def test_one_class_only_waits():
+    X, _ = rows(2)
+    selector = TScore(2).fit(X, np.zeros(90))
+    assert selector.waiting_
+    assert selector.get_support().all()
+    assert not selector.scores_.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"half_life": 10, "fading": 0.9}, "say the same: give one"),
+        ({"fading": 0}, "fading must be a number in"),
+        ({"half_life": -1}, "half_life must be a number in"),
+        ({"clock": "wall"}, "clock must be one of"),
+        ({"fade_per": "day"}, "fade_per must be one of"),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        TScore(2, **options).fit(*rows(2))
+
+
+def test_published_drift_needs_a_clock_per_batch():
+    """Section 3.2's linear stream: fading 0.9 per row sees nothing, per block of rows it follows the drift."""
+    rng = np.random.default_rng(0)
+    p, k, length = 200, 20, 500
+    hits = {}
+    for options in ((0.9, "row"), (0.9, "batch"), (None, "row")):
+        rng = np.random.default_rng(0)
+        selector, found = TScore(k, fading=options[0], fade_per=options[1]), []
+        for step in range(30):
+            common = rng.normal(size=(length, 1))
+            X = rng.normal(size=(length, p)) + 0.5 * common
+            first = 2 * step
+            y = X[:, first : first + k].sum(axis=1) + 3 * rng.normal(size=length) > 0
+            selector.partial_fit(X, y, classes=[False, True])
+            found.append(np.isin(selector.get_support(indices=True), range(first, first + k)).mean())
+        hits[options] = np.mean(found[10:])
+    assert hits[0.9, "batch"] > hits[None, "row"] + 0.05
+    assert hits[0.9, "batch"] > hits[0.9, "row"] + 0.2

@@ -46,6 +46,8 @@ from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["FisherScore", "TScore"]
 
+_ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
+
 
 class _MeanVariance(RowSelector):
     """What T-score and Fisher score share: the class moments, the clock and merging."""
@@ -231,7 +233,7 @@ class FisherScore(_MeanVariance):
         between = (count * (mean - grand) ** 2).sum(axis=0)
         lowest = np.where(count > 0.0, mean, np.inf).min(axis=0)
         highest = np.where(count > 0.0, mean, -np.inf).max(axis=0)
-        between[lowest >= highest] = 0.0  # equal means, whatever the rounding of their average
+        between[highest - lowest <= _ROUNDING * np.abs(highest)] = 0.0
         return _ratio(between, (count * variance).sum(axis=0))  # (2)
 
     @property
@@ -339,7 +341,9 @@ def _t(mean: Array, variance: Array, effective: Array) -> NDArray[np.float64]:
     """Equation (1) of two classes, the rows of each array; 0 where a class has no value of the feature."""
     known = (effective > 0.0).all(axis=0)
     error = np.divide(variance, effective, out=np.zeros_like(variance), where=effective > 0.0).sum(axis=0)
-    return np.where(known, _ratio(np.abs(mean[0] - mean[1]), np.sqrt(error)), 0.0)  # (1)
+    gap = np.abs(mean[0] - mean[1])
+    gap[gap <= _ROUNDING * np.abs(mean[0])] = 0.0
+    return np.where(known, _ratio(gap, np.sqrt(error)), 0.0)  # (1)
 
 
 def _against_rest(

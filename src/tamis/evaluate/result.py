@@ -1,0 +1,289 @@
+"""What a run leaves: tidy columns, one frame for each kind, and the settings to repeat it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, check_choice
+from tamis.errors import CheckpointError
+
+__all__ = ["STEP_COLUMNS", "Frame", "PrequentialResult", "Step"]
+
+Frame = dict[str, Array]
+
+STEP_COLUMNS = (
+    "step",
+    "n_seen",
+    "n_rows",
+    "accuracy",
+    "accuracy_cumulative",
+    "kappa_cumulative",
+    "balanced_accuracy_cumulative",
+    "accuracy_windowed",
+    "kappa_windowed",
+    "balanced_accuracy_windowed",
+    "stability",
+    "stability_low",
+    "stability_high",
+    "n_selected",
+    "n_entered",
+    "n_left",
+    "seconds_select",
+    "seconds_predict",
+    "seconds_learn",
+    "seconds_total",
+    "memory_bytes",
+)
+_WHOLE = {"step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes"}
+_SETTINGS = "settings.json"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One batch of a run, as it is handed to `on_step`.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        The row of the frame ``"steps"``.
+    selected : ndarray of int
+        Columns selected for this batch; all of them while there is no selection yet.
+    top : list of (str, float)
+        The columns scored highest now, best first; empty if the selector has no scores.
+    progress : float or None
+        Fraction of the stream consumed, where that is known.
+    """
+
+    values: dict[str, float]
+    selected: NDArray[np.intp]
+    top: list[tuple[str, float]]
+    progress: float | None
+
+    def __getattr__(self, name: str) -> float:
+        try:
+            return self.__dict__["values"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(f"a Step has no {name!r}") from None
+
+
+class PrequentialResult:
+    """Result of a test-then-train run.
+
+    Attributes
+    ----------
+    frames : dict of str to dict of str to ndarray
+        ``"steps"``: a row per batch, with the columns of ``STEP_COLUMNS``. ``"changes"``: step, feature, name and event
+        ("enter" or "leave") of each change of the selection. ``"scores"``: step, feature, name and score of the columns
+        scored highest, every thousand rows or so.
+    settings : dict
+        Stream, selector, learner, options and versions: what it takes to repeat the run. ``interrupted`` is True if
+        it was stopped before the end of the stream.
+    feature_names : list of str
+        ``x0``, ``x1``, ... where the stream has no names.
+
+    Notes
+    -----
+    Memory: 168 bytes per step, 16 per change of the selection, 24 per tracked score.
+    """
+
+    def __init__(self, frames: dict[str, Frame], settings: dict[str, Any], feature_names: list[str]) -> None:
+        self.frames = frames
+        self.settings = settings
+        self.feature_names = feature_names
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the stream."""
+        return len(self.feature_names)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name}={value:.4g}" for name, value in self.summary().items() if name in _HEADLINE
+        )
+        return f"PrequentialResult({shown})"
+
+    def to_frame(
+        self, kind: str = "steps", backend: Literal["pandas", "polars", "pyarrow"] = "pandas"
+    ) -> Any:
+        """Return one of the frames as a DataFrame or Table.
+
+        Parameters
+        ----------
+        kind : {"steps", "changes", "scores"}, default="steps"
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Which must be installed.
+
+        Raises
+        ------
+        ValueError
+            If there is no such frame.
+        ImportError
+            If the backend is not installed.
+        """
+        check_choice("kind", kind, tuple(self.frames))
+        check_choice("backend", backend, ("pandas", "polars", "pyarrow"))
+        try:
+            return nw.from_dict(self.frames[kind], backend=backend).to_native()
+        except ModuleNotFoundError:
+            raise ImportError(f"backend={backend!r} is not installed: pip install {backend}.") from None
+
+    def summary(self) -> dict[str, float]:
+        """Return the numbers of the whole run; NaN where there is nothing to tell."""
+        steps = self.frames["steps"]
+        n_steps = len(steps["step"])
+        rows = float(steps["n_rows"].sum())
+        seconds = float(steps["seconds_total"].sum())
+        last = {name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan for name in _MEASURES}
+        return {
+            "n_rows": rows,
+            "n_steps": float(n_steps),
+            **last,
+            "stability": _mean(steps["stability"]),
+            "n_selected": float(steps["n_selected"][-1]) if n_steps else math.nan,
+            "n_features": float(self.n_features),
+            "n_changes": float((steps["n_entered"] + steps["n_left"] > 0).sum()),
+            "seconds": seconds,
+            "seconds_select": float(steps["seconds_select"].sum()),
+            "seconds_predict": float(steps["seconds_predict"].sum()),
+            "seconds_learn": float(steps["seconds_learn"].sum()),
+            "rows_per_second": rows / seconds if seconds else math.nan,
+            "memory_bytes": float(steps["memory_bytes"].max()) if n_steps else math.nan,
+        }
+
+    def selection_map(self) -> NDArray[np.bool_]:
+        """Return which columns were selected at each step, shape (n_steps, n_features)."""
+        n_steps = len(self.frames["steps"]["step"])
+        changes = self.frames["changes"]
+        flips = np.zeros((n_steps + 1, self.n_features), dtype=np.int8)
+        at = np.searchsorted(self.frames["steps"]["step"], changes["step"])
+        np.add.at(flips, (at, changes["feature"]), np.where(changes["event"] == "enter", 1, -1))
+        found: NDArray[np.bool_] = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
+        return found
+
+    def selected(self, step: int = -1) -> list[str]:
+        """Return the names of the columns selected at a step, by default the last; empty before any selection."""
+        steps = self.frames["steps"]["step"]
+        if len(steps) == 0:
+            return []
+        changes = self.frames["changes"]
+        until = changes["step"] <= steps[step]
+        count = np.bincount(
+            changes["feature"][until],
+            weights=np.where(changes["event"][until] == "enter", 1, -1),
+            minlength=self.n_features,
+        )
+        return [self.feature_names[j] for j in np.flatnonzero(count > 0)]
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the frames as Parquet files and the settings as JSON into a folder, all of it or nothing.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder cannot be written, or something else is there.
+        """
+        parquet = _parquet()
+        folder = Path(folder)
+        if (
+            folder.exists()
+            and not (folder / _SETTINGS).is_file()
+            and (not folder.is_dir() or any(folder.iterdir()))
+        ):
+            raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        except OSError as error:
+            raise CheckpointError(
+                f"Cannot write {str(folder)!r} ({error.strerror}): choose another folder."
+            ) from None
+        try:
+            for kind in self.frames:
+                parquet.write_table(self.to_frame(kind, "pyarrow"), new / f"{kind}.parquet")
+            document = {
+                "settings": self.settings,
+                "feature_names": self.feature_names,
+                "summary": self.summary(),
+            }
+            (new / _SETTINGS).write_text(json.dumps(document, indent=1), encoding="utf-8")
+            if folder.exists():
+                shutil.rmtree(folder)
+            os.replace(new, folder)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> PrequentialResult:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder does not hold a result, or it is damaged.
+        """
+        parquet = _parquet()
+        folder = Path(folder)
+        try:
+            document = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
+            frames = {}
+            for kind in ("steps", "changes", "scores"):
+                table = parquet.read_table(folder / f"{kind}.parquet")
+                columns = zip(table.column_names, table.columns, strict=True)
+                frames[kind] = {
+                    name: np.array(column.to_pylist(), dtype=_dtype(kind, name)) for name, column in columns
+                }
+            return cls(frames, document["settings"], document["feature_names"])
+        except Exception as error:
+            raise CheckpointError(
+                f"{str(folder)!r} does not hold a whole result ({type(error).__name__}): run it again."
+            ) from error
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure of accuracy, stability, selection and scores over time."""
+        from importlib import import_module  # the report draws results, so only this call knows of it
+
+        return import_module("tamis.report.plots").plot(self)
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
+        """Write one self-contained HTML file that shows the run, and return its path."""
+        from importlib import import_module
+
+        written: Path = import_module("tamis.report.html").write_report(self, path, title=title)
+        return written
+
+
+_MEASURES = ("accuracy", "kappa", "balanced_accuracy")
+_HEADLINE = ("n_rows", *_MEASURES, "stability", "n_selected", "n_features")
+
+
+def _mean(values: Array) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _dtype(kind: str, name: str) -> Any:
+    if name in ("name", "event"):
+        return object
+    whole = name in _WHOLE or name in ("step", "feature")
+    return np.int64 if whole else np.float64
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("Saving results needs pyarrow: pip install 'tamis[cli]'.") from None
+    return pyarrow.parquet

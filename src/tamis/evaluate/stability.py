@@ -1,0 +1,262 @@
+"""Stability of feature selection: how much the selected sets agree (Nogueira, Sechidis, Brown 2018, JMLR 18).
+
+For r sets among J features, p_j the share of the sets that hold feature j, k_i the size of set i and kbar their mean:
+
+    Phi   = 1 - (1/J) sum_j r/(r-1) p_j (1 - p_j) / ((kbar/J) (1 - kbar/J))                                    (1)
+    phi_i = [(1/J) sum_{j in set i} p_j - k_i kbar/J^2 + (Phi/2) (2 kbar k_i/J^2 - k_i/J - kbar/J + 1)]
+            / ((kbar/J) (1 - kbar/J))                                                                          (2)
+    Var   = (4/r^2) sum_i (phi_i - mean phi)^2                                                                 (3)
+
+With integer counts c_j = r p_j, T = sum_j c_j and S = sum_j c_j^2, (1) is 1 - r J (r T - S) / ((r-1) T (r J - T)):
+a set that enters or leaves the window changes T and S by what its own members say, so the cost does not depend on J.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis._jit import njit
+
+__all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
+
+
+@njit(strict=True)
+def _slide(selected: Any, counts: Any, ring: Any, sizes: Any, totals: Any, slot: int) -> bool:
+    """Let the set take the place of the one in `slot`; False, and nothing done, if it is not strictly increasing."""
+    last = -1
+    for j in selected:
+        if j <= last or j >= counts.shape[0]:
+            return False
+        last = j
+    total, squares = totals[0], totals[1]
+    for i in range(sizes[slot]):
+        j = ring[slot, i]
+        squares += 1 - 2 * counts[j]
+        counts[j] -= 1
+    total += selected.shape[0] - sizes[slot]
+    for i in range(selected.shape[0]):
+        j = selected[i]
+        squares += 1 + 2 * counts[j]
+        counts[j] += 1
+        ring[slot, i] = j
+    sizes[slot] = selected.shape[0]
+    totals[0], totals[1] = total, squares
+    return True
+
+
+@njit(strict=True)
+def _variance(counts: Any, ring: Any, sizes: Any, n_sets: int, mean_size: float, value: float) -> float:
+    n_features = counts.shape[0]
+    share = mean_size / n_features
+    mean, squares = 0.0, 0.0
+    for i in range(n_sets):
+        overlap = 0
+        for at in range(sizes[i]):
+            overlap += counts[ring[i, at]]
+        size = sizes[i] / n_features
+        phi = (
+            overlap / n_sets / n_features - size * share + value / 2 * (2 * share * size - size - share + 1)
+        )  # (2)
+        phi /= share * (1 - share)
+        gap = phi - mean
+        mean += gap / (i + 1)
+        squares += gap * (phi - mean)
+    return 4.0 * squares / n_sets**2  # (3)
+
+
+class SlidingStability:
+    """Nogueira's stability of the last sets of selected features.
+
+    Adding a set costs O(its size + the size of the set that leaves); the variance, where it is asked for, costs
+    O(window x size). Memory: O(n_features + window x size).
+
+    Parameters
+    ----------
+    n_features : int
+        J, at least 1.
+    window : int, default=10
+        How many of the last sets are compared, at least 2.
+
+    Attributes
+    ----------
+    n_sets : int
+        Sets in the window now.
+
+    Examples
+    --------
+    Three equal choices agree fully; a different one does not.
+
+    >>> stability = SlidingStability(n_features=6, window=3)
+    >>> for _ in range(3):
+    ...     stability.add([0, 4])
+    >>> stability.value
+    1.0
+    >>> stability.add([1, 2])
+    >>> round(stability.value, 3)
+    0.0
+    """
+
+    def __init__(self, n_features: int, window: int = 10) -> None:
+        check_number("n_features", n_features, low=1, integer=True)
+        check_number("window", window, low=2, integer=True)
+        self.n_features, self.window, self.n_sets = int(n_features), int(window), 0
+        self._added = 0
+        self._counts = np.zeros(self.n_features, np.int64)  # c_j
+        self._ring = np.zeros((self.window, 1), np.int32)  # the sets in the window
+        self._sizes = np.zeros(self.window, np.int64)
+        self._totals = np.zeros(2, np.int64)  # T, S
+
+    def add(self, selected: Any) -> None:
+        """Add a set; the oldest leaves a full window.
+
+        Parameters
+        ----------
+        selected : array-like of int, shape (n_selected,)
+            Distinct column indices, in any order; may be empty.
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range or comes twice; the window is then as it was.
+        """
+        indices = np.asarray(selected)
+        if indices.ndim != 1 or (indices.dtype.kind not in "iu" and indices.shape[0]):
+            raise ValueError(f"selected must be a list of column indices, got {selected!r}.")
+        indices = indices.astype(np.int64, copy=False)
+        if indices.shape[0] > self._ring.shape[1]:
+            ring = np.zeros((self.window, min(2 * indices.shape[0], self.n_features + 1)), np.int32)
+            ring[:, : self._ring.shape[1]] = self._ring[:, : ring.shape[1]]
+            self._ring = ring
+        if not self._slide(indices):
+            distinct = np.unique(indices)
+            if len(distinct) < len(indices) or not self._slide(distinct):
+                raise ValueError(
+                    f"selected must hold distinct indices from 0 to {self.n_features - 1}, got {selected!r}."
+                )
+        self._added += 1
+        self.n_sets = min(self._added, self.window)
+
+    def _slide(self, indices: NDArray[np.int64]) -> bool:
+        slot = self._added % self.window
+        return bool(_slide(indices, self._counts, self._ring, self._sizes, self._totals, slot))
+
+    def _is_trivial(self) -> bool:
+        return int(self._totals[0]) in (0, self.n_sets * self.n_features)
+
+    @property
+    def value(self) -> float:
+        """Stability in [-1 / (n_sets - 1), 1]; 1 if every set is empty or full, NaN for fewer than two sets."""
+        r, n_features = self.n_sets, self.n_features
+        if r < 2:
+            return math.nan
+        if self._is_trivial():
+            return 1.0
+        total, squares = self._totals.tolist()
+        # Integers as long as they can be: Python's are exact.
+        return 1.0 - (r * n_features * (r * total - squares)) / ((r - 1) * total * (r * n_features - total))
+
+    @property
+    def variance(self) -> float:
+        """Asymptotic variance of `value`, as if the sets were independent; NaN for fewer than two sets."""
+        if self.n_sets < 2:
+            return math.nan
+        if self._is_trivial():
+            return 0.0
+        mean_size = float(self._totals[0]) / self.n_sets
+        return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self.value))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of `value`, cut to the range it can have.
+
+        The sets of one stream depend on each other, so take it as a rough band.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        low, high : float
+            NaN for fewer than two sets.
+        """
+        half = _quantile(level)
+        if self.n_sets < 2:
+            return math.nan, math.nan
+        value, half = self.value, half * math.sqrt(self.variance)
+        return max(value - half, -1.0 / (self.n_sets - 1)), min(value + half, 1.0)
+
+
+def nogueira(Z: Any) -> float:
+    """Return the stability of sets of features.
+
+    Parameters
+    ----------
+    Z : array-like of bool or 0/1, shape (n_sets, n_features)
+        One row per set: which features it holds.
+
+    Returns
+    -------
+    float
+        1 if all sets are equal, 0 in expectation for random sets of one size, at least -1 / (n_sets - 1). NaN for
+        fewer than two sets; 1 if every set is empty or every set is full.
+
+    Raises
+    ------
+    ValueError
+        If `Z` is not a table of zeros and ones.
+
+    References
+    ----------
+    Nogueira, Sechidis, Brown (2018). On the Stability of Feature Selection Algorithms. JMLR 18(174).
+
+    Examples
+    --------
+    >>> nogueira([[1, 1, 0, 0], [1, 1, 0, 0]])
+    1.0
+    >>> nogueira([[1, 1, 0, 0], [0, 0, 1, 1]])
+    -1.0
+    """
+    return _of_table(Z).value
+
+
+def nogueira_variance(Z: Any) -> float:
+    """Return the asymptotic variance of :func:`nogueira` for independent sets.
+
+    Parameters
+    ----------
+    Z : array-like of bool or 0/1, shape (n_sets, n_features)
+
+    Returns
+    -------
+    float
+        NaN for fewer than two sets.
+
+    Examples
+    --------
+    >>> round(nogueira_variance([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 0, 1]]), 4)
+    0.0494
+    """
+    return _of_table(Z).variance
+
+
+def _of_table(Z: Any) -> SlidingStability:
+    table = np.asarray(Z)
+    if table.ndim != 2 or table.shape[1] == 0 or not np.isin(table, (0, 1)).all():
+        raise ValueError(f"Z must be a table (n_sets, n_features) of zeros and ones, got {Z!r}.")
+    stability = SlidingStability(table.shape[1], max(2, table.shape[0]))
+    for row in table:
+        stability.add(np.flatnonzero(row))
+    return stability
+
+
+@functools.lru_cache
+def _quantile(level: float) -> float:
+    check_number("level", level, low=0, high=1, open_low=True, open_high=True)
+    return NormalDist().inv_cdf(0.5 + level / 2)

@@ -243,7 +243,7 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
 
     New labels come after the old ones, in sorted order among themselves, so codes never change their meaning.
     """
-    if classes.shape[0] == 2:
+    if classes.shape[0] == 2 and not (isinstance(classes[0], tuple) or isinstance(classes[1], tuple)):
         second = y == classes[1]
         if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
             return second.astype(np.int64), classes  # the usual case; nothing is missing then
@@ -301,8 +301,12 @@ def _as_array(values: Any) -> Array:
 
 
 def _as_labels(labels: list[Any]) -> Array:
-    array = np.array(labels)
-    if array.ndim != 1 or array.tolist() != labels or len({type(label) for label in labels}) > 1:
-        array = np.empty(len(labels), dtype=object)
-        array[:] = labels
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and issubclass(kinds.pop(), (int, float, str, bytes, np.generic)):
+        array = np.array(labels)
+        if array.tolist() == labels:  # NumPy cuts zero characters at the end of text
+            return array
+    array = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):
+        array[i] = label
     return array

@@ -1,0 +1,82 @@
+"""The catalogue's rows are true, and names are found, or the nearest ones suggested."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.utils import get_tags
+
+from tamis.base import RowSelector
+from tamis.catalog import CATALOG, LEARNERS, Entry, find, find_learner
+from tamis.errors import UnknownNameError
+
+ROWS = [entry for entry in CATALOG if entry.family == "rows"]
+by_key = pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.key)
+
+
+def test_names_are_unique() -> None:
+    names = [name.lower() for entry in (*CATALOG, *LEARNERS) for name in {entry.key, entry.name.lower()}]
+    assert len(set(names)) == len(names)
+
+
+@by_key
+def test_row_is_true(entry: Entry) -> None:
+    cls = entry.load()
+    assert (cls.__name__, cls.__module__) == (entry.name, entry.module)
+    assert entry.family in ("rows", "columns", "cells")
+    assert set(entry.targets) <= {"binary", "multiclass", "regression"}
+    assert entry.mergeable == hasattr(cls, "merge")
+    for text in (entry.title, entry.paper):
+        assert text
+        assert "\n" not in text
+    assert entry.title.endswith(".")
+
+
+@by_key
+def test_source_names_the_paper(entry: Entry) -> None:
+    source = inspect.getdoc(inspect.getmodule(entry.load())) or ""
+    first_author = entry.paper.split(",")[0].split(" ")[0]
+    year = next(
+        word.strip("(),")
+        for word in entry.paper.split()
+        if word.strip("(),").isdigit() and len(word.strip("(),")) == 4
+    )
+    assert first_author in source
+    assert year in source
+
+
+@pytest.mark.parametrize("entry", ROWS, ids=lambda entry: entry.key)
+def test_row_selector_is_one(entry: Entry) -> None:
+    selector = entry.load()()
+    assert isinstance(selector, RowSelector)
+    assert get_tags(selector).input_tags.sparse >= entry.sparse
+
+
+@pytest.mark.parametrize("entry", LEARNERS, ids=lambda entry: entry.key)
+def test_learner_learns_batch_by_batch(entry: Entry) -> None:
+    learner = entry.load()()
+    X, y = np.abs(np.eye(4)), [0, 0, 1, 1]
+    assert learner.partial_fit(X, y, classes=[0, 1]).predict(X).shape == (4,)
+
+
+def test_found_by_key_or_class_in_any_case() -> None:
+    assert find("fires") is find("FIRES") is find("Fires") is find("fires", family="rows")
+    assert find_learner("GaussianNB") is find_learner("naive-bayes")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("firse", "did you mean 'fires'?"), ("of", "did you mean 'ofs'?")]
+)
+def test_nearest_names_are_suggested(wrong: str, hint: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        find(wrong)
+    assert str(caught.value).startswith(f"No selector is named {wrong!r}; {hint} Known: fires, ofs")
+
+
+def test_unknown_names_list_what_is_known() -> None:
+    with pytest.raises(UnknownNameError, match=r"No learner is named 'zzz'\. Known: perceptron, sgd"):
+        find_learner("zzz")
+    with pytest.raises(UnknownNameError, match="No selector is named 'fires'"):
+        find("fires", family="cells")

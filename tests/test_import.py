@@ -1,0 +1,105 @@
+"""Importing Tamis is light: nothing heavy is loaded before it is used."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tamis
+
+HEAVY = {"numba", "llvmlite", "pandas", "polars", "pyarrow", "matplotlib", "typer", "rich"}
+
+
+def loaded_after(code: str) -> set[str]:
+    """Return which top-level modules are loaded after a new interpreter ran the code."""
+    report = "import json, sys; print(json.dumps([name for name in sys.modules if '.' not in name]))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout))
+
+
+def test_importing_tamis_loads_nothing() -> None:
+    assert not loaded_after("import tamis") & (HEAVY | {"numpy", "scipy", "sklearn", "narwhals"})
+
+
+@pytest.fixture(scope="module")
+def by_scikit_learn() -> set[str]:
+    """What scikit-learn alone loads: from 1.8 on pandas, where it is installed."""
+    return loaded_after("import sklearn.feature_selection, sklearn.linear_model") & HEAVY
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from tamis import FIRES; FIRES()",
+        "from tamis import OFS; repr(OFS())",
+        "from tamis import load, save",
+        "import tamis.catalog, tamis.checks, tamis.streams, tamis.errors",
+        "import tamis; dir(tamis); tamis.catalog.find('fires').load()",
+        "from tamis import prequential, load_dataset, open_file",
+    ],
+)
+def test_nothing_heavy_before_it_is_used(code: str, by_scikit_learn: set[str]) -> None:
+    assert "numba" not in by_scikit_learn
+    assert loaded_after(code) & HEAVY <= by_scikit_learn
+
+
+def test_learning_loads_numba_but_no_frames(by_scikit_learn: set[str]) -> None:
+    code = "import numpy as np, tamis; tamis.FIRES(1).partial_fit(np.eye(4), [0, 0, 1, 1])"
+    assert loaded_after(code) & HEAVY == {"numba", "llvmlite"} | by_scikit_learn
+
+
+def test_without_extras_the_core_works(tmp_path: Path) -> None:
+    """As on a machine where only the core's dependencies are installed."""
+    code = f"""
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(HEAVY - {"numba", "llvmlite"})!r}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, NotInstalled())
+import numpy as np, tamis
+X, y = np.eye(4), [0, 0, 1, 1]
+selector = tamis.FIRES(2).partial_fit(X, y)
+assert tamis.load(tamis.save(selector, {str(tmp_path / "model")!r})).get_support().sum() == 2
+assert tamis.OFS(2).partial_fit(X, y).transform(X).shape == (4, 2)
+for X, y in tamis.load_dataset("electricity").batches(100):
+    selector = tamis.FIRES(2).partial_fit(X, y)
+    break
+"""
+    assert loaded_after(code) & HEAVY == {"numba", "llvmlite"}
+
+
+def test_every_public_name_is_there() -> None:
+    for name in tamis.__all__:
+        assert getattr(tamis, name) is not None, name
+    assert set(tamis.__all__) <= set(dir(tamis))
+    with pytest.raises(AttributeError, match="module 'tamis' has no attribute 'nothing'"):
+        importlib.import_module("tamis").nothing  # noqa: B018
+
+
+def test_import_time(
+    record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = {}
+    for code in (
+        "pass",
+        "import numpy",
+        "import numpy, tamis",
+        "import numpy, sklearn.feature_selection",
+        "import tamis.rows",
+    ):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        seconds[code] = time.perf_counter() - start
+        record_property(code, seconds[code])
+    with capsys.disabled():
+        print("\n" + "\n".join(f"{value:6.3f} s  {code}" for code, value in seconds.items()))

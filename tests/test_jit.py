@@ -1,0 +1,148 @@
+"""Kernels compile when they are first called, also without a cache, in whatever order, and run without the JIT."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tamis._jit import njit
+
+INNER = """
+from tamis._jit import njit
+
+@njit()
+def add_one(x):
+    return x + 1.0
+
+@njit(strict=True)
+def add_two(x):
+    return add_one(add_one(x))
+"""
+
+OUTER = """
+from kernels_inner import add_two
+from tamis._jit import njit
+
+@njit()
+def double_after_two(x):
+    return 2.0 * add_two(x)
+
+@njit()
+def countdown(n):
+    return 0 if n == 0 else countdown(n - 1)
+
+@njit()
+def fold(a):
+    total = 0.0
+    for value in a:
+        total += value
+    return total
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "kernels_inner.py").write_text(INNER)
+    (folder / "kernels_outer.py").write_text(OUTER)
+    return folder
+
+
+def run(code: str, folder: Path, **environment: str) -> list[str]:
+    """Run code in a new interpreter that finds the kernels, and return what it prints."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    path = os.pathsep.join([str(folder), *filter(None, sys.path)])
+    environment = {**kept, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+CALLS = """
+    import kernels_outer as k
+    import kernels_inner
+    print(k.double_after_two(1.0), k.countdown(5), kernels_inner.add_one(2.0))
+    print(type(k.double_after_two).__name__, type(getattr(k.double_after_two, "_cache", None)).__name__)
+"""
+
+
+def test_kernels_call_kernels_of_other_modules(kernels: Path) -> None:
+    printed = run(CALLS, kernels, NUMBA_CACHE_DIR=str(kernels / "cache"))
+    assert printed == ["6.0", "0", "3.0", "CPUDispatcher", "FunctionCache"]
+    assert list((kernels / "cache").rglob("*.nbi"))
+
+
+def test_a_second_process_compiles_nothing(kernels: Path) -> None:
+    code = """
+        import kernels_outer as k
+        k.double_after_two(1.0)
+        print(sum(k.double_after_two.stats.cache_hits.values()), sum(k.double_after_two.stats.cache_misses.values()))
+    """
+    first, second = (run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) for _ in range(2))
+    assert (first, second) == (["0", "1"], ["1", "0"])
+
+
+def test_without_a_place_for_the_cache_kernels_still_compile(kernels: Path) -> None:
+    """Where folders should be there are files, which even the superuser cannot write into."""
+    (kernels / "__pycache__").write_text("")
+    (kernels / "home").write_text("")
+    home = str(kernels / "home")
+    for cache in ("", str(kernels / "home" / "cache")):
+        environment = {"NUMBA_CACHE_DIR": cache, "HOME": home, "XDG_CACHE_HOME": home, "LOCALAPPDATA": home}
+        assert run(CALLS, kernels, **environment) == ["6.0", "0", "3.0", "CPUDispatcher", "NullCache"]
+
+
+def test_with_the_jit_off_kernels_are_plain_python(kernels: Path) -> None:
+    printed = run(CALLS, kernels, NUMBA_DISABLE_JIT="1")
+    assert printed == ["6.0", "0", "3.0", "function", "NoneType"]
+
+
+def test_kernels_run_in_forks_and_threads(kernels: Path) -> None:
+    code = """
+        import multiprocessing
+        from concurrent.futures import ThreadPoolExecutor
+        import numpy as np
+        import kernels_outer as k
+        rows = [np.full(1000, float(i)) for i in range(8)]
+        with ThreadPoolExecutor(4) as threads:  # the first calls of all, at the same time
+            print(sum(threads.map(lambda row: k.fold(row), rows)))
+        def work(i):
+            return k.fold(rows[i])
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(sum(pool.map(work, range(8))))
+    """
+    assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["28000.0", "28000.0"]
+
+
+def test_nothing_is_compiled_before_the_first_call() -> None:
+    def half(x: float) -> float:
+        """Return half of x."""
+        return x / 2.0
+
+    kernel = njit()(half)
+    assert "_Kernel" in type(kernel).__name__
+    assert (kernel.__name__, kernel.__doc__) == ("half", "Return half of x.")
+    assert kernel(3.0) == 1.5
+    assert kernel(5.0) == 2.5
+
+
+def test_flags_keep_nan_and_infinity_visible() -> None:
+    def check(x: float) -> float:
+        return x * 0.0
+
+    for kernel in (njit()(check), njit(strict=True)(check)):
+        assert kernel(float("inf")) != kernel(float("inf"))  # NaN
+        assert kernel(float("nan")) != kernel(float("nan"))
+        assert kernel(1.0) == 0.0

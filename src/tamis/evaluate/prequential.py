@@ -167,8 +167,9 @@ class _Run:
         self.steps = np.empty((64, len(STEP_COLUMNS)))
         self.changes: list[tuple[int, Array, Array]] = []  # step, entered, left
         self.scores: list[tuple[int, Array, Array]] = []  # step, features, scores
-        self.support: NDArray[np.intp] | None = None  # None: no selection yet
-        self.recorded: NDArray[np.intp] = np.empty(0, np.intp)
+        self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
+        self.support: NDArray[np.intp] | None = None  # its columns
+        self.recorded: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # the selection of the last record
         self.memory = 0
         self._masked: Array | None = None  # the last dense batch with zeros outside `_columns`
         self._columns: NDArray[np.intp] | None = None
@@ -200,14 +201,14 @@ class _Run:
         self.classes = classes
         self._train_learner(masked, y)
         t3 = time.perf_counter()
-        support = self.support
+        mask, support = self.mask, self.support
         if not paper:
             self._train_selector(X, y)
             self._select()
         t4 = time.perf_counter()
         self.metrics.update(codes, predicted, len(classes))
         self.n_seen += len(y)
-        self._record(len(y), support, (t1 - t0 + t4 - t3, t2 - t1, t3 - t2), begin)
+        self._record(len(y), mask, support, (t1 - t0 + t4 - t3, t2 - t1, t3 - t2), begin)
 
     def _train_selector(self, X: Rows, y: Array) -> None:
         if self.selector is None:
@@ -219,21 +220,21 @@ class _Run:
 
     def _select(self) -> None:
         if self.selector is None or getattr(self.selector, "waiting_", False):
-            self.support = None
-        else:
-            self.support = np.flatnonzero(self.selector.get_support())
+            self.mask = self.support = None
+            return
+        mask = self.selector.get_support()
+        if self.mask is None or (mask != self.mask).any():
+            self.mask, self.support = mask, np.flatnonzero(mask)
 
     def _mask(self, X: Rows) -> Rows:
         """Return the batch with zeros in the columns that are not selected."""
-        if self.support is None:
+        if self.mask is None or self.support is None:
             return X
         if sp.issparse(X):
-            keep = np.zeros(X.shape[1], dtype=X.dtype)
-            keep[self.support] = 1
-            return sp.csr_matrix((X.data * keep[X.indices], X.indices, X.indptr), shape=X.shape)
+            return sp.csr_matrix((X.data * self.mask[X.indices], X.indices, X.indptr), shape=X.shape)
         if self._masked is None or self._masked.shape != X.shape or self._masked.dtype != X.dtype:
             self._masked, self._columns = np.zeros_like(X), None
-        elif self._columns is not None and not np.array_equal(self._columns, self.support):
+        elif self._columns is not None and self._columns is not self.support:
             self._masked[:, self._columns] = 0
         self._masked[:, self.support] = X[:, self.support]
         self._columns = self.support
@@ -263,13 +264,17 @@ class _Run:
     # -- records -------------------------------------------------------------------------------------------
 
     def _record(
-        self, n_rows: int, support: NDArray[np.intp] | None, seconds: tuple[float, float, float], begin: float
+        self,
+        n_rows: int,
+        mask: NDArray[np.bool_] | None,
+        support: NDArray[np.intp] | None,
+        seconds: tuple[float, float, float],
+        begin: float,
     ) -> None:
-        assert self.stability is not None
         entered = left = 0
         value = low = high = np.nan
-        if support is not None:
-            entered, left = self._record_changes(support)
+        if mask is not None and support is not None and self.stability is not None:
+            entered, left = self._record_changes(mask)
             self.stability.add(support)
             value = self.stability.value
             low, high = self.stability.interval()
@@ -286,13 +291,14 @@ class _Run:
         )  # fmt: skip
         self.n_steps += 1
 
-    def _record_changes(self, support: NDArray[np.intp]) -> tuple[int, int]:
-        if np.array_equal(support, self.recorded):
+    def _record_changes(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+        if mask is self.recorded:
             return 0, 0
-        entered = np.setdiff1d(support, self.recorded, assume_unique=True)
-        left = np.setdiff1d(self.recorded, support, assume_unique=True)
-        self.changes.append((self.n_steps, entered, left))
-        self.recorded = support
+        before = self.recorded if len(self.recorded) else np.zeros_like(mask)
+        entered, left = np.flatnonzero(mask & ~before), np.flatnonzero(before & ~mask)
+        if len(entered) or len(left):
+            self.changes.append((self.n_steps, entered, left))
+        self.recorded = mask
         return len(entered), len(left)
 
     def _top(self) -> tuple[NDArray[np.intp], Array]:
@@ -322,7 +328,7 @@ class _Run:
             progress = self.n_seen / self.options["max_rows"]
         elif progress is not None and self.options["max_rows"]:
             progress = max(progress, min(self.n_seen / self.options["max_rows"], 1.0))
-        selected = self.recorded if len(self.recorded) else np.arange(self.n_features)
+        selected = np.flatnonzero(self.recorded) if len(self.recorded) else np.arange(self.n_features)
         return Step(values, selected, top, progress)
 
     # -- results and checkpoints ---------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+"""Test-then-train, slow and obvious: plain loops, scikit-learn's measures, stability by its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score
+
+
+def stability(sets, n_features):
+    """Nogueira, Sechidis and Brown (2017), equation (4): one minus the ratio of variances."""
+    r = len(sets)
+    if r < 2:
+        return np.nan
+    Z = np.zeros((r, n_features))
+    for row, chosen in zip(Z, sets, strict=True):
+        row[list(chosen)] = 1
+    p, size = Z.mean(axis=0), Z.sum() / r
+    if size in (0, n_features):
+        return 1.0
+    return 1 - (r / (r - 1) * p * (1 - p)).mean() / (size / n_features * (1 - size / n_features))
+
+
+def prequential(X, y, selector, learner, batch_size, protocol="honest", window=1000, stability_window=10):
+    """Return a list of dicts, one per scored batch."""
+    classes, rows = np.unique(y), []
+    actual, predicted, sets = [], [], []
+    first = slice(0, batch_size)
+    selector.partial_fit(X[first], y[first], classes=classes)
+    learner.partial_fit(X[first], y[first], classes=classes)
+    for start in range(batch_size, len(y), batch_size):
+        part = slice(start, start + batch_size)
+        if protocol == "paper":
+            selector.partial_fit(X[part], y[part])
+        chosen = set() if selector.waiting_ else set(np.flatnonzero(selector.get_support()).tolist())
+        masked = X[part].copy()
+        if not selector.waiting_:
+            masked[:, [j for j in range(X.shape[1]) if j not in chosen]] = 0
+        guess = learner.predict(masked)
+        learner.partial_fit(masked, y[part])
+        if protocol != "paper":
+            selector.partial_fit(X[part], y[part])
+        actual, predicted = [*actual, *y[part]], [*predicted, *guess]
+        sets = [*sets, chosen][-stability_window:]
+        recent = slice(-window, None)
+        rows.append(
+            {
+                "accuracy": accuracy_score(y[part], guess),
+                "accuracy_cumulative": accuracy_score(actual, predicted),
+                "kappa_cumulative": cohen_kappa_score(actual, predicted),
+                "balanced_accuracy_cumulative": balanced_accuracy_score(actual, predicted),
+                "accuracy_windowed": accuracy_score(actual[recent], predicted[recent]),
+                "kappa_windowed": cohen_kappa_score(actual[recent], predicted[recent]),
+                "balanced_accuracy_windowed": balanced_accuracy_score(actual[recent], predicted[recent]),
+                "stability": stability(sets, X.shape[1]),
+                "selected": chosen,
+            }
+        )
+    return rows

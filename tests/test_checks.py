@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 from unittest import SkipTest
 
@@ -170,6 +172,23 @@ def test_only_instances_are_examined() -> None:
 def test_report_lists_failures() -> None:
     report = Report(passed=["a"], failed={"b": "b: x is 1 and 2."})
     assert str(report) == "1 checks passed, 1 failed\nb: x is 1 and 2."
+
+
+def test_page_lists_every_check_and_what_it_promises() -> None:
+    page = Path(__file__).parents[1] / "docs" / "checks.md"
+    rows = re.findall(r"^\| (`.*`) \| (.*) \|$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    listed = {name: promise for names, promise in rows for name in re.findall(r"`(\w+)`", names)}
+    checks = {name: check.args[1].__doc__ for name, check in row_selector_checks(MeanGap())}
+    assert listed == {name: promise.splitlines()[0] for name, promise in checks.items()}
+
+
+def test_page_tells_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "checks.md").read_text(encoding="utf-8")
+    example = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[0]
+    exec(example, globals())  # in this module, so that pickle finds the class
+    printed = capsys.readouterr().out
+    for line in re.findall(r"^```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[0].splitlines():
+        assert line.strip(". ") in printed
 
 
 # -- selectors that break one promise each -----------------------------------------------------------------

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -212,6 +213,21 @@ def test_other_version_of_scikit_learn_warns(tmp_path: Path) -> None:
     content["versions"]["sklearn"] = "0.1"
     with pytest.warns(InconsistentVersionWarning, match=r"Perceptron from version 0\.1"):
         tamis.load(forge(path, content))
+
+
+def test_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path(__file__).parents[1] / "docs" / "persistence.md"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in re.findall(
+        r"^```python\n(.*?)^```", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    ):
+        exec(block, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "[3 7]"
+    assert printed[1].startswith("Cannot save learner.tree_: it is a sklearn.tree._tree.Tree, but ")
 
 
 # -- what cannot be saved ----------------------------------------------------------------------------------

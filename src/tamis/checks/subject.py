@@ -121,7 +121,7 @@ def compare_scores(one: Any, other: Any, what: str, *, tolerance: float = 0.0) -
         column = int(np.argmax(differs))
         fail(
             f"{what}: scores_ differs in {np.count_nonzero(differs)} of {len(left)} columns, first in column"
-            f" {column}: {left[column]!r} and {right[column]!r}."
+            f" {column}: {left[column]:.17g} and {right[column]:.17g}."
         )
 
 

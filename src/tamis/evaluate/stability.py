@@ -241,7 +241,7 @@ def nogueira_variance(Z: Any) -> float:
     Examples
     --------
     >>> round(nogueira_variance([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 0, 1]]), 4)
-    0.0494
+    0.0329
     """
     return _of_table(Z).variance
 

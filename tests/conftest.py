@@ -38,6 +38,10 @@ def _kernels_hash(folder: Path) -> str:
 _TAMIS = _package_folder()
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba" / _kernels_hash(_TAMIS)))
 
+# With the compiler off, kernels are NumPy scalars' arithmetic, which warns where compiled code is silent.
+if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    np.seterr(all="ignore")
+
 
 def pytest_report_header() -> list[str]:
     return [f"tamis: {_TAMIS}", f"numba cache: {os.environ['NUMBA_CACHE_DIR']}"]

@@ -148,6 +148,7 @@ def test_every_algorithm_has_its_page_twin_tests_and_benchmark(entry: tamis.cata
     assert [path for path in wanted if not (ROOT / path).is_file()] == []
     assert entry.name in (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
     assert entry.name in tamis.__all__
+    assert entry.name in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])

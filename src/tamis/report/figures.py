@@ -1,0 +1,154 @@
+"""The figures of the report: lines, bars and the selection map over the rows seen, each with caption and legend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.report import panels, svg
+from tamis.report.markup import name, shorten, text
+from tamis.report.numerals import count, scientific
+from tamis.report.panels import Column, Numbers, Result, SelectionMap
+from tamis.report.png import png
+
+__all__ = ["Series", "change_bars", "limits", "lines", "map_of"]
+
+_BLUE = (47, 127, 193)  # seen on white and on near-black; how strong says how often
+_LEVELS = 32
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: its name, its values at each step, its style class, and a note for the legend."""
+
+    name: str
+    values: Numbers
+    kind: str
+    note: str = ""
+
+
+def rows_axis(result: Result, n_ticks: int = 5) -> svg.Axis:
+    """Return the horizontal axis that all figures share."""
+    last = float(result.frames["steps"]["n_seen"][-1])
+    return svg.axis(0, last, n_ticks, _millions if last >= 2e6 else count)
+
+
+def _millions(value: float) -> str:
+    return f"{value / 1e6:g} M" if value else "0"
+
+
+def limits(*columns: Column, within: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Return where an axis begins and ends that shows all values with some room around them."""
+    values = np.concatenate([np.asarray(column, np.float64) for column in columns])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return within or (0.0, 1.0)
+    low, high = float(values.min()), float(values.max())
+    room = max(0.06 * (high - low), 0.02 * max(abs(low), abs(high)))
+    bottom, top = within or (-np.inf, np.inf)
+    return max(low - room, bottom), min(high + room, top)
+
+
+def lines(
+    result: Result,
+    key: str,
+    title: str,
+    series: Sequence[Series],
+    y: svg.Axis,
+    *,
+    kind: str = "",
+    band: tuple[Column, Column] | None = None,
+    at: Numbers | None = None,
+) -> str:
+    """Return a figure of lines.
+
+    Parameters
+    ----------
+    result : Result
+    key : str
+        Unique on the page.
+    title : str
+        Plain text.
+    series : list of Series
+        The first lies on top.
+    y : Axis
+    kind : str
+        Style class of the figure.
+    band : (low, high), optional
+        A band to fill behind the lines.
+    at : ndarray, optional
+        Rows seen at each value; by default those of the steps.
+    """
+    x = rows_axis(result)
+    at = result.frames["steps"]["n_seen"] if at is None else at
+    marks = [] if band is None else [svg.area(x, y, *panels.thin_band(at, *band))]
+    for one in reversed(series):
+        marks.append(svg.line(x, y, *panels.thin(at, one.values), one.kind, text(one.name, 60)))
+    said = "; ".join(f"{shorten(one.name, 40)}: {_course(one.values)}" for one in series)
+    chart = svg.chart(key, text(title), text(f"{said}. Horizontal: rows seen.", 900), x, y, marks)
+    unit = f' <span class="unit">({y.unit})</span>' if y.unit else ""
+    legend = [(f"line {one.kind}", "M0 4h24", name(one.name) + one.note) for one in series]
+    return _figure(f"<b>{text(title)}</b>{unit} by rows seen", legend if len(series) > 1 else [], chart, kind)
+
+
+def _course(values: Numbers) -> str:
+    there = values[np.isfinite(values)]
+    if not len(there):
+        return "no values"
+    low, high, last = (scientific(float(value)) for value in (there.min(), there.max(), there[-1]))
+    return f"between {low} and {high}, {last} at the end"
+
+
+def _figure(caption: str, legend: Sequence[tuple[str, str, str]], chart: str, kind: str) -> str:
+    items = "".join(
+        f'<li><svg aria-hidden="true"><path class="{style}" d="{sample}"/></svg>{label}</li>'
+        for style, sample, label in legend
+    )
+    listing = f'<ul class="legend">{items}</ul>' if items else ""
+    head = f"<figcaption>{caption}</figcaption>{listing}"
+    return f'<figure class="{kind}">{head}<div class="frame">{chart}</div></figure>'
+
+
+def change_bars(result: Result, at_most: int = 160) -> str:
+    """Return a figure of how many features entered (up) and left (down)."""
+    entered, left, edges = panels.change_rates(result, at_most)
+    top = panels.most_changes(entered, left)
+    x, y = rows_axis(result), svg.axis(-top, top, 5, lambda value: f"{abs(value):g}")
+    marks = [svg.bars(x, y, edges, entered, "s1"), svg.bars(x, y, edges, -left, "s2")]
+    n_cut, largest = int(np.sum((entered > top) | (left > top))), max(entered.max(), left.max())
+    cut = f" Cut off: {n_cut} bar{'s' * (n_cut > 1)}, the longest {scientific(largest)}." if n_cut else ""
+    said = f"Up to {scientific(entered.max())} features entered and {scientific(left.max())} left per batch."
+    chart = svg.chart("cha", "Features that entered and left", text(said), x, y, marks)
+    legend = [(f"bar {kind}", "M0 0h24v8h-24z", label) for kind, label in (("s1", "entered"), ("s2", "left"))]
+    caption = f"<b>Features that entered and left</b> per batch, by rows seen.{cut}"
+    return _figure(caption, legend, chart, "wide low")
+
+
+def map_of(result: Result, shown: SelectionMap) -> str:
+    """Return the figure of which features were kept when, a row of pixels each."""
+    steps, n_shown = result.frames["steps"], len(shown.names)
+    x = rows_axis(result, 3)  # the names leave it little room on a phone
+    tested = float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1])
+    levels = np.rint(shown.shares * (_LEVELS - 1)).astype(np.uint8)
+    palette = np.zeros((_LEVELS, 4), np.uint8)
+    palette[:, :3], palette[:, 3] = _BLUE, np.rint(np.linspace(0, 255, _LEVELS))
+    longest = list(zip(shown.names, shown.kept, strict=True))[:10]
+    said = "Kept longest: " + ", ".join(f"{shorten(one, 40)} {share:.0%}" for one, share in longest)
+    marks = [svg.image(x, *tested, png(levels, palette)), svg.separators(n_shown)]
+    chart = svg.chart("map", "Which features were kept when", text(f"{said}.", 900), x, None, marks)
+    labels = "".join(f'<li title="{text(one)}">{name(one, 60)}</li>' for one in shown.names)
+    kept = "".join(f"<li>{_percent(share)}</li>" for share in shown.kept)
+    height = 26 if n_shown <= 12 else 17
+    return (
+        "<figure><figcaption><b>Features kept</b> by rows seen</figcaption>"
+        f'<div class="map" style="--row:{height}px;--rows:{n_shown}"><ol class="names">{labels}</ol>{chart}'
+        f'<ol class="kept" aria-label="share of the run">{kept}</ol></div></figure>'
+    )
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.005:
+        return "&lt; 1 %"
+    return "&gt; 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"

@@ -1,0 +1,129 @@
+"""The report: one HTML file that needs nothing else, no network, no script."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+import tamis
+from tamis.report.markup import text
+from tamis.report.panels import Result
+from tamis.report.repeat import subject
+from tamis.report.sections import header, sections
+
+__all__ = ["check_writable", "page", "write_report"]
+
+
+def write_report(result: Result, path: str | os.PathLike[str], title: str | None = None) -> Path:
+    """Write a run's report: one HTML file of tens of kilobytes that opens offline.
+
+    Parameters
+    ----------
+    result : PrequentialResult
+        What :func:`tamis.prequential` returns.
+    path : str or path
+        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+    title : str, optional
+        Heading of the page; by default what was run on which data.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be written; see :func:`check_writable`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tamis import FIRES, load_dataset, prequential
+    >>> result = prequential(load_dataset("electricity"), FIRES(n_features_to_select=4), max_rows=3000)
+    >>> path = write_report(result, tempfile.mkdtemp() + "/report.html")
+    >>> page = path.read_text(encoding="utf-8")
+    >>> "<h1>FIRES on electricity</h1>" in page, "http" in page, len(page) < 100_000
+    (True, False, True)
+    """
+    check_writable(path)
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(page(result, title).encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _refusal(path, f"{error.strerror or error}; choose another place") from error
+        raise
+    return Path(path)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise if no report can be written to `path`, so that this is known before a long run.
+
+    Raises
+    ------
+    ValueError
+        If `path` is a folder, its folder does not exist, or one of them must not be written to.
+
+    Examples
+    --------
+    >>> check_writable("missing/report.html")
+    Traceback (most recent call last):
+    ...
+    ValueError: Cannot write the report 'missing/report.html': the folder 'missing' does not exist; make it first.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise _refusal(path, "this is a folder; add the name of a file")
+        if not target.parent.is_dir():
+            raise _refusal(path, f"the folder {os.fspath(Path(path).parent)!r} does not exist; make it first")
+        if target.exists() and not target.is_file():
+            raise _refusal(path, "this is not a regular file; choose another name")
+        _try_to_write(target)
+    except OSError as error:
+        raise _refusal(path, f"{error.strerror or error}; choose another place") from error
+
+
+def _try_to_write(target: Path) -> None:
+    """Permission bits do not tell of a read-only file system, nor of a name that is too long: so try."""
+    if target.exists():
+        open(target, "r+b").close()
+        tempfile.TemporaryFile(dir=target.parent).close()
+    else:
+        open(target, "xb").close()
+        target.unlink()
+
+
+def _refusal(path: str | os.PathLike[str], reason: str) -> ValueError:
+    return ValueError(f"Cannot write the report {os.fspath(path)!r}: {reason}.")
+
+
+def page(result: Result, title: str | None = None) -> str:
+    """Return the report as HTML. It holds no date: the same run gives the same page."""
+    style = files("tamis.report").joinpath("style.css").read_text(encoding="utf-8")
+    parts = sections(result)
+    body = "".join(
+        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{section(result)}</section>\n'
+        for key, name, section in parts
+    )
+    heading = title or subject(result.settings)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{text(heading)}</title>\n<style>\n{style}</style>\n</head>\n'
+        f"<body>\n{header(result, heading, parts)}\n<main>\n{body}</main>\n"
+        f"<footer>Made by Tamis {tamis.__version__}. This file needs no network.</footer>\n</body>\n</html>\n"
+    )

@@ -1,0 +1,295 @@
+"""What each panel of a report shows: a run of any length, thinned to what a screen can show.
+
+Used by the page (:mod:`tamis.report.html`) and by the figure (:mod:`tamis.report.plots`) alike. Nothing here grows
+with rows times features: the selected set is read from its changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Change",
+    "Result",
+    "ScoreLine",
+    "SelectionMap",
+    "bucket_starts",
+    "change_rates",
+    "changes",
+    "last_selection",
+    "mean_per_bucket",
+    "most_changes",
+    "score_lines",
+    "selection_map",
+    "thin",
+    "thin_band",
+]
+
+Column: TypeAlias = NDArray[Any]
+Numbers: TypeAlias = NDArray[np.float64]
+
+
+class Result(Protocol):
+    """What a report needs of a run; :class:`tamis.evaluate.PrequentialResult` has it."""
+
+    @property
+    def frames(self) -> dict[str, dict[str, Column]]: ...  # noqa: D102
+    @property
+    def settings(self) -> dict[str, Any]: ...  # noqa: D102
+    @property
+    def feature_names(self) -> list[str]: ...  # noqa: D102
+
+
+def bucket_starts(n: int, at_most: int) -> NDArray[np.intp]:
+    """Return where each of at most `at_most` buckets of nearly equal size begins among `n` items.
+
+    >>> bucket_starts(10, 4)
+    array([0, 2, 5, 7])
+    """
+    n_buckets = min(n, at_most)
+    return np.arange(n_buckets, dtype=np.intp) * n // max(n_buckets, 1)
+
+
+def thin(x: Column, y: Column, at_most: int = 400) -> tuple[Numbers, Numbers]:
+    """Return at most `at_most` points of a line: the lowest and the highest of each bucket, in their order.
+
+    A bucket of NaN alone stays a NaN, so a gap that can be seen remains one.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n,)
+    at_most : int, default=400
+
+    Returns
+    -------
+    x, y : ndarray of shape (n or fewer,), float64
+
+    Examples
+    --------
+    A spike of one in ten thousand survives:
+
+    >>> y = np.zeros(10_000)
+    >>> y[1234] = 7.0
+    >>> x, thinned = thin(np.arange(10_000), y)
+    >>> len(thinned), float(x[thinned.argmax()])
+    (400, 1234.0)
+    """
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if len(y) <= at_most:
+        return x, y
+    starts = bucket_starts(len(y), at_most // 2)
+    kept = np.zeros(2 * len(starts), np.intp)
+    for i, (start, stop) in enumerate(zip(starts, [*starts[1:], len(y)], strict=True)):
+        part = y[start:stop]
+        ends = (
+            (0, len(part) - 1) if np.isnan(part).all() else sorted((np.nanargmin(part), np.nanargmax(part)))
+        )
+        kept[2 * i : 2 * i + 2] = [start + int(end) for end in ends]
+    return x[kept], y[kept]
+
+
+def thin_band(x: Column, low: Column, high: Column, at_most: int = 200) -> tuple[Numbers, Numbers, Numbers]:
+    """Return at most `at_most` points of a band: the lowest low and the highest high of each bucket."""
+    starts = bucket_starts(len(x), at_most)
+    ends = np.append(starts[1:], len(x)) - 1
+    middle = (np.asarray(x, np.float64)[starts] + np.asarray(x, np.float64)[ends]) / 2
+    return (
+        middle,
+        np.fmin.reduceat(np.asarray(low, np.float64), starts),
+        np.fmax.reduceat(np.asarray(high, np.float64), starts),
+    )
+
+
+def mean_per_bucket(values: Column, at_most: int) -> Numbers:
+    """Return the mean of each bucket, of the values that are there."""
+    starts = bucket_starts(len(values), at_most)
+    there = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        mean: Numbers = np.add.reduceat(np.where(there, values, 0.0), starts) / np.add.reduceat(
+            there.astype(np.float64), starts
+        )
+    return mean
+
+
+@dataclass(frozen=True)
+class SelectionMap:
+    """Which features were kept when.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_shown,), intp
+        The features kept most often, first the one kept longest.
+    names : list of str
+    kept : ndarray of shape (n_shown,), float64
+        Share of all steps at which the feature was kept, 0 to 1.
+    shares : ndarray of shape (n_shown, n_buckets), float64
+        The same within each stretch of time.
+    n_ever : int
+        How many features were ever kept.
+    """
+
+    features: NDArray[np.intp]
+    names: list[str]
+    kept: Numbers
+    shares: Numbers
+    n_ever: int
+
+
+def selection_map(result: Result, max_features: int = 40, max_buckets: int = 400) -> SelectionMap:
+    """Return the map of the features that were kept most often; without rows where nothing was selected."""
+    steps, events = result.frames["steps"]["step"], result.frames["changes"]
+    at = np.searchsorted(steps, events["step"])
+    sign = np.where(events["event"] == "enter", 1, -1)
+    feature = np.asarray(events["feature"], np.intp)
+    held = np.bincount(feature, weights=sign * (len(steps) - at))
+    ever = np.flatnonzero(np.bincount(feature))
+    shown = ever[np.argsort(-held[ever], kind="stable")][:max_features]
+    row_of = np.full(len(held), -1)
+    row_of[shown] = np.arange(len(shown))
+    starts = bucket_starts(len(steps), max_buckets)
+    lengths = np.diff(np.append(starts, len(steps)))
+    shares = np.empty((len(shown), len(starts)))
+    order = np.argsort(row_of[feature], kind="stable")
+    first = np.searchsorted(row_of[feature][order], np.arange(len(shown) + 1))
+    for row in range(len(shown)):
+        mine = order[first[row] : first[row + 1]]
+        turns = np.bincount(at[mine], weights=sign[mine], minlength=len(steps))[: len(steps)]
+        shares[row] = np.add.reduceat(np.cumsum(turns), starts) / lengths
+    names = [str(result.feature_names[j]) for j in shown]
+    return SelectionMap(shown, names, held[shown] / len(steps), shares, len(ever))
+
+
+@dataclass(frozen=True)
+class ScoreLine:
+    """The recorded scores of one feature; NaN where it was not among the tracked ones."""
+
+    name: str
+    scores: Numbers
+
+    @property
+    def last(self) -> float:
+        """The last score there is."""
+        return float(self.scores[np.flatnonzero(~np.isnan(self.scores))[-1]])
+
+
+def score_lines(result: Result, n_lines: int = 6) -> tuple[Numbers, list[ScoreLine]]:
+    """Return the scores of the features that ranked highest over the whole run, the last leader first.
+
+    A feature earns, each time that scores are recorded, a point for every tracked feature that it is not below.
+
+    Returns
+    -------
+    at : ndarray of shape (n_records,), float64
+        Rows seen when the scores were recorded.
+    lines : list of ScoreLine
+        Each with `n_records` scores.
+    """
+    frame, steps = result.frames.get("scores", {}), result.frames["steps"]
+    feature = np.asarray(frame.get("feature", ()), np.intp)
+    score = np.asarray(frame.get("score", ()), np.float64)
+    if not np.isfinite(score).any():
+        return np.empty(0), []
+    recorded, record = np.unique(frame["step"], return_inverse=True)
+    order = np.lexsort((score, record))
+    first = np.searchsorted(record[order], np.arange(len(recorded)))
+    rank = np.arange(len(order)) - first[record[order]] + 1
+    points = np.bincount(feature[order], weights=rank)
+    lines = []
+    for j in np.argsort(-points, kind="stable")[:n_lines]:
+        mine = (feature == j) & np.isfinite(score)
+        scores = np.full(len(recorded), np.nan)
+        scores[record[mine]] = score[mine]
+        if mine.any():
+            lines.append(ScoreLine(str(result.feature_names[j]), scores))
+    at = np.asarray(steps["n_seen"], np.float64)[np.searchsorted(steps["step"], recorded)]
+    return at, sorted(lines, key=lambda line: -line.last)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What entered and what left at one step."""
+
+    step: int
+    n_seen: int
+    entered: list[str]
+    left: list[str]
+
+    @property
+    def n_features(self) -> int:
+        """How many features entered or left."""
+        return len(self.entered) + len(self.left)
+
+
+def changes(result: Result, at_most: int, *, largest: bool = False) -> list[Change]:
+    """Return the latest changes of the selected set, or the largest ones; the very first selection is none.
+
+    Parameters
+    ----------
+    result : Result
+    at_most : int
+    largest : bool, default=False
+        By the number of features that entered or left, rather than by time.
+
+    Returns
+    -------
+    list of Change
+        The latest, or the largest, first.
+    """
+    steps, events = result.frames["steps"], result.frames["changes"]
+    when, sizes = np.unique(events["step"], return_counts=True)
+    order = np.argsort(events["step"], kind="stable")
+    ends = np.cumsum(sizes)
+    candidates = np.arange(1, len(when))[::-1]
+    if largest:
+        candidates = candidates[np.argsort(-sizes[candidates], kind="stable")]
+    return [_change(steps, events, order[ends[i] - sizes[i] : ends[i]]) for i in candidates[:at_most]]
+
+
+def _change(steps: dict[str, Column], events: dict[str, Column], rows: NDArray[np.intp]) -> Change:
+    step = int(events["step"][rows[0]])
+    n_seen = int(steps["n_seen"][np.searchsorted(steps["step"], step)])
+    return Change(step, n_seen, _names(events, rows, "enter"), _names(events, rows, "leave"))
+
+
+def _names(events: dict[str, Column], rows: Sequence[int] | NDArray[np.intp], event: str) -> list[str]:
+    return [str(events["name"][i]) for i in rows if events["event"][i] == event]
+
+
+def last_selection(result: Result) -> list[str]:
+    """Return the names of the features that are kept at the end, in the order of the columns."""
+    events = result.frames["changes"]
+    held = np.bincount(np.asarray(events["feature"], np.intp), np.where(events["event"] == "enter", 1, -1))
+    return [str(result.feature_names[j]) for j in np.flatnonzero(held > 0)]
+
+
+def change_rates(result: Result, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return how many features entered and left per batch, and the rows between which that was.
+
+    The first selection is left out: it would dwarf the changes.
+
+    Returns
+    -------
+    entered, left : ndarray of shape (n_buckets,), float64
+    edges : ndarray of shape (n_buckets + 1,), float64
+        In rows seen.
+    """
+    steps = result.frames["steps"]
+    later = steps["step"] != np.min(result.frames["changes"]["step"])
+    starts = bucket_starts(len(later), at_most)
+    before = np.asarray(steps["n_seen"] - steps["n_rows"], np.float64)
+    entered, left = (
+        mean_per_bucket(np.where(later, steps[name], 0.0), at_most) for name in ("n_entered", "n_left")
+    )
+    return entered, left, np.append(before[starts], float(steps["n_seen"][-1]))
+
+
+def most_changes(entered: Numbers, left: Numbers) -> float:
+    """Return where to end the axis of changes: a single leap may be cut off rather than flatten all others."""
+    values = np.concatenate([entered, left])
+    usual = 1.5 * float(np.percentile(values[values > 0], 98)) if (values > 0).any() else 1.0
+    return min(usual, float(values.max())) or 1.0

@@ -1,0 +1,115 @@
+"""Runs made up for the tests of the report: what they hold is known, and any length takes no time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ELECTRICITY = ["date", "day", "period", "nswprice", "nswdemand", "vicprice", "vicdemand", "transfer"]
+
+
+@dataclass
+class Run:
+    frames: dict
+    settings: dict
+    feature_names: list
+
+    @property
+    def n_features(self):
+        return len(self.feature_names)
+
+
+def settings(**changed):
+    base = {
+        "stream": {
+            "kind": "dataset",
+            "name": "electricity",
+            "shuffle": None,
+            "shape": [45312, 8],
+            "fingerprint": "0a1b",
+        },
+        "selector": {"class": "tamis.rows.fires.FIRES", "params": {"n_features_to_select": 4}},
+        "learner": {"class": "sklearn.linear_model._perceptron.Perceptron", "params": {"random_state": 0}},
+        "options": {
+            "batch_size": 100,
+            "protocol": "honest",
+            "window": 1000,
+            "stability_window": 10,
+            "n_tracked": 20,
+        },
+        "versions": {"tamis": "0.1.0"},
+    }
+    return {**base, **changed}
+
+
+def make_run(
+    n_steps=60, n_features=8, n_selected=4, names=None, seed=0, batch=100, churn=0.1, n_tracked=20, **changed
+):
+    rng = np.random.default_rng(seed)
+    names = names or [f"x{j}" for j in range(n_features)]
+    step = np.arange(n_steps)
+    n_rows = np.full(n_steps, batch)
+    accuracy = np.clip(0.8 + 0.05 * np.sin(step / 40) + rng.normal(0, 0.04, n_steps), 0, 1)
+    whole = np.cumsum(accuracy) / (step + 1) if n_steps else accuracy
+    kernel = min(10, max(n_steps, 1))
+    recent = (
+        np.convolve(np.pad(accuracy, (kernel - 1, 0), mode="edge"), np.ones(kernel) / kernel, "valid")
+        if n_steps
+        else accuracy
+    )
+    current, events, entered, left = [], [], [], []
+    for t in range(n_steps):
+        new = list(current)
+        if not current:
+            new = rng.choice(n_features, n_selected, replace=False).tolist()
+        elif rng.random() < churn and n_selected < n_features:
+            while (feature := int(rng.integers(n_features))) in current:
+                pass
+            new[int(rng.integers(len(new)))] = feature
+        gone, come = set(current) - set(new), set(new) - set(current)
+        events += [(t, j, "enter") for j in sorted(come)] + [(t, j, "leave") for j in sorted(gone)]
+        entered.append(len(come))
+        left.append(len(gone))
+        current = new
+    tracked = min(n_tracked, n_features)
+    level = rng.normal(0, 1, tracked)[None, :] + np.cumsum(rng.normal(0, 0.05, (n_steps, tracked)), axis=0)
+    features = np.tile(np.arange(tracked), n_steps)
+    stability = np.clip(0.9 + 0.08 * np.sin(step / 15), 0, 1)
+    stability[:1] = np.nan
+    frames = {
+        "steps": {
+            "step": step,
+            "n_seen": batch + np.cumsum(n_rows),
+            "n_rows": n_rows,
+            "accuracy": accuracy,
+            "accuracy_cumulative": whole,
+            "accuracy_windowed": recent,
+            "kappa_cumulative": 2 * whole - 1,
+            "kappa_windowed": 2 * recent - 1,
+            "balanced_accuracy_cumulative": whole - 0.02,
+            "balanced_accuracy_windowed": recent - 0.02,
+            "stability": stability,
+            "stability_low": stability - 0.06,
+            "stability_high": np.minimum(stability + 0.06, 1),
+            "n_selected": np.full(n_steps, n_selected),
+            "n_entered": np.array(entered, int),
+            "n_left": np.array(left, int),
+            "seconds_select": rng.gamma(4, 5e-5, n_steps),
+            "seconds_predict": rng.gamma(4, 2e-5, n_steps),
+            "seconds_learn": rng.gamma(4, 8e-5, n_steps),
+            "seconds_total": rng.gamma(4, 5e-5, n_steps) + 8e-4,
+            "memory_bytes": 180e6 + 1e4 * step,
+        },
+        "changes": {
+            "step": np.array([e[0] for e in events], int),
+            "feature": np.array([e[1] for e in events], int),
+            "name": np.array([names[e[1]] for e in events], object),
+            "event": np.array([e[2] for e in events], object),
+        },
+        "scores": {
+            "step": np.repeat(step, tracked),
+            "feature": features,
+            "name": np.array([names[j] for j in features], object),
+            "score": level.ravel(),
+        },
+    }
+    return Run(frames, settings(**changed), names)

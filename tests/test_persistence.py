@@ -425,6 +425,34 @@ def test_hostile_manifest_is_refused(case: str, tmp_path: Path) -> None:
         tamis.load(forge(tmp_path / "hostile", HOSTILE[case]))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
+def test_any_change_of_the_manifest_is_refused_or_loads(tmp_path: Path, rng: np.random.Generator) -> None:
+    """With a valid checksum, as by someone who knows the format: nothing but CheckpointError may come of it."""
+    value = {
+        "a": np.arange(3.0),
+        "g": np.random.default_rng(0),
+        "s": sp.eye(3, format="csr"),
+        "m": Perceptron(),
+        "i": 2**70,
+    }
+    path = tamis.save(value, tmp_path / "hostile")
+    text = json.dumps(manifest_of(path))
+    with zipfile.ZipFile(path) as archive:
+        members = {f"_{i}": archive.read(f"{i}.npy") for i in range(len(archive.namelist()) - 1)}
+    letters = "0123456789-[]{},:.eE\"' _abcdefnprstu"
+    loaded, refused = 0, []
+    for _ in range(1500):
+        at, letter = int(rng.integers(len(text))), letters[rng.integers(len(letters))]
+        changed = text[:at] + letter + text[at + int(rng.integers(2)) :]
+        try:
+            tamis.load(forge(path, changed, **members))
+            loaded += 1
+        except CheckpointError as error:
+            refused.append(str(error))
+    assert min(loaded, len(refused)) > 100
+    assert not any("\n" in message for message in refused)
+
+
 def test_deeply_nested_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="RecursionError"):
         tamis.load(forge(tmp_path / "hostile", "[" * 100_000))

@@ -146,9 +146,8 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
     except (CheckpointError, MemoryError):
         raise
     except Exception as error:  # whatever a file made by someone else makes the decoder stumble over
-        raise CheckpointError(
-            f"{name} is no valid file of tamis.save ({type(error).__name__}: {error}): save it again."
-        ) from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise CheckpointError(f"{name} is no valid file of tamis.save ({reason}): save it again.") from error
 
 
 # -- the file ----------------------------------------------------------------------------------------------

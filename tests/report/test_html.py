@@ -145,7 +145,7 @@ def test_headline_numbers_are_the_last_of_the_run():
         assert f"{steps[name][-1]:.3f}" in text
     latest, low, high = (steps[f"stability{name}"][-1] for name in ("", "_low", "_high"))
     assert (
-        f"Mean stability {np.nanmean(steps['stability']):.3f} latest {latest:.3f} ({low:.3f} to {high:.3f})"
+        f"Mean stability {np.nanmean(steps['stability']):.3f} latest {latest:.3f} (95 %: {low:.3f} to {high:.3f})"
         in text
     )
     assert "Features kept 4 of 8 at every step" in text

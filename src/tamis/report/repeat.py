@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import tamis
+from tamis.catalog import CATALOG, LEARNERS, Entry
 
 __all__ = ["command_line", "option", "snippet", "subject"]
 
 Settings: TypeAlias = dict[str, Any]
+
+# What the command line has options for.
+_RUN_OPTIONS = ("batch_size", "protocol", "window", "stability_window", "max_rows")
+_FILE_OPTIONS = ("label", "format", "delimiter", "missing", "n_features")
+_WORD = re.compile(r"(?!(?:true|false|none|inf|nan)$)[a-z][a-z_-]*", flags=re.IGNORECASE)  # read as text
 
 
 def option(settings: Settings, name: str, default: Any = None) -> Any:
@@ -29,8 +37,10 @@ def subject(settings: Settings) -> str:
     """
     selector, stream = settings.get("selector"), settings.get("stream", {})
     what = _split(selector)[1] if selector else "Every feature"
-    where = str(stream.get("name") or PurePath(str(stream.get("path", "-"))).name)
-    return f"{what} on {where}" if where != "-" else f"{what}, test-then-train"
+    where = stream.get("name") or PurePath(str(stream.get("path", ""))).name
+    if not where:
+        return f"{what}, test-then-train"
+    return f"{what} on {'standard input' if where == '-' else where}"
 
 
 def snippet(settings: Settings) -> str:
@@ -47,14 +57,16 @@ def snippet(settings: Settings) -> str:
     imports = [
         f"from {at} import {', '.join(sorted(name for m, name in classes if m == at))}" for at in modules
     ]
-    given = ["stream", *(_call(model) if model else "None" for model in models)]
     options = _keywords(_unusual(tamis.prequential, settings.get("options", {})))
+    selector, learner = (_call(model) if model else "None" for model in models)
     return "\n".join(
         [
             *imports,
             "",
             f"stream = {stream}",
-            f"result = prequential({', '.join(given + options)})",
+            f"selector = {selector}",
+            f"learner = {learner}",
+            f"result = prequential({', '.join(['stream', 'selector', 'learner', *options])})",
             'result.report("report.html")',
         ]
     )
@@ -66,8 +78,16 @@ def _opened(stream: dict[str, Any]) -> tuple[list[str], str]:
     if stream.get("kind") not in known:
         return [], "...  # the same rows: " + ", ".join(f"{name} {value}" for name, value in stream.items())
     opener, source = known[stream["kind"]]
-    options = _unusual(getattr(tamis, opener), stream)
+    options = _file_options(stream) if opener == "open_file" else _unusual(tamis.load_dataset, stream)
     return [opener], f"{opener}({', '.join([repr(options.pop(source)), *_keywords(options)])})"
+
+
+def _file_options(stream: dict[str, Any]) -> dict[str, Any]:
+    """Return how a file was opened: its path, and what is not the default; its name may tell its format."""
+    options = _unusual(tamis.open_file, stream)
+    if f".{options.get('format')}" in PurePath(options["path"]).suffixes:
+        del options["format"]
+    return options
 
 
 def _split(model: dict[str, Any]) -> tuple[str, str]:
@@ -105,6 +125,82 @@ def _keywords(values: dict[str, Any]) -> list[str]:
     return [f"{name}={value!r}" for name, value in values.items()]
 
 
+class _UnsayableError(Exception):
+    """The command line has no words for a setting."""
+
+
 def command_line(settings: Settings) -> str | None:
     """Return the line for the shell, or None where the command line cannot say all of it."""
-    return None
+    selector, learner = settings.get("selector"), settings.get("learner")
+    try:
+        words = [
+            *_stream_words(settings.get("stream", {})),
+            *_selector_words(selector),
+            *_learner_words(learner),
+            *_seed_words([model["params"] for model in (selector, learner) if model]),
+            *_option_words(_unusual(tamis.prequential, settings.get("options", {})), _RUN_OPTIONS),
+        ]
+    except _UnsayableError:
+        return None
+    return shlex.join(["tamis", "run", *words, "--report", "report.html"])
+
+
+def _stream_words(stream: dict[str, Any]) -> list[str]:
+    if stream.get("kind") == "dataset" and stream["shuffle"] is None:
+        return ["--dataset", stream["name"]]
+    if stream.get("kind") != "file":
+        raise _UnsayableError
+    options = _file_options(stream)
+    path, label = options.pop("path"), options.get("label")
+    if isinstance(label, str) and re.fullmatch(r"-?\d+", label):  # it would be read as a position
+        raise _UnsayableError
+    words = [path if path == "-" or not path.startswith("-") else f"./{path}"]
+    words += ["--no-header"] * (options.pop("header", True) is False)
+    words += ["--drop-unlabelled"] * options.pop("drop_unlabelled", False)
+    words += [word for name in options.pop("categorical", ()) for word in ("--categorical", name)]
+    return words + _option_words(options, _FILE_OPTIONS)
+
+
+def _selector_words(selector: dict[str, Any] | None) -> list[str]:
+    if selector is None:
+        return ["--selector", "none"]
+    entry, params = _entry(selector, CATALOG), selector["params"]
+    words = ["--selector", entry.key, "--select", str(params["n_features_to_select"])]
+    for name, value in _unusual(entry.load(), params).items():
+        if isinstance(value, str) and not _WORD.fullmatch(value):
+            raise _UnsayableError
+        if name not in ("n_features_to_select", "random_state"):
+            words += ["--set", f"{name}={value}"]
+    return words
+
+
+def _learner_words(learner: dict[str, Any] | None) -> list[str]:
+    if learner is None:
+        raise _UnsayableError
+    entry = _entry(learner, LEARNERS)
+    if _unusual(entry.load(), learner["params"]).keys() - {"random_state"}:
+        raise _UnsayableError
+    return ["--learner", entry.key]
+
+
+def _seed_words(params: list[dict[str, Any]]) -> list[str]:
+    """There is one seed for both, and it is always given."""
+    seeds = {values["random_state"] for values in params if "random_state" in values}
+    if len(seeds) > 1 or not all(isinstance(seed, int) for seed in seeds):
+        raise _UnsayableError
+    return [word for seed in seeds - {0} for word in ("--seed", str(seed))]
+
+
+def _option_words(values: dict[str, Any], known: tuple[str, ...]) -> list[str]:
+    if not set(values) <= set(known):
+        raise _UnsayableError
+    return [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def _entry(model: dict[str, Any], entries: tuple[Entry, ...]) -> Entry:
+    """Return the row of the catalogue that is this very class."""
+    module, name = _split(model)
+    for entry in entries:
+        if entry.name == name and module in ("tamis", entry.module):
+            return entry
+    raise _UnsayableError

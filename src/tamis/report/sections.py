@@ -61,7 +61,7 @@ def _tiles(result: Result) -> str:
     steps = result.frames["steps"]
     seconds, rows = float(np.nansum(steps["seconds_total"])), float(np.sum(steps["n_rows"]))
     low, high = _last(steps["stability_low"]), _last(steps["stability_high"])
-    latest = f"latest {fraction(_last(steps['stability']))} ({fraction(low)} to {fraction(high)})"
+    latest = f"latest {fraction(_last(steps['stability']))} (95 %: {fraction(low)} to {fraction(high)})"
     balanced = _last(steps["balanced_accuracy_cumulative"])
     tiles = (
         ("Accuracy", fraction(_last(steps["accuracy_cumulative"])), "over the whole run"),

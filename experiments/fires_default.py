@@ -42,7 +42,9 @@ CANDIDATES: dict[str, Callable[[float], FIRES]] = {
     "scaling=center, importance=signal": lambda share: FIRES(share, scaling="center", importance="signal"),
     "scaling=None": lambda share: FIRES(share, scaling=None),
     "update=assumed-density": lambda share: FIRES(share, update="assumed-density"),
-    "update=assumed-density, batch_size=10": lambda share: FIRES(share, update="assumed-density", batch_size=10),
+    "update=assumed-density, batch_size=10": lambda share: FIRES(
+        share, update="assumed-density", batch_size=10
+    ),
     "uncertainty_penalty=1": lambda share: FIRES(share, uncertainty_penalty=1.0),
 }
 # Rows kept of the large ones; those marked True keep their order, which is that of time.
@@ -113,7 +115,9 @@ def recovery(candidate: Callable[[float], FIRES], after: tuple[int, ...], seed: 
     for start in range(0, len(X), 100):
         relevant = order[:20] if start < 10_000 else order[20:40]
         margin = (X[start : start + 100, relevant] - 0.5) @ np.where(np.arange(20) % 2, 1.0, -1.0)
-        selector.partial_fit(X[start : start + 100], margin + 0.3 * rng.normal(size=100) > 0, classes=[False, True])
+        selector.partial_fit(
+            X[start : start + 100], margin + 0.3 * rng.normal(size=100) > 0, classes=[False, True]
+        )
         if start + 100 - 10_000 in after:
             shares.append(float(np.isin(selector.get_support(indices=True), relevant).mean()))
     return shares
@@ -121,7 +125,9 @@ def recovery(candidate: Callable[[float], FIRES], after: tuple[int, ...], seed: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of data sets")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of data sets"
+    )
     data = parser.parse_args().data
     streams = {name: real(name, data) for name in REAL}
     streams |= {"planted": planted(2000), "sensors": sensors(500)}

@@ -68,6 +68,18 @@ CATALOG: tuple[Entry, ...] = (
         "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)",
         sparse=True,
     ),
+    Entry(
+        "t-score", "TScore", "tamis.rows.screening", "rows",
+        "Keeps the features whose class means differ most against their standard errors.",
+        "Wang, Barbu (2023), IEEE TKDE 35(11)",
+        sparse=True, mergeable=True,
+    ),
+    Entry(
+        "fisher", "FisherScore", "tamis.rows.screening", "rows",
+        "Keeps the features whose class means differ most against the spread within the classes.",
+        "Wang, Barbu (2023), IEEE TKDE 35(11)",
+        sparse=True, mergeable=True,
+    ),
 )  # fmt: skip
 
 LEARNERS: tuple[Entry, ...] = (
@@ -94,10 +106,10 @@ def find(key: str, family: str | None = None) -> Entry:
     --------
     >>> find("fires").name
     'FIRES'
-    >>> find("firse")
+    >>> find("offs")
     Traceback (most recent call last):
     ...
-    tamis.errors.UnknownNameError: No selector is named 'firse'; did you mean 'fires'? Known: fires, ofs.
+    tamis.errors.UnknownNameError: No selector is named 'offs'; did you mean 'ofs'? Known: fires, ofs, t-score, fisher.
     """
     entries = tuple(entry for entry in CATALOG if family in (None, entry.family))
     return _lookup(key, entries, "selector")

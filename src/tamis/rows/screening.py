@@ -1,7 +1,7 @@
 """Online screening by class means and variances: T-score and Fisher score.
 
-Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, 2021. Covered: the mean-variance scores
-(Section 2.1), their running and faded forms, sparse rows, and merging.
+Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE TKDE 35(11), 2023 (preprint 2021).
+Covered: the mean-variance scores (Section 2.1), their running and faded forms, sparse rows, and merging.
 
 =============  ============  ======================================================================
 paper          here          meaning

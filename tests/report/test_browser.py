@@ -17,7 +17,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --hide-scrollbars"
     " --disable-background-networking --disable-component-update --disable-sync --disable-default-apps"
 )
-DESK, PHONE = (1280, 900), (390, 844)
+DESK, TABLET, PHONE = (1280, 900), (768, 1024), (390, 844)
 
 
 @pytest.fixture(scope="module")
@@ -79,20 +79,23 @@ def contrast(one, other):
 def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     import json
 
-    browser.get_log("performance")
     show(browser, report[name], size, scheme)
     for details in browser.find_elements("tag name", "details"):
         details.find_element("tag name", "summary").click()
         assert details.get_attribute("open")
     assert browser.get_log("browser") == []
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = {m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"}
-    assert {url for url in asked if not url.startswith("data:")} == {report[name].as_uri()}
+    asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    address = report[name].as_uri()
+    by_page = {
+        each["request"]["url"] for each in asked if each["documentURL"] == address
+    }  # not by the browser
+    assert {url for url in by_page if not url.startswith("data:")} == {address}
     root = "document.documentElement"
     assert browser.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
 def test_nothing_lies_on_anything_else(browser, report, size):
     show(browser, report["odd"], size, "light")
     overlaps = browser.execute_script(
@@ -109,6 +112,18 @@ def test_nothing_lies_on_anything_else(browser, report, size):
         """
     )
     assert overlaps == []
+    root = "document.documentElement"
+    assert browser.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
+
+
+@pytest.mark.parametrize("name", ["usual", "odd", "short"])
+def test_names_stand_beside_their_rows_of_the_map(browser, report, name):
+    show(browser, report[name], DESK, "light")
+    names, rows = browser.execute_script(
+        "return ['.map .names', '.map .plot'].map(e => document.querySelector(e).getBoundingClientRect())"
+        ".map(b => [b.top, b.bottom])"
+    )
+    assert names == pytest.approx(rows, abs=0.5)
 
 
 def test_every_tick_is_on_the_screen(browser, report):

@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.report.runs import ELECTRICITY, make_run
 
 pytest.importorskip("matplotlib")
 
+ROOT = Path(__file__).resolve().parents[2]
 TITLES = ["Accuracy", "Stability", "Features kept", "Score"]
 
 
@@ -82,5 +84,7 @@ def test_report_needs_no_matplotlib_and_plot_says_what_brings_it():
         "try: tamis.report.plot(make_run(20))\n"
         "except ImportError as error: print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert done.stdout == "A plot needs matplotlib: pip install 'tamis[plots]'.\n"

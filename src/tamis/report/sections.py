@@ -108,10 +108,10 @@ def accuracy(result: Result) -> str:
     kappa = Series("kappa", steps["kappa_windowed"], "s3")
     balanced = Series("balanced accuracy", steps["balanced_accuracy_windowed"], "s4")
     y = svg.axis(*limits(kappa.values, balanced.values, within=(-1, 1)))
-    second = lines(result, "kap", f"Balanced accuracy and kappa, {window}", [balanced, kappa], y)
+    second = lines(result, "kap", "Balanced accuracy and kappa", [balanced, kappa], y)
     return (
-        "<p>How well the learner predicted each batch from the features kept at that time."
-        " Where the classes are of unequal size, kappa and balanced accuracy say more than accuracy.</p>"
+        "<p>How well the learner predicted each batch from the features kept at that time. Where the classes are of"
+        f" unequal size, balanced accuracy and kappa, over the {window}, say more than accuracy.</p>"
         f'<div class="pair">{first}{second}</div>{_numbers(result)}'
     )
 

@@ -146,3 +146,20 @@ def test_flags_keep_nan_and_infinity_visible() -> None:
         assert kernel(float("inf")) != kernel(float("inf"))  # NaN
         assert kernel(float("nan")) != kernel(float("nan"))
         assert kernel(1.0) == 0.0
+
+
+def test_a_disk_that_fills_up_costs_the_cache_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.caching import FunctionCache
+
+    from tamis._jit import njit
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(FunctionCache, "save_overload", full)
+
+    @njit()
+    def double(x: float) -> float:
+        return 2.0 * x
+
+    assert double(21.0) == 42.0

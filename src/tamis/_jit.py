@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
@@ -33,6 +34,7 @@ class _Kernel:
                 scope[name] = callee.compiled()
         try:
             kernel = numba.njit(cache=True, nogil=True, **self.options)(self.function)
+            _forgive_a_full_disk(kernel)
         except RuntimeError:  # no folder for the cache can be written
             kernel = numba.njit(nogil=True, **self.options)(self.function)
         if scope.get(self.function.__name__) is self:
@@ -42,6 +44,20 @@ class _Kernel:
 
     def __call__(self, *args: Any) -> Any:
         return self.compiled()(*args)
+
+
+def _forgive_a_full_disk(kernel: Any) -> None:
+    """Go on with a kernel that is compiled but cannot be cached."""
+    cache = getattr(kernel, "_cache", None)
+    write = getattr(cache, "save_overload", None)
+    if write is None:  # the JIT is switched off
+        return
+
+    def write_if_possible(*overload: Any) -> None:
+        with contextlib.suppress(OSError):
+            write(*overload)
+
+    cache.save_overload = write_if_possible  # type: ignore[union-attr]
 
 
 def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:

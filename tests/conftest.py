@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,6 +42,10 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba" / 
 # With the compiler off, kernels are NumPy scalars' arithmetic, which warns where compiled code is silent.
 if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     np.seterr(all="ignore")
+
+# The first example compiles a kernel, which takes longer than any deadline.
+settings.register_profile("house", settings(), deadline=None)
+settings.load_profile("house")
 
 
 def pytest_report_header() -> list[str]:

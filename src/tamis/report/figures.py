@@ -129,7 +129,7 @@ def change_bars(result: Result, at_most: int = 160) -> str:
 def map_of(result: Result, shown: SelectionMap) -> str:
     """Return the figure of which features were kept when, a row of pixels each."""
     steps, n_shown = result.frames["steps"], len(shown.names)
-    x = rows_axis(result, 3)  # the names leave it little room on a phone
+    x = rows_axis(result, 4)  # the names leave it little room on a phone
     tested = float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1])
     levels = np.rint(shown.shares * (_LEVELS - 1)).astype(np.uint8)
     palette = np.zeros((_LEVELS, 4), np.uint8)

@@ -167,11 +167,12 @@ def selection(result: Result) -> str:
     """Return the map of features by time, and what was kept in the end."""
     shown = panels.selection_map(result)
     n_shown, n_features = len(shown.names), len(result.feature_names)
-    which = f"The {count(n_shown)} kept longest" if n_shown < n_features else "All"
+    which = f"The {count(n_shown)} kept longest of" if n_shown < shown.n_ever else f"{count(n_shown)} of"
+    which = "All" if n_shown == n_features else which
     never = n_features - shown.n_ever
     unused = f" {count(never)} {'was' if never == 1 else 'were'} never kept." if never else ""
     return (
-        f"<p>{which} of {plural(n_features, 'feature', 'features')}, the one kept longest on top. Colour says when"
+        f"<p>{which} {plural(n_features, 'feature', 'features')}, the one kept longest on top. Colour says when"
         " a feature was kept (paler: some of the time), the number at the right for how much of the run."
         f"{unused}</p>{map_of(result, shown)}"
         f"<h3>Kept at the end</h3><p>{names(panels.last_selection(result), 60)}</p>"

@@ -1,6 +1,6 @@
 """Class-conditional moments of a batch beside copying it, over densities, numbers of rows and two threads.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_moments.py
+OMP_NUM_THREADS=1 python benchmarks/bench_moments.py
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def over_densities() -> None:
         moments = ClassMoments(100_000, 2)
         moments.update(X, y)
         best = min(seconds(lambda X=X, m=moments: m.update(X, y)) for _ in range(7))
-        print(f"  density {density:<7g} {X.nnz:>10,} stored   {1e3 * best:9.3f} ms   {1e9 * best / X.nnz:8.1f}")
+        print(
+            f"  density {density:<7g} {X.nnz:>10,} stored   {1e3 * best:9.3f} ms   {1e9 * best / X.nnz:8.1f}"
+        )
 
 
 def two_threads() -> None:

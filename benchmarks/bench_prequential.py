@@ -55,7 +55,9 @@ def main() -> None:
         pairs = [(bare(X, y, 0.1), evaluated(X, y, 0.1)) for _ in range(9)]
         ratio = statistics.median(b / a for a, b in pairs)
         mine, loop = (statistics.median(p[i] for p in pairs) / rows * 1e8 for i in (0, 1))
-        print(f"{n_features:>6} features: bare {mine:8.1f} us a batch, prequential {loop:8.1f} us, ratio {ratio:.3f}")
+        print(
+            f"{n_features:>6} features: bare {mine:8.1f} us a batch, prequential {loop:8.1f} us, ratio {ratio:.3f}"
+        )
 
 
 if __name__ == "__main__":

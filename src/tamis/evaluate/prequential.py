@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 import tamis
 from tamis._check import Array, Rows, as_classes, check_choice, check_number, encode_labels
+from tamis._jit import njit
 from tamis.base import RowSelector
 from tamis.errors import CheckpointError, TamisError
 from tamis.evaluate.metrics import RunningMetrics
@@ -145,11 +146,22 @@ def prequential(
     except KeyboardInterrupt:
         run.interrupted = True
     except TamisError as error:
+        run.interrupted = True
         error.result = run.result()  # type: ignore[attr-defined]
         raise
     if checkpoint is not None:
         run.save(checkpoint)
     return run.result()
+
+
+@njit()
+def _swap_columns(X: Array, before: Array, after: Array, masked: Array) -> None:
+    """Clear the columns of the batch before, copy those of this one; the others are zero already."""
+    for i in range(X.shape[0]):
+        for j in before:
+            masked[i, j] = 0.0
+        for j in after:
+            masked[i, j] = X[i, j]
 
 
 class _Run:
@@ -172,7 +184,7 @@ class _Run:
         self.recorded: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # the selection of the last record
         self.memory = 0
         self._masked: Array | None = None  # the last dense batch with zeros outside `_columns`
-        self._columns: NDArray[np.intp] | None = None
+        self._columns: NDArray[np.intp] = np.empty(0, np.intp)
 
     # -- one batch -----------------------------------------------------------------------------------------
 
@@ -233,10 +245,8 @@ class _Run:
         if sp.issparse(X):
             return sp.csr_matrix((X.data * self.mask[X.indices], X.indices, X.indptr), shape=X.shape)
         if self._masked is None or self._masked.shape != X.shape or self._masked.dtype != X.dtype:
-            self._masked, self._columns = np.zeros_like(X), None
-        elif self._columns is not None and self._columns is not self.support:
-            self._masked[:, self._columns] = 0
-        self._masked[:, self.support] = X[:, self.support]
+            self._masked, self._columns = np.zeros_like(X), self.support
+        _swap_columns(X, self._columns, self.support, self._masked)
         self._columns = self.support
         return self._masked
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, check_choice
 from tamis.errors import CheckpointError
 
-__all__ = ["STEP_COLUMNS", "Frame", "PrequentialResult", "Step"]
+__all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 
 Frame = dict[str, Array]
 
@@ -45,7 +45,7 @@ STEP_COLUMNS = (
     "seconds_total",
     "memory_bytes",
 )
-_WHOLE = {"step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes"}
+WHOLE_NUMBERS = {"step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes"}
 _SETTINGS = "settings.json"
 
 
@@ -277,7 +277,7 @@ def _mean(values: Array) -> float:
 def _dtype(kind: str, name: str) -> Any:
     if name in ("name", "event"):
         return object
-    whole = name in _WHOLE or name in ("step", "feature")
+    whole = name in WHOLE_NUMBERS or name in ("step", "feature")
     return np.int64 if whole else np.float64
 
 

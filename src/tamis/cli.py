@@ -73,15 +73,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app()(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
+        if code == _INTERRUPTED:
+            print("tamis: interrupted", file=sys.stderr)
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:  # who reads our output has seen enough
+    except (BrokenPipeError, SystemExit):  # who reads our output has seen enough; rich then exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if "--debug" in given:
             traceback.print_exc()
         message, code = _explain(error, given)
-        print(f"tamis: {message}", file=sys.stderr)
+        if message:
+            print(f"tamis: {message}", file=sys.stderr)
         return code
 
 
@@ -149,7 +152,7 @@ def _add_run(root: "typer.Typer") -> None:
         [
             "Examples:",
             "[bold]tamis run sensors.csv --label state --report sensors.html[/]",
-            "[bold]tamis run clicks.parquet --label clicked --select 20 --learner sgd --out results[/]",
+            "[bold]tamis run clicks.parquet --label clicked --select 20 --out results[/]",
             "[bold]tamis run --dataset electricity --selector ofs --set learning_rate=0.5[/]",
             "[bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]",
         ]
@@ -160,7 +163,7 @@ def _add_run(root: "typer.Typer") -> None:
         file: Annotated[
             str | None,
             typer.Argument(
-                metavar="[FILE]",
+                metavar="FILE",
                 help="CSV, Parquet, Arrow, ARFF or svmlight file, also .gz, .bz2, .xz; - is standard input.",
                 show_default=False,
             ),
@@ -198,7 +201,8 @@ def _add_run(root: "typer.Typer") -> None:
             ),
         ] = None,
         seed: Annotated[
-            int, typer.Option(min=0, help="Seed of selector and learner.", rich_help_panel=choice)
+            int,
+            typer.Option(metavar="N", help="Seed of selector and learner.", rich_help_panel=choice),
         ] = 0,
         learner: Annotated[
             str,
@@ -209,9 +213,12 @@ def _add_run(root: "typer.Typer") -> None:
                 autocompletion=lambda: [entry.key for entry in LEARNERS],
             ),
         ] = "perceptron",
-        batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.", rich_help_panel=judge)] = 100,
+        batch_size: Annotated[
+            int, typer.Option(metavar="N", help="Rows per step.", rich_help_panel=judge)
+        ] = 100,
         max_rows: Annotated[
-            int | None, typer.Option(min=1, help="Stop after so many rows.", rich_help_panel=judge)
+            int | None,
+            typer.Option(metavar="N", help="Stop after so many rows.", rich_help_panel=judge),
         ] = None,
         protocol: Annotated[
             str,
@@ -222,10 +229,12 @@ def _add_run(root: "typer.Typer") -> None:
             ),
         ] = "honest",
         window: Annotated[
-            int, typer.Option(min=1, help="Rows behind the current accuracy.", rich_help_panel=judge)
+            int,
+            typer.Option(metavar="N", help="Rows behind the current accuracy.", rich_help_panel=judge),
         ] = 1000,
         stability_window: Annotated[
-            int, typer.Option(min=2, help="Selections that the stability compares.", rich_help_panel=judge)
+            int,
+            typer.Option(metavar="N", help="Selections that the stability compares.", rich_help_panel=judge),
         ] = 10,
         label: Annotated[
             str | None,
@@ -274,7 +283,8 @@ def _add_run(root: "typer.Typer") -> None:
             typer.Option("--drop-unlabelled", help="Pass over rows without label.", rich_help_panel=reading),
         ] = False,
         n_features: Annotated[
-            int | None, typer.Option(min=1, help="Columns of an svmlight file.", rich_help_panel=reading)
+            int | None,
+            typer.Option(metavar="N", help="Columns of an svmlight file.", rich_help_panel=reading),
         ] = None,
         report: Annotated[
             str | None, typer.Option(metavar="FILE", help="Write an HTML report.", rich_help_panel=output)
@@ -294,7 +304,7 @@ def _add_run(root: "typer.Typer") -> None:
             ),
         ] = None,
         checkpoint_every: Annotated[
-            int, typer.Option(min=1, help="Steps between two savings.", rich_help_panel=output)
+            int, typer.Option(metavar="N", help="Steps between two savings.", rich_help_panel=output)
         ] = 100,
         as_json: Annotated[
             bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=output)
@@ -308,6 +318,13 @@ def _add_run(root: "typer.Typer") -> None:
         ] = False,
     ) -> int:
         """Select features over a stream, test-then-train: accuracy, stability, and what was chosen when."""
+        _check_whole("--batch-size", batch_size, 1)
+        _check_whole("--max-rows", max_rows, 1)
+        _check_whole("--window", window, 1)
+        _check_whole("--stability-window", stability_window, 2)
+        _check_whole("--checkpoint-every", checkpoint_every, 1)
+        _check_whole("--n-features", n_features, 1)
+        _check_whole("--seed", seed, 0)
         done = _Output(report, out, checkpoint, as_json, quiet)
         chosen = _make_selector(selector, select, assign or [], seed)
         classifier = _make(find_learner(learner), {"random_state": seed})
@@ -342,7 +359,7 @@ def _add_list(root: "typer.Typer") -> None:
     @root.command("list", epilog="Example: [bold]tamis list fires[/] shows what --set can change")
     def list_(
         name: Annotated[
-            str | None, typer.Argument(metavar="[NAME]", help="A selector, to see its parameters.")
+            str | None, typer.Argument(metavar="NAME", help="A selector, to see its parameters.")
         ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
         debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
@@ -364,6 +381,11 @@ def _add_datasets(root: "typer.Typer") -> None:
     ) -> None:
         """The named data sets: their size and licence, and whether they are here."""
         _show_datasets(as_json)
+
+
+def _check_whole(option: str, value: int | None, least: int) -> None:
+    if value is not None and value < least:
+        raise _MisuseError(f"{option} must be {least} or more, got {value}.")
 
 
 # -- what to run -----------------------------------------------------------------------------------------------
@@ -474,6 +496,7 @@ def _evaluate(
         window=options["window"],
         stability_window=options["stability_window"],
         names=stream.feature_names,
+        n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
         quiet=output.quiet,
     )
     with _warnings_in_one_line(console), _unhurried_interrupt() as stop_if_asked, watch:
@@ -587,7 +610,13 @@ class _Output:
     ) -> int:
         """Show the result and write it where it is wanted; return the exit code."""
         if len(result.frames["steps"]["step"]) == 0:
-            raise DataError(_too_short(result))
+            if result.settings["interrupted"]:
+                return _INTERRUPTED
+            size = result.settings["options"]["batch_size"]
+            raise DataError(
+                f"The stream ends within its first batch of {size:,} rows, which only trains:"
+                " choose a smaller --batch-size."
+            )
         if not self.as_json:
             self._show(result, event, closing)
         written = self._write(result)
@@ -596,10 +625,7 @@ class _Output:
         else:
             for name, place in written.items():
                 print(f"The {name}: {place}")
-        interrupted = bool(result.settings["interrupted"])
-        if interrupted and error is None:
-            print("tamis: interrupted; these are the results so far", file=sys.stderr)
-        return _INTERRUPTED if interrupted else 0
+        return _INTERRUPTED if result.settings["interrupted"] else 0
 
     def _write(self, result: "PrequentialResult") -> dict[str, str]:
         written = {}
@@ -626,25 +652,20 @@ def _headline(result: "PrequentialResult") -> tuple[str, str]:
         for part in ("selector", "learner")
     )
     options = settings["options"]
+    end = f", interrupted after {total['n_rows']:,.0f} rows" if settings["interrupted"] else ""
     return (
-        _title(settings["stream"], selector),
+        _title(settings["stream"], selector) + end,
         f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner},"
         f" batches of {options['batch_size']:,}, {options['protocol']} order",
     )
 
 
-def _too_short(result: "PrequentialResult") -> str:
-    size = result.settings["options"]["batch_size"]
-    if result.settings["interrupted"]:
-        return "interrupted before anything was tested"
-    return f"The stream ends within its first batch of {size:,} rows, which only trains: choose a smaller --batch-size."
-
-
 def _document(result: "PrequentialResult") -> dict[str, Any]:
     from tamis.terminal import chosen_features, chosen_steps
 
+    summary = result.summary()
     return {
-        "summary": result.summary(),
+        "summary": {name: int(n) if name.startswith("n_") and n == n else n for name, n in summary.items()},
         "selected": result.selected(),
         "chosen": {
             result.feature_names[j]: float(chosen_steps(result, j).mean())
@@ -693,6 +714,8 @@ def _check_place(option: str, place: str, *, is_folder: bool) -> None:
 
 def _demo(output: _Output) -> int:
     """Run the bundled stream, in which a feature comes alive, and say what there is to see."""
+    if not output.as_json:
+        print(_BEFORE_THE_DEMO, flush=True)
     from sklearn.linear_model import Perceptron
 
     from tamis.rows import FIRES
@@ -702,8 +725,6 @@ def _demo(output: _Output) -> int:
     stream = load_dataset("electricity")
     names = stream.feature_names or []
     options = {"batch_size": 100, "protocol": "honest", "window": 1000, "stability_window": 10}
-    if not output.as_json:
-        print(_BEFORE_THE_DEMO)
     result = _evaluate(stream, FIRES(n_features_to_select=3), Perceptron(random_state=0), output, **options)
     if result.settings["interrupted"]:
         return output.finish(result)
@@ -812,7 +833,8 @@ def _explain(error: BaseException, given: list[str]) -> tuple[str, int]:
         return "interrupted", _INTERRUPTED
     if hasattr(error, "format_message"):  # typer found the command line wrong
         command = getattr(getattr(error, "ctx", None), "command_path", "tamis")
-        return f"{_one_line(error.format_message())} See {command} --help.", _MISUSED
+        message = _one_line(error.format_message()).rstrip(".")
+        return f"{message}. See {command} --help." if message else "", _MISUSED
     message = _one_line(str(error))
     if isinstance(error, _MisuseError | UnknownNameError | ImportError):
         return message, _MISUSED
@@ -828,6 +850,7 @@ def _one_line(text: str) -> str:
 
 def _spell(message: str, given: list[str]) -> str:
     """Return the message with the options' spelling in place of the parameters'."""
+    message = message.replace("choose one of csv", "say --format, one of csv")
     spelling = dict(_SPELLING)
     for text in given:  # --set name=value
         if (name := text.removeprefix("--set=").partition("=")[0]).isidentifier():

@@ -32,7 +32,7 @@ __all__ = [
 
 _WIDEST = 100  # columns: beyond that the eye loses the line
 _N_SHOWN = 8  # features in the live display
-_N_LISTED = 20  # features in the final table
+_N_LISTED = 16  # features in the final table
 
 
 def bar(fraction: float, width: int, ascii_only: bool = False) -> str:
@@ -90,6 +90,8 @@ class Watch:
         Rows and batches that the windowed numbers speak of.
     names : list of str or None
         Names of the features, to mark the chosen ones.
+    n_rows : int or None
+        How many rows there will be, if that is known; else the progress is what the step says.
     quiet : bool
         Show nothing.
     """
@@ -103,12 +105,13 @@ class Watch:
         window: int,
         stability_window: int,
         names: list[str] | None = None,
+        n_rows: int | None = None,
         quiet: bool = False,
     ) -> None:
         self.console = console
         self.title, self.detail = title, detail
         self.window, self.stability_window = window, stability_window
-        self.names = names
+        self.names, self.n_rows = names, n_rows
         self._live: Any = None
         self._is_live = console.is_terminal and not console.is_dumb_terminal and not quiet
         self._is_plain = not self._is_live and not quiet
@@ -119,7 +122,7 @@ class Watch:
         )
         self._trend: list[float] = []
         self._stride, self._n_steps = 1, 0
-        self._tenth = 0
+        self._tenth = self._widest = 0
         self.progress: float | None = None
         self.n_seen = 0.0
 
@@ -146,9 +149,10 @@ class Watch:
 
     def __call__(self, step: Step) -> None:
         """Take note of a step; the display draws itself."""
-        self._step, self.progress, self.n_seen = step, step.progress, step.n_seen
+        self._step, self.n_seen = step, step.n_seen
+        self.progress = min(step.n_seen / self.n_rows, 1.0) if self.n_rows else step.progress
         if self._first is None:
-            self._first = (time.monotonic(), step.n_seen, step.progress or 0.0)
+            self._first = (time.monotonic(), step.n_seen, self.progress or 0.0)
         if self._n_steps % self._stride == 0:
             self._remember(step.accuracy_windowed)
         self._n_steps += 1
@@ -177,15 +181,15 @@ class Watch:
     def _say(self, step: Step) -> None:
         """Write a line at each tenth of the input, but not more than every two seconds nor less than every 30."""
         now = time.monotonic()
-        tenth = int(10 * (step.progress or 0.0))
+        tenth = int(10 * (self.progress or 0.0))
         if now - self._said < (2 if tenth > self._tenth else 30):
             return
         self._said, self._tenth = now, tenth
         rate, left = self._pace()
         parts = [
-            f"{step.progress:4.0%}" if step.progress is not None else "",
-            f"{step.n_seen:,} rows",
-            f"accuracy {_figure(step.accuracy_windowed)} now, {_figure(step.accuracy_cumulative)} in all",
+            f"{self.progress:4.0%}" if self.progress is not None else "",
+            f"{step.n_seen:,.0f} rows",
+            f"accuracy {_figure(step.accuracy_windowed)}, all {_figure(step.accuracy_cumulative)}",
             f"stability {_figure(step.stability)}",
             f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s",
         ]
@@ -251,55 +255,74 @@ class Watch:
     def _features(self, step: Step, width: int) -> Table:
         chosen = set(step.selected.tolist()) if step.selected is not None else set()
         names = [self.names[j] for j in chosen] if self.names else [f"x{j}" for j in chosen]
-        return _feature_table(step.top[:_N_SHOWN], set(names), width, self.console.options.ascii_only)
+        top, most = step.top[:_N_SHOWN], int(0.4 * width)
+        self._widest = max(self._widest, _width_of((name for name, _ in top), most))  # never narrower again
+        length = width - self._widest - 17
+        return _feature_table(top, set(names), self._widest, length, self.console.options.ascii_only)
 
     def _bottom(self, width: int) -> Table:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         rate, left = self._pace()
-        grid = Table.grid(padding=(0, 3, 0, 0))
-        cells: list[RenderableType] = [f"{self.n_seen:,} rows", f"{rate:,.0f} rows/s" if rate == rate else ""]
-        if self.progress is not None:
-            share = ProgressBar(total=1.0, completed=self.progress, width=max(width - 52, 8))
-            cells = [
-                share,
-                f"{self.progress:4.0%}",
-                *cells,
-                f"{duration(left)} left" if left is not None else "",
-            ]
+        cells: list[tuple[RenderableType, int]] = [
+            (f"{self.n_seen:,.0f} rows", 16),
+            (f"{rate:,.0f} rows/s" if rate == rate else "", 14),
+        ]
+        if self.progress is None:
+            cells.append((duration(time.monotonic() - self._began), 12))
         else:
-            cells.append(duration(time.monotonic() - self._began))
-        for _ in cells:
-            grid.add_column(no_wrap=True)
-        grid.add_row(*cells)
+            length = max(width - 61, 8)
+            done = ProgressBar(
+                total=1.0, completed=self.progress, width=length, complete_style="cyan", finished_style="cyan"
+            )
+            cells = [(done, length), (f"{self.progress:.0%}", 4), *cells]
+            cells.append((f"{duration(left)} left" if left is not None else "", 12))
+        grid = Table.grid(padding=(0, 3, 0, 0))
+        for cell, size in cells:
+            grid.add_column(width=size, no_wrap=True, justify="left" if cell is cells[0][0] else "right")
+        grid.add_row(*(cell for cell, _ in cells))
         return grid
 
 
-def _feature_table(top: Iterable[tuple[str, float]], chosen: set[str], width: int, ascii_only: bool) -> Table:
+def _feature_table(
+    top: Iterable[tuple[str, float]], chosen: set[str], widest: int, length: int, ascii_only: bool
+) -> Table:
     """Return names, scores and bars; a dot marks the chosen ones."""
     from rich.table import Table
     from rich.text import Text
 
     rows = list(top)
     highest = max((score for _, score in rows if math.isfinite(score)), default=0.0)
-    dot, ring = ("*", " ") if ascii_only else ("●", "○")
-    widest = min(max((Text(name).cell_len for name, _ in rows), default=0), max(width - 34, 10))
+    dot, ring = _MARKS[ascii_only]
     grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=1)
-    grid.add_column(width=widest, no_wrap=True, overflow="ellipsis")
-    grid.add_column(width=9, justify="right", no_wrap=True)
-    grid.add_column(no_wrap=True)
+    for size in (1, widest, 9, length):
+        grid.add_column(
+            width=size, no_wrap=True, overflow="ellipsis", justify="right" if size == 9 else "left"
+        )
     for name, score in rows:
         is_chosen = name in chosen
-        length = score / highest if highest > 0 else 0.0
+        share = score / highest if highest > 0 else 0.0
         grid.add_row(
             Text(dot if is_chosen else ring, style="green" if is_chosen else "dim"),
-            Text(name, style="" if is_chosen else "dim"),
+            Text(_printable(name), style="" if is_chosen else "dim"),
             Text(_score(score), style="dim"),
-            Text(bar(length, max(width - widest - 17, 4), ascii_only), style="cyan" if is_chosen else "dim"),
+            Text(bar(share, length, ascii_only), style="cyan" if is_chosen else "dim"),
         )
     return grid
+
+
+_MARKS = {False: ("●", "○"), True: ("*", " ")}  # chosen or not, on a terminal with or without Unicode
+
+
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def _width_of(names: Iterable[str], most: int) -> int:
+    from rich.cells import cell_len
+
+    return min(max((cell_len(_printable(name)) for name in names), default=0), most)
 
 
 def _figure(value: float) -> str:
@@ -363,12 +386,13 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
     for name in ("accuracy", "balanced_accuracy", "kappa"):
         recent = float(steps[f"{name}_windowed"][-1])
-        note = f"last {options['window']:,} rows {_figure(recent)}"
+        note = f"last {min(options['window'], int(total['n_rows'])):,} rows {_figure(recent)}"
         grid.add_row(f"  {name.replace('_', ' ')}", _figure(total[name]), note)
     if math.isfinite(total["stability"]):
         recent = float(steps["stability"][-1])
         interval = _interval(float(steps["stability_low"][-1]), float(steps["stability_high"][-1]))
-        note = f"last {options['stability_window']} selections {_figure(recent)}{interval}"
+        n_compared = min(options["stability_window"], int(total["n_steps"]))
+        note = f"last {n_compared} selections {_figure(recent)}{interval}"
         grid.add_row("  stability", _figure(total["stability"]), note)
         grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
     parts = ", ".join(
@@ -381,12 +405,13 @@ def _numbers(result: PrequentialResult) -> Table:
 
 
 def chosen_features(result: PrequentialResult, n: int) -> list[int]:
-    """Return the features that were chosen for the longest time, the longest first; at most `n`."""
+    """Return at most `n` features: those chosen at the end first, then those chosen for the longest time."""
     changes, n_steps = result.frames["changes"], len(result.frames["steps"]["step"])
     left = n_steps - np.searchsorted(result.frames["steps"]["step"], changes["step"])
     chosen = np.zeros(result.n_features)
     np.add.at(chosen, changes["feature"], np.where(changes["event"] == "enter", left, -left))
-    order = np.argsort(-chosen, kind="stable")[:n]
+    last = np.isin(np.array(result.feature_names, dtype=object), result.selected())
+    order = np.lexsort((-chosen, ~last))[:n]
     return [int(j) for j in order if chosen[j] > 0]
 
 
@@ -413,9 +438,9 @@ def feature_map(
 
     names, last = result.feature_names, set(result.selected())
     ascii_only = console.options.ascii_only
-    dot, ring = ("*", " ") if ascii_only else ("●", "○")
+    dot, ring = _MARKS[ascii_only]
     width = min(console.width, _WIDEST)
-    widest = min(max(Text(names[j]).cell_len for j in features), max(width - 50, 10))
+    widest = _width_of((names[j] for j in features), max(width - 50, 10))
     split = None if event is None else event[0]
     shares = ["chosen"] if split is None else ["before", "after"]
     strip = max(width - widest - 7 - 9 * len(shares), 8)
@@ -432,7 +457,7 @@ def feature_map(
         parts = [steps] if split is None else [steps[:split], steps[split:]]
         table.add_row(
             Text(dot if is_last else ring, style="green" if is_last else "dim"),
-            Text(names[j], style="" if is_last else "dim"),
+            Text(_printable(names[j]), style="" if is_last else "dim"),
             Text(shades(steps, strip, ascii_only), style="cyan" if is_last else "dim"),
             *(Text(f"{part.mean():.0%}" if part.size else "-", style="dim") for part in parts),
         )
@@ -446,14 +471,17 @@ def shades(chosen: NDArray[np.bool_], width: int, ascii_only: bool = False) -> s
     '  █▒█'
     """
     levels = " .:+#" if ascii_only else " ░▒▓█"
-    parts = np.array_split(chosen, min(width, chosen.size))
-    return "".join(levels[math.ceil(4 * float(part.mean()))] for part in parts)
+    n = chosen.size
+    edges = [
+        (i * n // width, max((i + 1) * n // width, i * n // width + 1)) for i in range(width if n else 0)
+    ]
+    return "".join(levels[math.ceil(4 * float(chosen[low:high].mean()))] for low, high in edges)
 
 
 def _strip_heading(width: int, event: tuple[int, str] | None, n_steps: int) -> str:
     if event is None:
         return "over time"
-    at, what = width * event[0] // max(n_steps, 1), event[1]
+    at, what = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell that begins no earlier
     left = f"{what} |".rjust(at + 1)
     return (" " * at + f"| {what}") if at + len(what) + 2 <= width or len(left) > width else left
 
@@ -478,8 +506,8 @@ def show_entries(console: Console, heading: str, entries: Iterable[Entry]) -> No
         ]
         grid.add_row(f"  {entry.key}", Text(entry.title))
         grid.add_row("", Text(f"{entry.paper}; {', '.join(can)}", style="dim"))
+        grid.add_row("", "")
     console.print(grid)
-    console.print()
 
 
 def show_parameters(console: Console, entry: Entry, parameters: Iterable[dict[str, Any]]) -> None:
@@ -495,7 +523,8 @@ def show_parameters(console: Console, entry: Entry, parameters: Iterable[dict[st
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column()
     for row in parameters:
-        grid.add_row(f"  {row['name']}", str(row["default"]), Text(row["text"], style="dim"))
+        name = "--select" if row["name"] == "n_features_to_select" else row["name"]
+        grid.add_row(f"  {name}", str(row["default"]), Text(row["text"], style="dim"))
     console.print(grid)
 
 

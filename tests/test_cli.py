@@ -1,0 +1,559 @@
+"""The command line as a stranger uses it: what is printed where, exit codes, mistakes, interrupts and going on."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tamis
+from tamis.cli import app, main
+
+TIMES = {"seconds", "seconds_select", "seconds_predict", "seconds_learn", "rows_per_second", "memory_bytes"}
+
+
+def write_table(path, n_rows, seed=0):
+    """The state shows in `pressure`, then in `heat`."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4)).round(3)
+    late = np.arange(n_rows) > n_rows // 2
+    state = np.where(np.where(late, X[:, 0], X[:, 3]) > 0, "on", "off")
+    lines = [f"{','.join(map(repr, row))},{s}" for row, s in zip(X.tolist(), state, strict=True)]
+    path.write_text("\n".join(["heat,sound,light,pressure,state", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    write_table(folder / "table.csv", 2000)
+    write_table(folder / "long.csv", 60_000)
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TAMIS_DATA", str(folder / "no data here"))
+    monkeypatch.setenv("COLUMNS", "80")
+    return folder
+
+
+@pytest.fixture
+def call(here, capsys):
+    """Run the command line in this process; return exit code, standard output, standard error."""
+
+    def call(*arguments):
+        code = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def start(*arguments, **options):
+    line = [sys.executable, "-m", "tamis", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, **options)
+
+
+def shell(*arguments, stdin=None, **options):
+    """Run the command line in a process of its own."""
+    with start(*arguments, stdin=subprocess.PIPE, **options) as process:
+        out, err = process.communicate(stdin, timeout=120)
+    return process.returncode, out, err
+
+
+RUN = ("run", "table.csv", "--label", "state", "--select", "1", "--batch-size", "50")
+
+
+# -- what is asked for ---------------------------------------------------------------------------------------
+
+
+def test_run_prints_its_numbers_and_what_was_chosen_when(call):
+    code, out, err = call(*RUN)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "FIRES on table.csv"
+    assert lines[1] == "1 of 4 features, Perceptron, batches of 50, honest order"
+    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()[0].isalpha()} >= {
+        "accuracy", "balanced", "kappa", "stability", "changes", "seconds", "rows",
+    }  # fmt: skip
+    heat = next(line for line in lines if "heat" in line)
+    pressure = next(line for line in lines if "pressure" in line)
+    assert heat.split()[0] == "●"
+    assert pressure.split()[0] == "○"
+    assert heat.rindex("█") > pressure.rindex("█")
+    assert max(map(len, lines)) <= 80
+
+
+def test_json_is_one_document_with_the_numbers_of_the_api(call, here):
+    code, out, err = call(*RUN, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert set(found) == {"summary", "selected", "chosen", "settings", "written", "error"}
+    stream = tamis.open_file(here / "table.csv", label="state")
+    result = tamis.prequential(stream, tamis.FIRES(n_features_to_select=1), batch_size=50)
+    for name, value in result.summary().items():
+        if name not in TIMES:
+            assert found["summary"][name] == value
+    assert found["selected"] == result.selected() == ["heat"]
+    assert found["chosen"]["heat"] == result.selection_map()[:, 0].mean()
+    assert found["settings"]["options"]["batch_size"] == 50
+    assert found["error"] is None
+
+
+def test_options_reach_selector_learner_stream_and_evaluation(call):
+    code, out, _ = call(
+        "run", "table.csv", "--label", "-1", "--selector", "OFS", "--select", "0.5", "--set", "learning_rate=0.5",
+        "--set", "information=partial", "--learner", "naive-bayes", "--batch-size", "40", "--max-rows", "1000",
+        "--protocol", "paper", "--window", "300", "--stability-window", "5", "--seed", "7", "--missing", "mean",
+        "--json",
+    )  # fmt: skip
+    settings = json.loads(out)["settings"]
+    params = settings["selector"]["params"]
+    assert code == 0
+    assert settings["selector"]["class"].endswith("OFS")
+    assert (params["learning_rate"], params["information"], params["random_state"]) == (0.5, "partial", 7)
+    assert params["n_features_to_select"] == 0.5
+    assert settings["learner"]["class"].endswith("GaussianNB")
+    assert settings["options"] == {
+        "batch_size": 40, "protocol": "paper", "window": 300, "stability_window": 5, "n_tracked": 20,
+        "max_rows": 1000,
+    }  # fmt: skip
+    assert (settings["stream"]["label"], settings["stream"]["missing"]) == (-1, "mean")
+
+
+def test_same_seed_same_result(call):
+    line = (
+        "run",
+        "table.csv",
+        "--label",
+        "state",
+        "--selector",
+        "ofs",
+        "--set",
+        "information=partial",
+        "--json",
+    )
+    documents = [json.loads(call(*line, "--seed", seed)[1]) for seed in (3, 3, 4)]
+    for document in documents:
+        document["summary"] = {k: v for k, v in document["summary"].items() if k not in TIMES}
+    assert documents[0] == documents[1]
+    assert documents[0]["summary"] != documents[2]["summary"]
+
+
+def test_no_selector_keeps_every_feature(call):
+    code, out, _ = call("run", "table.csv", "--label", "state", "--selector", "none")
+    assert code == 0
+    assert out.startswith("Every feature on table.csv\n4 of 4 features")
+
+
+def test_report_and_results_are_written(call, here, tmp_path):
+    code, out, _ = call(*RUN, "--report", tmp_path / "run.html", "--out", tmp_path / "a" / "run")
+    assert code == 0
+    assert f"The report: {tmp_path / 'run.html'}" in out
+    assert "FIRES on table.csv" in (tmp_path / "run.html").read_text(encoding="utf-8")
+    result = tamis.evaluate.PrequentialResult.load(tmp_path / "a" / "run")
+    assert result.selected() == ["heat"]
+    code, out, _ = call(*RUN, "--report", tmp_path / "run.html", "--out", tmp_path / "a" / "run", "--json")
+    assert json.loads(out)["written"] == {
+        "results": str(tmp_path / "a" / "run"),
+        "report": str(tmp_path / "run.html"),
+    }
+
+
+def test_dataset_by_name(call):
+    code, out, _ = call("run", "--dataset", "electricity", "--max-rows", "1000", "--json")
+    assert code == 0
+    assert json.loads(out)["settings"]["stream"]["name"] == "electricity"
+
+
+@pytest.mark.parametrize("label", ["state", "-1", "4"])
+def test_standard_input(here, label):
+    text = (here / "table.csv").read_text(encoding="utf-8")
+    line = ("run", "-", "--label", label, "--select", "1", "--batch-size", "50", "--json", "-q")
+    code, out, err = shell(*line, stdin=text)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["selected"] == ["heat"]
+    assert found["summary"]["n_rows"] == 1950
+
+
+def test_other_formats_from_standard_input(here):
+    text = "".join(f"{i % 2} 1:{i % 2}.5 3:{i % 3}\n" for i in range(500))
+    line = ("run", "-", "--format", "svmlight", "--n-features", "4", "--select", "1", "--json", "-q")
+    code, out, err = shell(*line, stdin=text)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["selected"] == ["x0"]
+
+
+def test_demo_tells_what_changed_when_the_market_opened(call, tmp_path):
+    code, out, err = call("demo", "--report", tmp_path / "demo.html", "--quiet")
+    assert (code, err) == (0, "")
+    assert "3 of 8 features" in out
+    assert "Victoria's market opens" in out
+    assert "tamis run FILE --label NAME" in out
+    assert (tmp_path / "demo.html").stat().st_size > 10_000
+    assert max(map(len, out.splitlines())) <= 80 + len(str(tmp_path))
+
+
+def test_demo_numbers(call):
+    code, out, _ = call("demo", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["market_opened_at_row"] == 17_424
+    assert found["chosen_before"]["vicprice"] == 0
+    assert found["chosen_after"]["vicprice"] > 0.5
+    assert found["summary"]["accuracy"] > found["accuracy_of_every_feature"]
+
+
+def test_list_is_the_catalogue(call):
+    code, out, _ = call("list")
+    found = json.loads(call("list", "--json")[1])
+    assert code == 0
+    assert [row["key"] for row in found["selectors"]] == [
+        e.key for e in tamis.catalog.CATALOG if e.family == "rows"
+    ]
+    for row in found["selectors"] + found["learners"]:
+        assert f"  {row['key']} " in out
+
+
+def test_list_shows_what_set_can_change(call):
+    code, out, _ = call("list", "fires")
+    found = json.loads(call("list", "fires", "--json")[1])
+    assert code == 0
+    assert {row["name"]: row["default"] for row in found["parameters"]} == tamis.FIRES().get_params()
+    assert all(row["text"] for row in found["parameters"])
+    assert "half_life" in out
+
+
+def test_datasets(call):
+    code, out, _ = call("datasets")
+    found = json.loads(call("datasets", "--json")[1])
+    assert code == 0
+    [electricity] = [row for row in found["datasets"] if row["name"] == "electricity"]
+    assert (electricity["rows"], electricity["features"], electricity["where"]) == (45_312, 8, "bundled")
+    assert "45,312" in out
+    assert found["folder"].endswith("no data here")
+
+
+def test_version_and_help():
+    runner = CliRunner()
+    assert runner.invoke(app(), ["--version"]).output.strip() == f"tamis {tamis.__version__}"
+    for arguments in (
+        ["--help"],
+        ["run", "-h"],
+        ["demo", "--help"],
+        ["list", "--help"],
+        ["datasets", "--help"],
+    ):
+        found = runner.invoke(app(), arguments, env={"COLUMNS": "80"})
+        assert found.exit_code == 0
+        assert "Usage:" in found.output
+        assert max(map(len, found.output.splitlines())) <= 80
+    assert "tamis run sensors.csv --label state" in runner.invoke(app(), ["run", "--help"]).output
+
+
+def test_both_ways_to_call_it_and_completion(here):
+    assert shell("--version")[1] == f"tamis {tamis.__version__}\n"
+    words = {"_TAMIS_COMPLETE": "complete_bash", "COMP_WORDS": "tamis run --selector fi", "COMP_CWORD": "3"}
+    code, out, _ = shell(env={**os.environ, **words})
+    assert (code, out.split()[0]) == (0, "fires")
+
+
+def test_help_imports_nothing_heavy(here):
+    heavy = ["numba", "numpy", "scipy", "sklearn", "narwhals", "pandas", "pyarrow", "matplotlib"]
+    program = (
+        "import sys; from tamis.cli import main; main(['run', '--help']);"
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(here):
+    program = f"{sys.executable} -m tamis list | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------
+
+
+def wrong(path, row):
+    lines = (path / "table.csv").read_text(encoding="utf-8").splitlines()
+    lines[1500] = row
+    (path / "wrong.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "wrong.csv"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["run", "nowhere.csv", "--label", "state"], 1, "There is no file 'nowhere.csv'"),
+        (["run", "electricity", "--label", "state"], 1, "--dataset electricity"),
+        (["run", "table.csv", "--label", "stat"], 1, "did you mean 'state'"),
+        (["run", "table.csv", "--label", "9"], 1, "has 5 columns, so there is none at position 9"),
+        (["run", "table.csv"], 2, "--label must name the label column of 'table.csv'"),
+        (["run"], 2, "a FILE (- is standard input) or --dataset NAME"),
+        (["run", "table.csv", "--dataset", "electricity"], 2, "one of them"),
+        (["run", "--dataset", "electricity", "--label", "x"], 2, "a data set brings its own label"),
+        (["run", "--dataset", "electrcity"], 2, "did you mean 'electricity'?"),
+        ([*RUN, "--batch-size", "0"], 2, "--batch-size must be 1 or more, got 0"),
+        ([*RUN, "--batch-size", "-5"], 2, "--batch-size must be 1 or more, got -5"),
+        ([*RUN, "--batch-size", "ten"], 2, "--batch-size"),
+        ([*RUN, "--batch-size", "3000"], 1, "choose a smaller --batch-size"),
+        ([*RUN, "--max-rows", "0"], 2, "--max-rows must be 1 or more, got 0"),
+        ([*RUN, "--stability-window", "1"], 2, "--stability-window must be 2 or more, got 1"),
+        ([*RUN, "--select", "0"], 2, "--select 0"),
+        ([*RUN, "--select", "0.0"], 2, "--select 0.0"),
+        ([*RUN, "--select", "-3"], 2, "--select -3"),
+        ([*RUN, "--select", "nan"], 2, "--select nan"),
+        ([*RUN, "--select", "1.5"], 2, "--select 1.5"),
+        ([*RUN, "--select", "some"], 2, "--select some is no number"),
+        ([*RUN, "--select", "5"], 2, "--select must be an integer in [1, 4], got 5"),
+        ([*RUN, "--selector", "firse"], 2, "did you mean 'fires'"),
+        ([*RUN, "--learner", "percepton"], 2, "did you mean 'perceptron'?"),
+        ([*RUN, "--protocol", "fair"], 2, "--protocol must be one of 'honest', 'paper', got 'fair'"),
+        ([*RUN, "--missing", "drop"], 2, "--missing must be one of 'error', 'mean', got 'drop'"),
+        ([*RUN, "--format", "xls"], 2, "--format must be one of 'csv'"),
+        ([*RUN, "--set", "lerning_rate=2"], 2, "did you mean 'learning_rate'? It has: model, update"),
+        ([*RUN, "--set", "learning_rate=fast"], 2, "--set learning_rate must be a number in (0, inf), got 'fast'"),
+        ([*RUN, "--set", "learning_rate=-1"], 2, "--set learning_rate must be a number in (0, inf), got -1"),
+        ([*RUN, "--set", "batch_size=0"], 2, "--set batch_size must be an integer in [1, inf), got 0"),
+        ([*RUN, "--set", "model=linear"], 2, "--set model must be one of 'probit'"),
+        ([*RUN, "--set", "learning_rate"], 2, "write --set NAME=VALUE"),
+        ([*RUN, "--set", "n_features_to_select=3"], 2, "--select"),
+        ([*RUN, "--lable", "state"], 2, "--label"),
+        ([*RUN, "--report", "no/run.html"], 2, "Cannot write the report 'no/run.html': the folder 'no' does not"),
+        ([*RUN, "--report", "."], 2, "this is a folder"),
+        ([*RUN, "--out", "table.csv"], 2, "--out table.csv is a file"),
+        ([*RUN, "--out", "."], 2, "holds something else"),
+        ([*RUN, "--checkpoint", "no/run"], 2, "does not exist; make it first"),
+        ([*RUN, "--checkpoint", "."], 2, "is a folder"),
+        ([*RUN, "--checkpoint", "table.csv"], 1, "table.csv"),
+        ([*RUN, "--learner", "multinomial-nb"], 1, "Negative values"),
+        (["run", "table.csv", "--label", "heat"], 1, "a classification needs labels"),
+        (["list", "firse"], 2, "did you mean 'fires'"),
+        (["demo", "--report", "no/demo.html"], 2, "Cannot write the report"),
+        (["rum"], 2, "No such command 'rum'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_mistake_is_told_in_one_line(call, arguments, code, said):
+    found, out, err = call(*arguments)
+    assert (found, out) == (code, "")
+    assert err.startswith("tamis: ")
+    assert err.count("\n") == 1
+    assert said in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("1,2,3,on", "has 4 values in line 1501, the others have 5"),
+        ("1,2,3,4,", "has no label in row 1500: mend it, or choose --drop-unlabelled"),
+        (
+            "1,,3,4,on",
+            "Column 'sound' is missing in row 1500: mend or drop the row, or choose --missing mean",
+        ),
+        ("1,inf,3,4,on", "Column 'sound' is infinite in row 1500"),
+    ],
+)
+def test_wrong_row_is_told_in_one_line(call, here, row, said):
+    code, out, err = call("run", wrong(here, row), "--label", "state")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert said in err
+
+
+def test_what_messages_advise_helps(call, here):
+    name = wrong(here, "1,2,3,4,")
+    assert call("run", name, "--label", "state", "--drop-unlabelled")[0] == 0
+    name = wrong(here, "1,,3,4,on")
+    assert call("run", name, "--label", "state", "--missing", "mean")[0] == 0
+
+
+def test_wrong_files_are_told_in_one_line(call, here):
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(here / "table.csv"), here / "table.parquet")
+    assert call("run", "table.parquet", "--label", "state")[0] == 0
+    whole = (here / "table.parquet").read_bytes()
+    (here / "half.parquet").write_bytes(whole[: len(whole) // 2])
+    (here / "empty.csv").touch()
+    (here / "head.csv").write_text("a,b,state\n", encoding="utf-8")
+    (here / "table.xyz").write_text("a,b,state\n", encoding="utf-8")
+    for name, said in [
+        ("half.parquet", "half.parquet"),
+        ("empty.csv", "is empty"),
+        ("head.csv", "has a header but no rows"),
+        ("table.xyz", "say --format, one of csv"),
+        (".", "'.'"),
+    ]:
+        code, out, err = call("run", name, "--label", "state")
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert said in err
+
+
+def test_results_before_a_wrong_row_are_kept(call, here, tmp_path):
+    write_table(here / "late.csv", 60_000)
+    with open(here / "late.csv", "a", encoding="utf-8") as file:
+        file.write("1,2,3,on\n")
+    line = ("run", "late.csv", "--label", "state", "--select", "1")
+    code, out, err = call(*line, "--quiet", "--report", tmp_path / "late.html")
+    assert code == 1
+    assert out.startswith("FIRES on late.csv")
+    assert err == "tamis: 'late.csv' has 4 values in line 60002, the others have 5: mend that line.\n"
+    assert (tmp_path / "late.html").is_file()
+    found = json.loads(call(*line, "--json", "--quiet")[1])
+    assert found["error"] in err
+    assert 0 < found["summary"]["n_rows"] < 60_000
+
+
+def test_debug_shows_where(call):
+    code, _, err = call("run", "nowhere.csv", "--label", "state", "--debug")
+    assert code == 1
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("tamis: There is no file 'nowhere.csv'")
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_typer_one_line_says_what_to_install(here, missing):
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None; from tamis.cli import main; sys.exit(main(['list']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "tamis: The command line needs typer and rich: pip install 'tamis[cli]'\n"
+
+
+def test_unreadable_terminals_get_question_marks_not_errors(here):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    code, out, err = shell(*RUN, env=environment)
+    assert (code, err) == (0, "")
+    assert "#" in out
+    assert out.isascii()
+
+
+# -- progress ------------------------------------------------------------------------------------------------
+
+
+def test_progress_is_lines_where_nothing_can_be_redrawn(here):
+    code, out, err = shell("run", "long.csv", "--label", "state", "--batch-size", "4", "--json")
+    assert code == 0
+    json.loads(out)
+    assert 1 <= len(err.splitlines()) <= 11
+    for line in err.splitlines():
+        assert re.search(r"[\d,]+ rows  accuracy [01]\.\d{3}, all [01]\.\d{3}  stability 1.000  .*\S", line)
+        assert len(line) <= 80
+        assert "\x1b" not in line
+
+
+# -- stopping and going on -----------------------------------------------------------------------------------
+
+
+def wait_for(path, process):
+    for _ in range(1200):
+        if path.exists() or process.poll() is not None:
+            break
+        time.sleep(0.05)
+    assert path.exists()
+    assert process.poll() is None
+
+
+LONG = ("run", "long.csv", "--label", "state", "--select", "1", "--batch-size", "10", "--json", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(folder):
+    code, out, _ = shell(*LONG, cwd=folder)
+    assert code == 0
+    return compared(json.loads(out))
+
+
+def compared(document):
+    document["summary"] = {k: v for k, v in document["summary"].items() if k not in TIMES}
+    return document
+
+
+def test_interrupt_keeps_the_results_so_far(here, tmp_path, uninterrupted):
+    checkpoint, report = tmp_path / "run.tamis", tmp_path / "run.html"
+    line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "100")
+    with start(*line, "--report", report) as process:
+        wait_for(checkpoint, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "tamis: interrupted\n"
+    found = json.loads(out)
+    assert found["settings"]["interrupted"] is True
+    assert found["summary"]["n_rows"] < 60_000
+    assert report.is_file()
+    code, out, err = shell(*line)
+    assert (code, err) == (0, "")
+    assert compared(json.loads(out)) == uninterrupted
+
+
+def test_interrupt_while_input_is_awaited(here, tmp_path):
+    rows = (here / "long.csv").read_text(encoding="utf-8")
+    checkpoint = tmp_path / "run.tamis"
+    line = (
+        "run",
+        "-",
+        "--label",
+        "state",
+        "--select",
+        "1",
+        "-q",
+        "--checkpoint",
+        checkpoint,
+        "--checkpoint-every",
+        "1",
+    )
+    with start(*line, stdin=subprocess.PIPE) as process:
+        process.stdin.write(rows + 3 * rows.partition("\n")[2])
+        process.stdin.flush()
+        wait_for(checkpoint, process)
+        while time.time() - checkpoint.stat().st_mtime < 2:
+            time.sleep(0.1)  # until all that came has been learned from and more is awaited
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "tamis: interrupted\n"
+    assert out.startswith("FIRES on standard input, interrupted after ")
+
+
+def test_interrupt_before_anything_was_tested(here):
+    with start("run", "-", "--label", "state", "-q", stdin=subprocess.PIPE) as process:
+        process.stdin.write("a,b,state\n")
+        process.stdin.flush()
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == "tamis: interrupted\n"
+
+
+def test_killed_run_goes_on_from_its_checkpoint(here, tmp_path, uninterrupted):
+    checkpoint = tmp_path / "run.tamis"
+    line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "100")
+    with start(*line) as process:
+        wait_for(checkpoint, process)
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    code, out, err = shell(*line)
+    assert (code, err) == (0, "")
+    assert compared(json.loads(out)) == uninterrupted
+    code, out, err = shell(*line, "--select", "2")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "is the checkpoint of another run" in err

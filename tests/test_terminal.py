@@ -1,0 +1,250 @@
+"""What a run looks like: nothing wraps, nothing jumps, and each cell of the strips is right."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from tamis.evaluate import PrequentialResult, Step
+from tamis.evaluate.result import STEP_COLUMNS
+from tamis.terminal import (
+    Watch,
+    bar,
+    chosen_features,
+    chosen_steps,
+    duration,
+    feature_map,
+    shades,
+    show_result,
+    spark,
+)
+
+NAMES = [
+    "pressure",
+    "heat",
+    "a name that is much longer than any column of a terminal can be " * 3,
+    "温度センサー",
+]
+NAMES += [f"x{j}" for j in range(4, 12)]
+
+
+def console(width=80, **options):
+    options = {
+        "file": io.StringIO(),
+        "width": width,
+        "force_terminal": True,
+        "legacy_windows": False,
+        **options,
+    }
+    return Console(highlight=False, _environ={"TERM": "xterm"}, **options)
+
+
+def step(t, names=NAMES, progress=0.5, **changed):
+    values = dict.fromkeys(STEP_COLUMNS, 0.9) | {
+        "step": t,
+        "n_seen": 100.0 * (t + 2),
+        "stability": 1 / (t + 1),
+    }
+    rng = np.random.default_rng(t)
+    order = rng.permutation(len(names))
+    top = [(names[j], 10.0 ** (3 - 3 * i)) for i, j in enumerate(order.tolist())]
+    return Step({**values, **changed}, order[:3], top, progress)
+
+
+def watch(screen, **options):
+    return Watch(
+        screen, "FIRES on sensors.csv", "Perceptron, batches of 100, honest order", window=1000,
+        stability_window=10, names=NAMES, **options,
+    )  # fmt: skip
+
+
+def lines_of(screen, shown):
+    with screen.capture() as capture:
+        screen.print(shown)
+    return Text.from_ansi(capture.get()).plain.splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 250])
+@pytest.mark.parametrize("progress", [0.5, None])
+def test_display_stays_in_its_place(width, progress):
+    screen = console(width)
+    shown = watch(screen)
+    heights, columns = set(), set()
+    for t in range(50):
+        shown(step(t, progress=progress, n_seen=10.0**t if t < 9 else 10.0**9))
+        shown._first = (shown._first[0] - 1.0, 0.0, 0.0)
+        lines = lines_of(screen, shown.display())
+        assert max(map(cell_len, lines)) <= width
+        heights.add(len(lines))
+        dots = [line for line in lines if line.lstrip().startswith(("●", "○"))]
+        assert len(dots) == 8
+        assert sum("●" in line for line in dots) <= 3
+        if t > 10:
+            columns.update(len(line) - len(line.lstrip()) for line in dots)
+    assert len(heights) == 1
+    assert len(columns) == 1
+
+
+def test_display_before_the_first_step_says_that_it_waits():
+    screen = console()
+    shown = watch(screen)
+    shown._began -= 5
+    assert any("compiling" in line for line in lines_of(screen, shown.display()))
+
+
+def test_known_rows_tell_the_progress():
+    shown = watch(console(), n_rows=1000)
+    shown(step(3, progress=0.9))
+    assert shown.progress == 0.5
+
+
+def test_memory_does_not_grow_with_the_steps():
+    shown = watch(console(), quiet=True)
+    for t in range(5000):
+        shown(step(t, names=["a", "b", "c"], accuracy_windowed=float(t)))
+    assert len(shown._trend) < 1024
+    assert shown._trend == sorted(shown._trend)
+
+
+def test_not_a_terminal_gets_lines_that_fit():
+    screen = console(80, force_terminal=False)
+    with watch(screen, n_rows=10_000_000) as shown:
+        for t in range(20):
+            shown._said -= 40
+            shown(step(t, n_seen=500_000.0 * (t + 1)))
+    lines = screen.file.getvalue().splitlines()
+    assert len(lines) == 20
+    assert lines[9].startswith(" 50%  5,000,000 rows  accuracy 0.900, all 0.900  stability 0.100")
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("options", [{"force_terminal": True}, {"force_terminal": False}])
+def test_quiet_is_quiet(options):
+    screen = console(**options)
+    with watch(screen, quiet=True) as shown:
+        shown._said -= 40
+        shown(step(0))
+    assert screen.file.getvalue() == ""
+
+
+def test_live_display_is_gone_afterwards():
+    screen = console(80)
+    with watch(screen) as shown:
+        shown(step(0))
+        shown._live.refresh()
+    written = screen.file.getvalue()
+    assert "pressure" in written
+    assert written.count("\x1b[2K") >= written.rpartition("pressure")[2].count("\n")  # lines are erased
+    assert written.rstrip("\r").endswith("\x1b[2K")
+
+
+# -- the final table -----------------------------------------------------------------------------------------
+
+
+def result(n_steps=20, names=NAMES):
+    """Feature 0 is chosen in the first half, 1 in the second, 2 all the time, 3 for one step."""
+    half = n_steps // 2
+    events = [
+        (0, 0, "enter"),
+        (0, 2, "enter"),
+        (3, 3, "enter"),
+        (4, 3, "leave"),
+        (half, 0, "leave"),
+        (half, 1, "enter"),
+    ]
+    columns = {name: np.full(n_steps, 0.5) for name in STEP_COLUMNS} | {"step": np.arange(n_steps)}
+    columns |= {"n_rows": np.full(n_steps, 100), "n_selected": np.full(n_steps, 2)}
+    changes = {
+        "step": np.array([e[0] for e in events]),
+        "feature": np.array([e[1] for e in events]),
+        "name": np.array([names[e[1]] for e in events], dtype=object),
+        "event": np.array([e[2] for e in events], dtype=object),
+    }
+    options = {"batch_size": 100, "protocol": "honest", "window": 1000, "stability_window": 10}
+    settings = {"options": options, "interrupted": False}
+    return PrequentialResult({"steps": columns, "changes": changes, "scores": {}}, settings, names)
+
+
+def test_chosen_steps_are_those_of_the_selection_map():
+    run = result()
+    wanted = run.selection_map()
+    for j in range(run.n_features):
+        np.testing.assert_array_equal(chosen_steps(run, j), wanted[:, j])
+
+
+def test_chosen_at_the_end_come_first_then_the_longest():
+    assert chosen_features(result(), 10) == [2, 1, 0, 3]
+    assert chosen_features(result(), 2) == [2, 1]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 250])
+@pytest.mark.parametrize(
+    "event", [None, (10, "the market opens"), (19, "the market opens"), (0, "a long " * 20)]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_final_table_fits(width, event, encoding):
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    screen = console(width, file=buffer, force_terminal=False)
+    show_result(screen, result(), "FIRES on " + "x" * 300, "detail " * 50, event)
+    buffer.flush()
+    text = buffer.buffer.getvalue().decode(encoding)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "100%" in text
+    assert ("████" in text) == (encoding == "utf-8")
+
+
+def test_shares_before_and_after():
+    screen = console(100)
+    run = result()
+    lines = lines_of(screen, feature_map(screen, run, [0, 1, 2], (10, "it happens")))
+    assert "| it happens" in lines[0]
+    assert [line.split()[-2:] for line in lines[1:]] == [["100%", "0%"], ["0%", "100%"], ["100%", "100%"]]
+    assert lines[0].index("|") == lines[2].index("█")
+
+
+def test_names_cannot_send_commands_to_the_terminal():
+    names = ["\x1b[2Jwiped\nout [bold]", *NAMES[1:]]
+    screen = console(100, force_terminal=False)
+    show_result(screen, result(names=names), "t", "d")
+    assert "?[2Jwiped?out [bold]" in screen.file.getvalue()
+
+
+@pytest.mark.parametrize(("n", "width"), [(3, 10), (10, 3), (7, 7), (1, 5), (1000, 48), (48, 47)])
+def test_strip_shows_every_step(n, width):
+    for t in {0, n // 2, n - 1}:
+        chosen = np.zeros(n, dtype=bool)
+        chosen[t] = True
+        strip = shades(chosen, width)
+        assert len(strip) == width
+        at = [i for i, cell in enumerate(strip) if cell != " "]
+        assert at
+        assert abs(at[0] / width - t / n) <= max(1 / width, 1 / n)
+    assert shades(np.ones(n, dtype=bool), width) == "█" * width
+    assert shades(np.zeros(0, dtype=bool), width) == ""
+
+
+def test_bar_never_leaves_its_width():
+    for share in (-1.0, 0.0, 1e-9, 0.3, 0.999, 1.0, 7.0, math.nan, math.inf):
+        for ascii_only in (False, True):
+            assert cell_len(bar(share, 10, ascii_only)) <= 10
+    assert bar(math.nan, 10) == bar(-1.0, 10) == ""
+
+
+def test_spark_is_as_wide_as_asked_and_forgives_gaps():
+    assert len(spark(np.arange(1000.0), 30)) == 30
+    assert spark([0.5, math.nan, 0.5], 30) == "▁▁"
+    assert spark([], 30) == ""
+
+
+def test_duration():
+    assert [duration(s) for s in (0, 59.9, 60, 3600, 90_000)] == [
+        "0:00",
+        "0:59",
+        "1:00",
+        "1:00:00",
+        "25:00:00",
+    ]

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -493,7 +495,7 @@ def test_interrupt_keeps_the_results_so_far(here, tmp_path, uninterrupted):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "tamis: interrupted\n"
+    assert err == "tamis: interrupted; the same command goes on from the checkpoint\n"
     found = json.loads(out)
     assert found["settings"]["interrupted"] is True
     assert found["summary"]["n_rows"] < 60_000
@@ -506,19 +508,7 @@ def test_interrupt_keeps_the_results_so_far(here, tmp_path, uninterrupted):
 def test_interrupt_while_input_is_awaited(here, tmp_path):
     rows = (here / "long.csv").read_text(encoding="utf-8")
     checkpoint = tmp_path / "run.tamis"
-    line = (
-        "run",
-        "-",
-        "--label",
-        "state",
-        "--select",
-        "1",
-        "-q",
-        "--checkpoint",
-        checkpoint,
-        "--checkpoint-every",
-        "1",
-    )
+    line = ("run", "-", "--label", "state", "--select", "1", "-q", "--checkpoint", checkpoint)
     with start(*line, stdin=subprocess.PIPE) as process:
         process.stdin.write(rows + 3 * rows.partition("\n")[2])
         process.stdin.flush()
@@ -528,7 +518,7 @@ def test_interrupt_while_input_is_awaited(here, tmp_path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "tamis: interrupted\n"
+    assert err == "tamis: interrupted; the same command goes on from the checkpoint\n"
     assert out.startswith("FIRES on standard input, interrupted after ")
 
 
@@ -557,3 +547,35 @@ def test_killed_run_goes_on_from_its_checkpoint(here, tmp_path, uninterrupted):
     code, out, err = shell(*line, "--select", "2")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "is the checkpoint of another run" in err
+
+
+# -- the page ------------------------------------------------------------------------------------------------
+
+
+def test_page_and_command_know_the_same_options():
+    page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
+    known = set()
+    for command in ("run", "demo", "list", "datasets"):
+        helped = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).output
+        known |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped))
+    assert told - known == {"--install-completion"}
+    assert known - told == {"--header"}
+
+
+def test_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
+    """Every line of the page that begins with `tamis run sensors.csv` does what it says."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    table = write_table(tmp_path / "sensors.csv", 1000)
+    table.write_text(table.read_text(encoding="utf-8").replace("heat", "warmth", 1), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^tamis (run sensors.csv .*)$", page, flags=re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        assert main(shlex.split(command)) == 0
+        capsys.readouterr()
+    told = re.findall(r"^\$ tamis (.*)\n(tamis: .*)$", page, flags=re.MULTILINE)
+    assert len(told) == 4
+    for command, message in told:
+        assert main(shlex.split(command)) in (1, 2)
+        assert capsys.readouterr().err == f"{message}\n"

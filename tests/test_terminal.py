@@ -19,6 +19,7 @@ from tamis.terminal import (
     duration,
     feature_map,
     shades,
+    show_datasets,
     show_result,
     spark,
 )
@@ -204,6 +205,27 @@ def test_shares_before_and_after():
     assert "| it happens" in lines[0]
     assert [line.split()[-2:] for line in lines[1:]] == [["100%", "0%"], ["0%", "100%"], ["100%", "100%"]]
     assert lines[0].index("|") == lines[2].index("█")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_data_sets_keep_their_columns_beside_a_long_licence(width):
+    screen = console(width, force_terminal=False)
+    rows = [
+        {
+            "name": "a set with a rather long name",
+            "rows": 2_396_000,
+            "features": 3_231_961,
+            "where": "folder",
+        },
+        {"name": "b", "rows": None, "features": None, "where": "OpenML"},
+    ]
+    show_datasets(screen, [{"licence": "as it comes " * 20, **row} for row in rows], "somewhere")
+    lines = screen.file.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert "2,396,000" in lines[1]
+    assert "3,231,961" in lines[1]
+    assert "folder      as it" in lines[1]
+    assert "OpenML" in lines[2]
 
 
 def test_names_cannot_send_commands_to_the_terminal():

@@ -74,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app()(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
         if code == _INTERRUPTED:
-            print("tamis: interrupted", file=sys.stderr)
+            saved = any(text.split("=")[0] == "--checkpoint" for text in given)
+            hint = "; the same command goes on from the checkpoint" if saved else ""
+            print(f"tamis: interrupted{hint}", file=sys.stderr)
         return code if isinstance(code, int) else 0
     except (BrokenPipeError, SystemExit):  # who reads our output has seen enough; rich then exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

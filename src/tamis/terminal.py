@@ -533,19 +533,23 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("name", style="cyan", no_wrap=True)
-    table.add_column("rows", justify="right", no_wrap=True)
-    table.add_column("features", justify="right", no_wrap=True)
-    table.add_column("where", no_wrap=True)
-    table.add_column("licence", style="dim", no_wrap=True, overflow="ellipsis")
-    for row in rows:
+    found = list(rows)
+    widest = _width_of((row["name"] for row in found), 24)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("name", style="cyan", no_wrap=True, overflow="ellipsis", width=widest)
+    table.add_column("rows", justify="right", no_wrap=True, width=9)
+    table.add_column("features", justify="right", no_wrap=True, width=9)
+    table.add_column("where", no_wrap=True, width=10)
+    table.add_column(
+        "licence", style="dim", no_wrap=True, overflow="ellipsis", width=console.width - widest - 36
+    )
+    for row in found:
         size = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("rows", "features")]
-        table.add_row(row["name"], *size, _WHERE[row["where"]], row["licence"] or "-")
+        table.add_row(_printable(row["name"]), *size, _WHERE[row["where"]], Text(row["licence"] or "-"))
     console.print(table)
     console.print(
         Text(f"\nThe folder is {folder}; another one: TAMIS_DATA=folder", style="dim"), soft_wrap=True
     )
 
 
-_WHERE = {"bundled": "here, with Tamis", "folder": "here, in the folder", "OpenML": "on OpenML"}
+_WHERE = {"bundled": "with Tamis", "folder": "folder", "OpenML": "OpenML"}

@@ -111,6 +111,38 @@ def app() -> "typer.Typer":
 # -- the commands' options -----------------------------------------------------------------------------------
 
 
+def _options_of(panel: str | None) -> Callable[..., Any]:
+    """Return what makes an option of that panel: from its metavar, its help and its names."""
+    import typer
+
+    def option(metavar: str | None, help: str, *names: str, **more: Any) -> Any:
+        return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
+
+    return option
+
+
+def _argument(metavar: str, help: str) -> Any:
+    import typer
+
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def _keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:
+    return lambda: [entry.key for entry in entries]
+
+
+_RUN_EXAMPLES = """\
+Examples:
+
+[bold]tamis run sensors.csv --label state --report sensors.html[/]
+
+[bold]tamis run clicks.parquet --label clicked --select 20 --out results[/]
+
+[bold]tamis run --dataset electricity --selector ofs --set learning_rate=0.5[/]
+
+[bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
+
+
 def _add_root(root: "typer.Typer") -> None:
     import typer
 
@@ -131,194 +163,69 @@ def _add_root(root: "typer.Typer") -> None:
 
 
 def _add_demo(root: "typer.Typer") -> None:
-    import typer
+    plain = _options_of(None)
 
     @root.command(epilog="Example: [bold]tamis demo --report demo.html[/]")
     def demo(
-        report: Annotated[
-            str | None, typer.Option(metavar="FILE", help="Write an HTML report of the run.")
-        ] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-        debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+        report: Annotated[str | None, plain("FILE", "Write an HTML report.")] = None,
+        as_json: Annotated[bool, plain(None, "Print one JSON document.", "--json")] = False,
+        quiet: Annotated[bool, plain(None, "Show no progress.", "--quiet", "-q")] = False,
+        debug: Annotated[bool, plain(None, "Show the traceback of an error.", "--debug")] = False,
     ) -> int:
         """Watch FIRES on two and a half years of an electricity market; no network needed."""
         return _demo(_Output(report, None, None, as_json, quiet))
 
 
 def _add_run(root: "typer.Typer") -> None:
-    import typer
+    panels = (None, "Selection", "Evaluation", "Reading the file", "Output")
+    plain, selection, evaluation, reading, output = map(_options_of, panels)
+    methods, classifiers = _keys(_selectors()), _keys(LEARNERS)
 
-    choice, judge, reading, output = "Selection", "Evaluation", "Reading the file", "Output"
-    epilog = "\n\n".join(
-        [
-            "Examples:",
-            "[bold]tamis run sensors.csv --label state --report sensors.html[/]",
-            "[bold]tamis run clicks.parquet --label clicked --select 20 --out results[/]",
-            "[bold]tamis run --dataset electricity --selector ofs --set learning_rate=0.5[/]",
-            "[bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]",
-        ]
-    )
-
-    @root.command(epilog=epilog)
+    @root.command(epilog=_RUN_EXAMPLES)
     def run(
-        file: Annotated[
-            str | None,
-            typer.Argument(
-                metavar="FILE",
-                help="CSV, Parquet, Arrow, ARFF or svmlight file, also .gz, .bz2, .xz; - is standard input.",
-                show_default=False,
-            ),
-        ] = None,
-        dataset: Annotated[
-            str | None,
-            typer.Option(
-                metavar="NAME", help="Run on a named data set instead: see [bold]tamis datasets[/]."
-            ),
-        ] = None,
+        file: Annotated[str | None, _argument("FILE", "CSV, Parquet, ARFF, svmlight ...; - is standard input.")] = None,
+        dataset: Annotated[str | None, plain("NAME", "Run on a data set instead: see [bold]tamis datasets[/].")] = None,
         selector: Annotated[
-            str,
-            typer.Option(
-                metavar="NAME",
-                help="Which method selects: see [bold]tamis list[/]. none keeps every feature.",
-                rich_help_panel=choice,
-                autocompletion=lambda: [entry.key for entry in _selectors()],
-            ),
+            str, selection("NAME", "Which method: see [bold]tamis list[/]; none keeps all.", autocompletion=methods)
         ] = "fires",
-        select: Annotated[
-            str,
-            typer.Option(
-                metavar="N",
-                help="How many features to keep (5), or which fraction of them (0.1).",
-                rich_help_panel=choice,
-            ),
-        ] = "0.1",
+        select: Annotated[str, selection("N", "How many features to keep (5), or which fraction (0.1).")] = "0.1",
         assign: Annotated[
             list[str] | None,
-            typer.Option(
-                "--set",
-                metavar="KEY=VALUE",
-                help="A parameter of the selector; may be repeated. [bold]tamis list NAME[/] shows them.",
-                rich_help_panel=choice,
-            ),
+            selection("KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"),
         ] = None,
-        seed: Annotated[
-            int,
-            typer.Option(metavar="N", help="Seed of selector and learner.", rich_help_panel=choice),
-        ] = 0,
+        seed: Annotated[int, selection("N", "Of selector and learner.")] = 0,
         learner: Annotated[
-            str,
-            typer.Option(
-                metavar="NAME",
-                help="Which classifier is tested: see [bold]tamis list[/].",
-                rich_help_panel=judge,
-                autocompletion=lambda: [entry.key for entry in LEARNERS],
-            ),
+            str, evaluation("NAME", "Which classifier: see [bold]tamis list[/].", autocompletion=classifiers)
         ] = "perceptron",
-        batch_size: Annotated[
-            int, typer.Option(metavar="N", help="Rows per step.", rich_help_panel=judge)
-        ] = 100,
-        max_rows: Annotated[
-            int | None,
-            typer.Option(metavar="N", help="Stop after so many rows.", rich_help_panel=judge),
-        ] = None,
+        batch_size: Annotated[int, evaluation("N", "Rows per step.")] = 100,
+        max_rows: Annotated[int | None, evaluation("N", "Stop after so many rows.")] = None,
         protocol: Annotated[
-            str,
-            typer.Option(
-                metavar="ORDER",
-                help="honest: select before the labels are seen; paper: the order of the FIRES paper.",
-                rich_help_panel=judge,
-            ),
+            str, evaluation("ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper.")
         ] = "honest",
-        window: Annotated[
-            int,
-            typer.Option(metavar="N", help="Rows behind the current accuracy.", rich_help_panel=judge),
-        ] = 1000,
-        stability_window: Annotated[
-            int,
-            typer.Option(metavar="N", help="Selections that the stability compares.", rich_help_panel=judge),
-        ] = 10,
-        label: Annotated[
-            str | None,
-            typer.Option(
-                metavar="NAME",
-                help="The label column: its name, or its position (0 the first, -1 the last).",
-                rich_help_panel=reading,
-            ),
-        ] = None,
+        window: Annotated[int, evaluation("N", "Rows behind the current accuracy.")] = 1000,
+        stability_window: Annotated[int, evaluation("N", "Selections that the stability compares.")] = 10,
+        label: Annotated[str | None, reading("NAME", "The label column: name, or position (-1 is the last).")] = None,
         format: Annotated[
-            str | None,
-            typer.Option(
-                metavar="NAME",
-                help="csv, parquet, arrow, arff or svmlight, if the file's name does not tell.",
-                rich_help_panel=reading,
-            ),
+            str | None, reading("NAME", "csv, parquet, arrow, arff or svmlight, if the name does not tell.")
         ] = None,
-        delimiter: Annotated[
-            str | None,
-            typer.Option(metavar="CHAR", help="What separates values in CSV.", rich_help_panel=reading),
-        ] = None,
-        header: Annotated[
-            bool,
-            typer.Option(
-                "--header/--no-header", help="Whether a CSV file begins with names.", rich_help_panel=reading
-            ),
-        ] = True,
+        delimiter: Annotated[str | None, reading("CHAR", "What separates values in CSV.")] = None,
+        header: Annotated[bool, reading(None, "Whether a CSV file begins with names.", "--header/--no-header")] = True,
         categorical: Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="NAME",
-                help="A column of categories that look like numbers; may be repeated.",
-                rich_help_panel=reading,
-            ),
+            list[str] | None, reading("NAME", "A column of categories that look like numbers; may be repeated.")
         ] = None,
-        missing: Annotated[
-            str,
-            typer.Option(
-                metavar="HOW",
-                help="Missing numbers: error, or mean of the column so far.",
-                rich_help_panel=reading,
-            ),
-        ] = "error",
-        drop_unlabelled: Annotated[
-            bool,
-            typer.Option("--drop-unlabelled", help="Pass over rows without label.", rich_help_panel=reading),
-        ] = False,
-        n_features: Annotated[
-            int | None,
-            typer.Option(metavar="N", help="Columns of an svmlight file.", rich_help_panel=reading),
-        ] = None,
-        report: Annotated[
-            str | None, typer.Option(metavar="FILE", help="Write an HTML report.", rich_help_panel=output)
-        ] = None,
-        out: Annotated[
-            str | None,
-            typer.Option(
-                metavar="FOLDER", help="Save the result as Parquet and JSON.", rich_help_panel=output
-            ),
-        ] = None,
+        missing: Annotated[str, reading("HOW", "Missing numbers: error, or mean of the column so far.")] = "error",
+        drop_unlabelled: Annotated[bool, reading(None, "Pass over rows without label.", "--drop-unlabelled")] = False,
+        n_features: Annotated[int | None, reading("N", "Columns of an svmlight file.")] = None,
+        report: Annotated[str | None, output("FILE", "Write an HTML report.")] = None,
+        out: Annotated[str | None, output("FOLDER", "Save the result as Parquet and JSON.")] = None,
         checkpoint: Annotated[
-            str | None,
-            typer.Option(
-                metavar="FILE",
-                help="Save the run now and then; if the file is there, go on from it.",
-                rich_help_panel=output,
-            ),
+            str | None, output("FILE", "Save the run now and then; if the file is there, go on from it.")
         ] = None,
-        checkpoint_every: Annotated[
-            int, typer.Option(metavar="N", help="Steps between two savings.", rich_help_panel=output)
-        ] = 100,
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=output)
-        ] = False,
-        quiet: Annotated[
-            bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=output)
-        ] = False,
-        debug: Annotated[
-            bool,
-            typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=output),
-        ] = False,
-    ) -> int:
+        checkpoint_every: Annotated[int, output("N", "Steps between two savings.")] = 100,
+        as_json: Annotated[bool, output(None, "Print one JSON document.", "--json")] = False,
+        quiet: Annotated[bool, output(None, "Show no progress.", "--quiet", "-q")] = False,
+        debug: Annotated[bool, output(None, "Show the traceback of an error.", "--debug")] = False,
+    ) -> int:  # fmt: skip
         """Select features over a stream, test-then-train: accuracy, stability, and what was chosen when."""
         _check_whole("--batch-size", batch_size, 1)
         _check_whole("--max-rows", max_rows, 1)
@@ -356,15 +263,13 @@ def _add_run(root: "typer.Typer") -> None:
 
 
 def _add_list(root: "typer.Typer") -> None:
-    import typer
+    plain = _options_of(None)
 
     @root.command("list", epilog="Example: [bold]tamis list fires[/] shows what --set can change")
     def list_(
-        name: Annotated[
-            str | None, typer.Argument(metavar="NAME", help="A selector, to see its parameters.")
-        ] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-        debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+        name: Annotated[str | None, _argument("NAME", "A selector, to see its parameters.")] = None,
+        as_json: Annotated[bool, plain(None, "Print one JSON document.", "--json")] = False,
+        debug: Annotated[bool, plain(None, "Show the traceback of an error.", "--debug")] = False,
     ) -> None:
         """The catalogue: which methods there are, or the parameters of one."""
         if name is None:
@@ -374,12 +279,12 @@ def _add_list(root: "typer.Typer") -> None:
 
 
 def _add_datasets(root: "typer.Typer") -> None:
-    import typer
+    plain = _options_of(None)
 
     @root.command(epilog="Another folder of data: [bold]TAMIS_DATA=folder tamis datasets[/]")
     def datasets(
-        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-        debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+        as_json: Annotated[bool, plain(None, "Print one JSON document.", "--json")] = False,
+        debug: Annotated[bool, plain(None, "Show the traceback of an error.", "--debug")] = False,
     ) -> None:
         """The named data sets: their size and licence, and whether they are here."""
         _show_datasets(as_json)
@@ -836,7 +741,8 @@ def _explain(error: BaseException, given: list[str]) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # typer found the command line wrong
         command = getattr(getattr(error, "ctx", None), "command_path", "tamis")
         message = _one_line(error.format_message()).rstrip(".")
-        return f"{message}. See {command} --help." if message else "", _MISUSED
+        stop = "" if message.endswith("?") else "."
+        return f"{message}{stop} See {command} --help." if message else "", _MISUSED
     message = _one_line(str(error))
     if isinstance(error, _MisuseError | UnknownNameError | ImportError):
         return message, _MISUSED

@@ -537,11 +537,11 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
     widest = _width_of((row["name"] for row in found), 24)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("name", style="cyan", no_wrap=True, overflow="ellipsis", width=widest)
-    table.add_column("rows", justify="right", no_wrap=True, width=9)
-    table.add_column("features", justify="right", no_wrap=True, width=9)
+    table.add_column("rows", justify="right", no_wrap=True, width=10)
+    table.add_column("features", justify="right", no_wrap=True, width=10)
     table.add_column("where", no_wrap=True, width=10)
     table.add_column(
-        "licence", style="dim", no_wrap=True, overflow="ellipsis", width=console.width - widest - 36
+        "licence", style="dim", no_wrap=True, overflow="ellipsis", width=console.width - widest - 38
     )
     for row in found:
         size = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("rows", "features")]

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 
 import numpy as np
 import pytest
@@ -80,6 +81,8 @@ def test_display_stays_in_its_place(width, progress):
         shown._first = (shown._first[0] - 1.0, 0.0, 0.0)
         lines = lines_of(screen, shown.display())
         assert max(map(cell_len, lines)) <= width
+        assert cell_len(lines[-1]) <= max(width - 2, 75)
+        assert lines[2].strip() == lines[-2].strip() == ""
         heights.add(len(lines))
         dots = [line for line in lines if line.lstrip().startswith(("●", "○"))]
         assert len(dots) == 8
@@ -195,6 +198,7 @@ def test_final_table_fits(width, event, encoding):
     text = buffer.buffer.getvalue().decode(encoding)
     assert max(map(cell_len, text.splitlines())) <= width
     assert "100%" in text
+    assert re.search(r"balanced accuracy +0\.500 ", text)
     assert ("████" in text) == (encoding == "utf-8")
 
 

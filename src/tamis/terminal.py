@@ -213,14 +213,15 @@ class Watch:
         else:
             body = [
                 Text(self.detail, style="dim", no_wrap=True, overflow="ellipsis"),
-                Text(""),
+                Text(" "),
                 self._figures(self._step, width),
-                Text(""),
+                Text(" "),
                 self._features(self._step, width),
-                Text(""),
+                Text(" "),
                 self._bottom(width),
             ]
-        return Group(*(Padding(part, (0, 2)) for part in [head, *body]))
+        # Not to the right edge: a terminal shows Ctrl-C as ^C behind the last line, which must not wrap.
+        return Group(*(Padding(part, (0, 0, 0, 2), expand=False) for part in [head, *body]))
 
     def _detail_or(self, wait: str) -> str:
         return self.detail if time.monotonic() - self._began < 1 else wait
@@ -272,7 +273,7 @@ class Watch:
         if self.progress is None:
             cells.append((duration(time.monotonic() - self._began), 12))
         else:
-            length = max(width - 61, 8)
+            length = max(width - 63, 8)
             done = ProgressBar(
                 total=1.0, completed=self.progress, width=length, complete_style="cyan", finished_style="cyan"
             )
@@ -381,8 +382,8 @@ def _numbers(result: PrequentialResult) -> Table:
     steps, total = result.frames["steps"], result.summary()
     options = result.settings["options"]
     grid = Table.grid(padding=(0, 3, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(justify="right", style="bold", no_wrap=True)
+    grid.add_column(no_wrap=True, min_width=19)
+    grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
     for name in ("accuracy", "balanced_accuracy", "kappa"):
         recent = float(steps[f"{name}_windowed"][-1])

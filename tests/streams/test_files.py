@@ -91,7 +91,7 @@ def test_svmlight_rows_stay_sparse(tmp_path, suffix, zero_based):
     assert all(sp.issparse(x) for x, _ in batches)
     np.testing.assert_allclose(sp.vstack([x for x, _ in batches]).toarray(), rows.toarray(), rtol=1e-12)
     assert set(np.concatenate([y for _, y in batches]).tolist()) == {-1, 1}
-    wide = open_file(path, n_features=100)
+    wide = open_file(path, n_features=100, zero_based=zero_based)
     assert wide.take(3)[0].shape == (3, 100)
 
 
@@ -135,7 +135,7 @@ def test_missing_numbers_become_the_mean_so_far(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n1,u,0\n,,1\n3,v,0\n")
     X, _ = open_file(path, label="y", missing="mean").take(3)
-    assert X.tolist() == [[1.0, 0.0], [2.0, 1.0], [3.0, 2.0]]
+    assert X.tolist() == [[1.0, 0.0], [1.0, 1.0], [3.0, 2.0]]
 
 
 def test_unlabelled_rows_can_be_dropped_and_are_counted(tmp_path):
@@ -161,7 +161,11 @@ BAD = {
     "missing.csv": (b"a,y\n1,0\n,1\n", {}, "Column 'a' is missing in row 2"),
     "infinite.csv": (b"a,y\n1,0\ninf,1\n", {}, "Column 'a' is infinite in row 2"),
     "unlabelled.csv": (b"a,y\n1,0\n1,\n", {}, "has no label in row 2"),
-    "junk.csv": (b"a,y\n" + b"1,0\n" * 500_000 + b"oops,1\n", {}, "holds 'oops' in column 0"),
+    "junk.csv": (
+        b"a,y\n" + b"1,0\n" * 500_000 + b"oops,1\n",
+        {},
+        "holds 'oops' in line 500002 of column 'a', which began as numbers",
+    ),
     "latin1.csv": ("a,y\n\xe9,0\n".encode("latin1"), {}, "not UTF-8"),
     "t.gz.csv.gz": (gzip.compress(os.urandom(99_999).hex().encode())[:5000], {}, "truncated or damaged"),
     "nozip.csv.gz": (b"a,y\n1,0\n", {}, "truncated or damaged"),
@@ -177,8 +181,12 @@ BAD = {
     ),
     "index.arff": (b"@attribute a real\n@attribute y {0}\n@data\n{7 1}\n", {}, "has no column '7'"),
     "junk.svm": (b"1 1:2\n0 2:x\n", {"label": None}, "cannot be read in line 2"),
-    "nan.svm": (b"1 1:2\n0 2:nan\n", {"label": None}, "not finite near line 2"),
-    "wide.svm": (b"1 1:2 9:1\n", {"label": None, "n_features": 3}, "has 9 columns, more than n_features=3"),
+    "nan.svm": (b"1 1:2\n0 2:nan\n", {"label": None}, "missing or infinite in line 2"),
+    "wide.svm": (
+        b"1 1:2 9:1\n",
+        {"label": None, "n_features": 3},
+        "has more than 3 columns): give more n_features",
+    ),
     "what.xyz": (b"a,y\n1,0\n", {}, "cannot be told from its name"),
     "whole.parquet.gz": (b"x", {}, "compressed as a whole"),
 }
@@ -271,3 +279,29 @@ def test_standard_input_is_read_once(format, text):
     assert "[3.0, 4.0" in first
     assert first.endswith("1.0")
     assert second == "Standard input can be read only once: save it to a file first."
+
+
+def test_columns_can_be_dropped(tmp_path):
+    stream = open_file(write(tmp_path, "t.csv"), label="kind", drop=["colour", "b"])
+    assert stream.feature_names == ["a", "c"]
+    with pytest.raises(ValueError, match="drop leaves out the label 'kind'"):
+        open_file(tmp_path / "t.csv", label="kind", drop=["kind"])
+
+
+def test_another_delimiter_is_suggested(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n1;0\n2;1\n")
+    with pytest.raises(StreamError, match="choose delimiter=';' to split it"):
+        open_file(path, label="y")
+    X, y = open_file(path, label="y", delimiter=";").take(2)
+    assert (X.ravel().tolist(), y.tolist()) == ([1.0, 2.0], [0, 1])
+
+
+def test_a_column_of_free_text_does_not_fill_the_memory(monkeypatch):
+    from tamis.streams import encode
+
+    monkeypatch.setattr(encode, "MAX_CATEGORIES", 3)
+    encoder = encode.ColumnEncoder("note", "error")
+    codes = encoder.encode(pa.array(["a", "b", "c", "d", "e", "a"]), first_row=1)
+    assert codes.tolist() == [0, 1, 2, 3, 3, 0]
+    assert encoder.categories == ["a", "b", "c"]

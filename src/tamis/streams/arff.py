@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from tamis._check import Array
 from tamis.errors import StreamError
 from tamis.streams.source import Source
 from tamis.streams.tables import Table, pyarrow_module
@@ -38,7 +35,7 @@ class ARFFTable(Table):
 
     def _lines(self) -> Iterator[bytes]:
         try:
-            with self.source.open() as file:
+            with self.source.opened() as file:
                 for line in file:
                     if (text := line.strip()) and not text.startswith(b"%"):
                         yield text
@@ -72,10 +69,9 @@ class ARFFTable(Table):
         """Return the names of all columns."""
         return [name for name, _ in self._columns]
 
-    def classes(self, label: str) -> Array | None:
-        """Return the labels that the file declares, if it does."""
-        categories = dict(self._columns)[label]
-        return np.array(categories) if categories else None
+    def categories(self, name: str) -> list[str] | None:
+        """Return the values that a nominal column is declared to have, in that order."""
+        return dict(self._columns)[name] or None
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""

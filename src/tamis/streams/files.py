@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tamis._check import Array, check_choice, check_number
+from tamis._check import Array, check_choice, check_number, is_integer
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.encode import ColumnEncoder
@@ -41,10 +41,12 @@ def open_file(
     format: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
-    categorical: tuple[str, ...] | list[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
     missing: str = "error",
     drop_unlabelled: bool = False,
     n_features: int | None = None,
+    zero_based: bool | None = None,
 ) -> FileStream:
     r"""Open a file as a stream of rows.
 
@@ -63,14 +65,19 @@ def open_file(
     header : bool, default=True
         Whether the first line of a CSV file names the columns; else they are x0, x1, ...
     categorical : list of str
-        Columns to be encoded as categories although they look like numbers.
+        Columns to be encoded as categories although they look like numbers; the label among them is read as text.
+    drop : list of str
+        Columns to leave out, such as names and serial numbers.
     missing : {"error", "mean"}, default="error"
-        What happens to missing numbers: refused, or replaced by the mean of their column so far.
+        What happens to missing numbers: refused, or replaced by the mean of their column in the rows before.
     drop_unlabelled : bool, default=False
         Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
     n_features : int, optional
         Number of columns of an svmlight file. Without it the file is read once beforehand to find out; standard
         input needs it.
+    zero_based : bool, optional
+        Whether the columns of an svmlight file are counted from 0. By default from 1, unless reading it beforehand
+        finds a 0.
 
     Returns
     -------
@@ -82,7 +89,7 @@ def open_file(
         If there is no such file, its format is unknown or damaged, or it has no such label column. While reading:
         if a row cannot be read, or the file changes. Each message names the file and the row or column.
     ValueError
-        If an option is out of range.
+        If an option is out of range or not for this format.
 
     Examples
     --------
@@ -101,19 +108,24 @@ def open_file(
     check_choice("missing", missing, ("error", "mean"))
     if n_features is not None:
         check_number("n_features", n_features, low=1, integer=True)
-    kind = _format_of(str(path), format)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")
+    kind = _format_of(os.fspath(path), format)
     source = Source(path, seekable=kind in ("parquet", "arrow"))
     if kind == "svmlight":
         if label is not None:
             raise ValueError(
                 f"label={label!r} cannot be chosen in an svmlight file, whose lines begin with it."
             )
-        return SvmlightStream(source, n_features)
+        return SvmlightStream(source, n_features, zero_based)
     if label is None:
         raise ValueError(f"label must name the label column of {source.name!r} (or give its position).")
     reader = {"csv": CSVTable, "parquet": ParquetTable, "arrow": ArrowTable, "arff": ARFFTable}[kind]
     options = {"delimiter": delimiter, "header": header} if kind == "csv" else {}
-    return TableStream(reader(source, **options), label, tuple(categorical), missing, drop_unlabelled)
+    label = int(label) if is_integer(label) else label
+    return TableStream(
+        reader(source, **options), label, tuple(categorical), tuple(drop), missing, drop_unlabelled
+    )
 
 
 def _format_of(path: str, format: str | None) -> str:
@@ -139,25 +151,37 @@ class TableStream(FileStream):
         table: Table,
         label: str | int,
         categorical: tuple[str, ...],
+        drop: tuple[str, ...],
         missing: str,
         drop_unlabelled: bool,
     ) -> None:
         super().__init__(table.source)
         self._table = table
         self._options = {
-            "label": label, "categorical": list(categorical), "missing": missing, "drop_unlabelled": drop_unlabelled,
+            "label": label, "categorical": list(categorical), "drop": list(drop), "missing": missing,
+            "drop_unlabelled": drop_unlabelled,
         }  # fmt: skip
         names = table.names()
         self._label = _column_at(label, names, table.source.name)
-        self.feature_names = [name for i, name in enumerate(names) if i != self._label]
-        self.n_features = len(self.feature_names)
-        self.n_rows = table.n_rows
-        if self.n_features == 0:
-            raise StreamError(f"{table.source.name!r} has no column but the label {names[self._label]!r}.")
+        dropped = {_column_at(name, names, table.source.name) for name in drop}
+        if self._label in dropped:
+            raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
         for name in categorical:
             _column_at(name, names, table.source.name)
-        self.classes = table.classes(names[self._label])
-        table.text, table.label = {*categorical}, names[self._label]
+        self._features = [i for i in range(len(names)) if i != self._label and i not in dropped]
+        self.feature_names = [names[i] for i in self._features]
+        self.n_features = len(self._features)
+        self.n_rows = None if drop_unlabelled else table.n_rows
+        if self.n_features == 0:
+            raise StreamError(f"{table.source.name!r} has no column but the label {names[self._label]!r}.")
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise StreamError(
+                f"{table.source.name!r} has {names.count(twice)} columns named {twice!r}: rename all but one."
+            )
+        declared = table.categories(names[self._label])
+        self.classes = np.array(declared) if declared else None
+        table.text, table.label = {*categorical, *drop}, names[self._label]
 
     def describe(self) -> dict[str, Any]:
         """Return path, format, options and a fingerprint of the file."""
@@ -165,41 +189,64 @@ class TableStream(FileStream):
                 **self._source.fingerprint()}  # fmt: skip
 
     def _blocks(self, start: int) -> Iterator[Batch]:
-        options = self._options
-        encoders = [
-            ColumnEncoder(name, str(options["missing"]), name in self._table.text)
-            for name in self.feature_names or []
-        ]
-        self.n_dropped, row = 0, 1  # rows are counted from 1, the header apart
-        skipped = 0
+        encoders = self._encoders()
+        self.n_dropped, first_row = 0, 1  # rows are counted from 1, the header apart
         for columns, n_rows in self._table.blocks():
-            X = np.empty((n_rows, len(encoders)))
-            labels = columns[self._label]
-            rest = [column for i, column in enumerate(columns) if i != self._label]
-            for j, (encoder, column) in enumerate(zip(encoders, rest, strict=True)):
-                X[:, j] = encoder.encode(column, row)
-            X, y = self._labelled(X, labels, row)
-            row += n_rows
-            skip = min(start - skipped, len(y))
-            skipped += skip
+            features = [columns[i] for i in self._features]
+            X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
+            try:
+                for j, (encoder, column) in enumerate(zip(encoders, features, strict=True)):
+                    X[:, j] = encoder.encode(column, first_row)
+            except StreamError as error:
+                raise StreamError(f"{self._source.name!r}: {error}") from None
+            X, y = self._labelled(X, columns[self._label], first_row)
+            first_row += n_rows
+            skip = min(start, len(y))
+            start -= skip
             if skip < len(y):
                 yield X[skip:], y[skip:]
-        if row == 1:
+        if first_row == 1:
             raise StreamError(f"{self._source.name!r} has a header but no rows.")
         self._source.finish()
 
+    def _encoders(self) -> list[ColumnEncoder]:
+        missing, text = str(self._options["missing"]), self._table.text
+        return [
+            ColumnEncoder(name, missing, name in text, self._table.categories(name))
+            for name in self.feature_names or ()
+        ]
+
+    def _dtype(self, features: list[Any]) -> type[np.floating[Any]]:
+        single = all(str(column.type) in ("float", "halffloat") for column in features)
+        return np.float32 if single and not self._options["categorical"] else np.float64
+
     def _labelled(self, X: Array, labels: Any, first_row: int) -> Batch:
-        if labels.null_count:
-            known = ~labels.is_null().to_numpy(zero_copy_only=False)
+        unknown = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        if unknown.any():
             if not self._options["drop_unlabelled"]:
-                row = first_row + int(np.flatnonzero(~known)[0])
+                row = first_row + int(np.argmax(unknown))
                 raise StreamError(
                     f"{self._source.name!r} has no label in row {row}: mend it, or choose drop_unlabelled=True."
                 )
-            self.n_dropped += int(labels.null_count)
-            X, labels = X[known], labels.drop_null()
-        y = labels.to_numpy(zero_copy_only=False)
-        return X, np.array(y.tolist()) if y.dtype == object and len(y) else y
+            self.n_dropped += int(unknown.sum())
+            X, labels = X[~unknown], labels.filter(~unknown)
+        return X, self._label_values(labels)
+
+    def _label_values(self, labels: Any) -> Array:
+        import pyarrow.types as kinds
+
+        kind = labels.type
+        if kinds.is_dictionary(kind):
+            labels, kind = labels.dictionary_decode(), kind.value_type
+        if self._table.label in self._table.text or kinds.is_string(kind) or kinds.is_large_string(kind):
+            return np.array([str(value) for value in labels.to_pylist()], dtype=np.str_)
+        if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
+            raise StreamError(
+                f"{self._source.name!r} has labels of type {kind} in column {self._table.label!r}: make them text or"
+                " numbers (UTF-8)."
+            )
+        values: Array = labels.to_numpy(zero_copy_only=False)
+        return values
 
 
 def _column_at(label: str | int, names: list[str], path: str) -> int:
@@ -207,16 +254,13 @@ def _column_at(label: str | int, names: list[str], path: str) -> int:
         if not -len(names) <= label < len(names):
             raise StreamError(f"{path!r} has {len(names)} columns, so there is none at position {label}.")
         return label % len(names)
-    if names.count(label) > 1:
+    if label in names:
+        return names.index(label)
+    if len(names) == 1 and (found := re.search("[;\t|]", names[0])):
         raise StreamError(
-            f"{path!r} has {names.count(label)} columns named {label!r}: give the position instead."
+            f"{path!r} has no column {label!r}, but a single one: choose delimiter={found[0]!r} to split it."
         )
-    if label not in names:
-        near = difflib.get_close_matches(label, names, n=3, cutoff=0.5)
-        hint = (
-            f"did you mean {' or '.join(map(repr, near))}?"
-            if near
-            else f"it has {', '.join(map(repr, names[:8]))}"
-        )
-        raise StreamError(f"{path!r} has no column {label!r}; {hint}")
-    return names.index(label)
+    near = difflib.get_close_matches(label, names, n=3, cutoff=0.5)
+    some = f"{', '.join(map(repr, names[:8]))}{' ...' if len(names) > 8 else ''}"
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {some}."
+    raise StreamError(f"{path!r} has no column {label!r}; {hint}")

@@ -9,7 +9,11 @@ import io
 import lzma
 import os
 import re
+import stat
 import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -19,6 +23,7 @@ from tamis.streams.stream import Stream
 __all__ = ["FileStream", "Source"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
 _HEAD_BYTES = 1 << 20
 
 
@@ -28,17 +33,17 @@ class Source:
     def __init__(self, path: str | os.PathLike[str], seekable: bool) -> None:
         self.name = os.fspath(path)
         self.is_stdin = self.name == "-"
-        self.seekable = seekable
         self.raw: BinaryIO | None = None
         self.spent = self.finished = False
+        self._head = b""  # what `peek` has read of standard input
         if self.is_stdin:
             if seekable:
                 raise StreamError(
                     "Parquet and Arrow files cannot be read from standard input: name the file."
                 )
-            self.name, self.size = "<stdin>", 0
+            self.name = "<stdin>"
             return
-        if seekable and Path(self.name).suffix in _OPENERS:
+        if seekable and self._opener() is not None:
             raise StreamError(
                 f"{self.name!r} is compressed as a whole: Parquet and Arrow compress inside; unpack it."
             )
@@ -47,32 +52,57 @@ class Source:
         except FileNotFoundError:
             raise StreamError(f"There is no file {self.name!r}: check the path.") from None
         except OSError as error:
-            raise StreamError(
-                f"{self.name!r} cannot be read ({error.strerror}): check its permissions."
-            ) from None
-        if os.path.isdir(self.name):
+            raise self._unreadable(error) from None
+        if stat.S_ISDIR(found.st_mode):
             raise StreamError(f"{self.name!r} is a folder: name a file in it.")
+        if not stat.S_ISREG(found.st_mode):
+            raise StreamError(f"{self.name!r} is a pipe or a device: redirect it, and name '-' as the path.")
         self.size, self.stamp = found.st_size, (found.st_size, found.st_mtime_ns)
         if self.size == 0:
             raise StreamError(f"{self.name!r} is empty: it has no rows.")
 
-    def open(self) -> BinaryIO:
-        """Open the source for a new pass, decompressing on the way."""
+    def _opener(self) -> Any:
+        return _OPENERS.get(Path(self.name).suffix.lower())
+
+    def _unreadable(self, error: OSError) -> StreamError:
+        return StreamError(f"{self.name!r} cannot be read ({error.strerror}): check its permissions.")
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the source for a new pass, decompressing on the way, and close it after."""
         self.finished = False
         if self.is_stdin:
             if self.spent:
                 raise StreamError("Standard input can be read only once: save it to a file first.")
             self.spent = True
-            return sys.stdin.buffer
+            yield cast("BinaryIO", io.BufferedReader(_Joined(self._head, sys.stdin.buffer)))
+            return
         self.check_unchanged()
         try:
-            self.raw = open(self.name, "rb")  # noqa: SIM115  closed by whoever reads it
+            raw = open(self.name, "rb")  # noqa: SIM115  closed below
         except OSError as error:
-            raise StreamError(
-                f"{self.name!r} cannot be read ({error.strerror}): check its permissions."
-            ) from None
-        opener = _OPENERS.get(Path(self.name).suffix)
-        return self.raw if opener is None else cast("BinaryIO", io.BufferedReader(opener(self.raw, "rb")))
+            raise self._unreadable(error) from None
+        with raw:
+            self.raw = raw
+            opener = self._opener()
+            if opener is None:
+                yield raw
+            else:
+                with io.BufferedReader(opener(raw, "rb")) as file:
+                    yield cast("BinaryIO", file)
+
+    def peek(self, size: int) -> bytes:
+        """Return the first `size` bytes, fewer if there are no more; a pass begins with them all the same."""
+        try:
+            if not self.is_stdin:
+                with self.opened() as file:
+                    return file.read(size)
+            self._head += sys.stdin.buffer.read(size - len(self._head))
+        except _DAMAGED as error:
+            self.fail(error)
+        if not self._head:
+            raise StreamError("Standard input is empty: it has no rows.")
+        return self._head
 
     def finish(self) -> None:
         """End a pass: what was read must be what was opened."""
@@ -98,7 +128,7 @@ class Source:
         """Return the fraction of the bytes read in the current pass."""
         if self.finished:
             return 1.0
-        if self.raw is None or not self.size or self.raw.closed:
+        if self.raw is None or self.raw.closed:
             return None
         return min(self.raw.tell() / self.size, 1.0)
 
@@ -106,14 +136,20 @@ class Source:
         """Return the path, and what tells this file from another."""
         if self.is_stdin:
             return {"path": "-"}
-        with open(self.name, "rb") as file:
-            head = hashlib.sha256(file.read(_HEAD_BYTES)).hexdigest()[:16]
+        try:
+            with open(self.name, "rb") as file:
+                head = hashlib.sha256(file.read(_HEAD_BYTES)).hexdigest()[:16]
+        except OSError as error:
+            raise self._unreadable(error) from None
         return {"path": self.name, "bytes": self.size, "fingerprint": head}
 
     def fail(self, error: Exception) -> NoReturn:
         """Say in one sentence what a reader found wrong."""
+        if isinstance(error, StreamError):
+            raise error
+        self.check_unchanged()  # half a new file looks like a damaged one
         text = " ".join(str(error).split())
-        if isinstance(error, EOFError | lzma.LZMAError | gzip.BadGzipFile | OSError):
+        if isinstance(error, _DAMAGED):
             raise StreamError(f"{self.name!r} is truncated or damaged ({text}): copy it again.") from error
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
             line, expected, got = ragged.groups()
@@ -122,17 +158,26 @@ class Source:
             ) from error
         if "invalid UTF8" in text or "codec can't decode" in text:
             raise StreamError(f"{self.name!r} is not UTF-8 text ({text}): convert it to UTF-8.") from error
-        if found := re.search(
-            r"In CSV column #(\d+): .*conversion error to (\w+): invalid value '(.*?)'", text
-        ):
-            column, kind, value = found.groups()
+        if "straddl" in text:
             raise StreamError(
-                f"{self.name!r} holds {value!r} in column {int(column)} (counted from 0), which began as {kind}:"
-                " mend the value, or list the column as categorical."
+                f"{self.name!r} has a line much longer than its first ones: look for a quote that is not closed."
             ) from error
         raise StreamError(
             f"{self.name!r} cannot be read ({text[:200]}): check that it is whole and of that format."
         ) from error
+
+
+class _Joined(io.RawIOBase):
+    """Bytes that have been read already, then the rest of the stream they came from."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._parts: list[Any] = [io.BytesIO(head), rest]
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return next((n for part in self._parts if (n := part.readinto(buffer))), 0)
 
 
 class FileStream(Stream):

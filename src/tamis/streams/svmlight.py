@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import lzma
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,27 +21,22 @@ _LINES = 1024
 class SvmlightStream(FileStream):
     """Rows of an svmlight file, as CSR: ``label index:value index:value ...``.
 
-    Indices count from 1 unless the file has a 0 among them.
+    The columns are counted from 1, or from 0 where `zero_based` says so. Where neither that nor the number of columns
+    is given, the file is read once beforehand to find out. Labels are int64 as long as all are whole numbers.
     """
 
-    def __init__(self, source: Source, n_features: int | None) -> None:
+    def __init__(self, source: Source, n_features: int | None, zero_based: bool | None) -> None:
         super().__init__(source)
-        if source.is_stdin and n_features is None:
-            raise ValueError(
-                "n_features must be given for svmlight rows from standard input: their width is not known."
-            )
-        self._given = n_features
-        self._zero_based = False
-        self.n_features = n_features
-        if not source.is_stdin:
-            low, high = self._index_range()
-            self._zero_based = low == 0
-            width = high + 1 if self._zero_based else high
-            self.n_features = width if n_features is None else n_features
-            if width > self.n_features:
-                raise StreamError(
-                    f"{source.name!r} has {width} columns, more than n_features={n_features}: give more."
+        if n_features is None:
+            if source.is_stdin:
+                raise ValueError(
+                    "n_features must be given for svmlight rows from standard input: their width is not known."
                 )
+            low, high = self._index_range()
+            zero_based = low == 0 if zero_based is None else zero_based
+            n_features = max(1, high + int(zero_based))
+        self.n_features = n_features
+        self._zero_based = bool(zero_based)
 
     def describe(self) -> dict[str, Any]:
         """Return path, format, options and a fingerprint of the file."""
@@ -50,71 +44,82 @@ class SvmlightStream(FileStream):
             "kind": "file",
             "format": "svmlight",
             "n_features": self.n_features,
+            "zero_based": self._zero_based,
             **self._source.fingerprint(),
         }
 
     def _line_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         block: list[bytes] = []
-        first = 1
         number = 0
-        try:
-            with self._source.open() as file:
+        with self._source.opened() as file:
+            try:
                 for number, line in enumerate(file, start=1):
                     block.append(line)
                     if len(block) == _LINES:
-                        yield first, block
-                        first, block = number + 1, []
-        except (EOFError, lzma.LZMAError, OSError) as error:
-            self._source.fail(error)
+                        yield number - _LINES + 1, block
+                        block = []
+            except Exception as error:
+                self._source.fail(error)
         if block:
-            yield first, block
+            yield number - len(block) + 1, block
 
     def _index_range(self) -> tuple[int, int]:
         low, high, rows = 1, 0, 0
         for first, lines in self._line_blocks():
-            X, y = self._parse(lines, first, zero_based=True, n_features=None)
+            X, y = self._parse(lines, first, {"zero_based": True})
             rows += len(y)
             if X.nnz:
                 low, high = min(low, int(X.indices.min())), max(high, int(X.indices.max()))
-        if rows == 0:
-            raise StreamError(f"{self._source.name!r} has no rows.")
         self.n_rows = rows
-        return low, max(high, 1)
+        return low, high
 
-    def _parse(self, lines: list[bytes], first: int, zero_based: bool, n_features: int | None) -> Batch:
+    def _parse(self, lines: list[bytes], first: int, options: dict[str, Any]) -> tuple[Any, Any]:
         from sklearn.datasets import load_svmlight_file
 
         def parsed(some: list[bytes]) -> Any:
-            text = io.BytesIO(b"".join(some))
-            return load_svmlight_file(text, n_features=n_features, zero_based=zero_based, dtype=np.float64)
+            return load_svmlight_file(io.BytesIO(b"".join(some)), dtype=np.float64, **options)
 
         try:
             X, y = parsed(lines)
-        except ValueError:
+        except (ValueError, OverflowError):
             for number, line in enumerate(lines, start=first):
                 try:
                     parsed([line])
-                except ValueError as error:
-                    raise StreamError(
-                        f"{self._source.name!r} cannot be read in line {number} ({error}): mend that line."
-                    ) from None
+                except (ValueError, OverflowError) as error:
+                    raise self._told(error, number) from None
             raise
-        return X, y.astype(np.int64) if len(y) and (y == np.floor(y)).all() else y
+        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+            self._refuse_nonfinite(lines, first, parsed)
+        return X, y
+
+    def _told(self, error: Exception, number: int) -> StreamError:
+        text = " ".join(str(error).split())
+        advice = "mend that line"
+        if "n_features was set" in text:
+            text, advice = f"it has more than {self.n_features} columns", "give more n_features"
+        elif "Invalid index 0" in text:
+            text, advice = "it counts columns from 0", "choose zero_based=True"
+        return StreamError(f"{self._source.name!r} cannot be read in line {number} ({text}): {advice}.")
+
+    def _refuse_nonfinite(self, lines: list[bytes], first: int, parsed: Any) -> None:
+        for number, line in enumerate(lines, start=first):
+            X, y = parsed([line])
+            if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+                raise StreamError(
+                    f"{self._source.name!r} holds a value that is missing or infinite in line {number}: mend that line."
+                )
 
     def _blocks(self, start: int) -> Iterator[Batch]:
-        skipped = 0
+        options = {"n_features": self.n_features, "zero_based": self._zero_based}
+        whole, rows = True, 0
         for first, lines in self._line_blocks():
-            X, y = self._parse(lines, first, self._zero_based, self.n_features)
-            if not np.isfinite(X.data).all():
-                at = (
-                    int(np.searchsorted(X.indptr, int(np.flatnonzero(~np.isfinite(X.data))[0]), side="right"))
-                    - 1
-                )
-                raise StreamError(
-                    f"{self._source.name!r} holds a value that is not finite near line {first + at}."
-                )
-            skip = min(start - skipped, len(y))
-            skipped += skip
+            X, y = self._parse(lines, first, options)
+            rows += len(y)
+            whole = whole and bool((y == np.floor(y)).all())
+            skip = min(start, len(y))
+            start -= skip
             if skip < len(y):
-                yield sp.csr_matrix(X[skip:]), y[skip:]
+                yield sp.csr_matrix(X[skip:]), y[skip:].astype(np.int64) if whole else y[skip:]
+        if rows == 0:
+            raise StreamError(f"{self._source.name!r} has no rows.")
         self._source.finish()

@@ -72,7 +72,7 @@ def shell(*arguments, stdin=None, **options):
     return process.returncode, out, err
 
 
-RUN = ("run", "table.csv", "--label", "state", "--select", "1", "--batch-size", "50")
+RUN = ("run", "table.csv", "--label", "state", "--select", "1", "--batch-size", "50", "--quiet")
 
 
 # -- what is asked for ---------------------------------------------------------------------------------------

@@ -117,6 +117,9 @@ def test_memory_does_not_grow_with_the_steps():
 def test_not_a_terminal_gets_lines_that_fit():
     screen = console(80, force_terminal=False)
     with watch(screen, n_rows=10_000_000) as shown:
+        shown._said -= 40  # as if the kernels had been compiled for so long
+        shown(step(0, n_seen=100.0))
+        assert screen.file.getvalue() == ""
         for t in range(20):
             shown._said -= 40
             shown(step(t, n_seen=500_000.0 * (t + 1)))
@@ -124,6 +127,7 @@ def test_not_a_terminal_gets_lines_that_fit():
     assert len(lines) == 20
     assert lines[9].startswith(" 50%  5,000,000 rows  accuracy 0.900, all 0.900  stability 0.100")
     assert max(map(len, lines)) <= 80
+    assert "nan" not in screen.file.getvalue()
 
 
 @pytest.mark.parametrize("options", [{"force_terminal": True}, {"force_terminal": False}])

@@ -153,6 +153,7 @@ class Watch:
         self.progress = min(step.n_seen / self.n_rows, 1.0) if self.n_rows else step.progress
         if self._first is None:
             self._first = (time.monotonic(), step.n_seen, self.progress or 0.0)
+            self._said = self._first[0]
         if self._n_steps % self._stride == 0:
             self._remember(step.accuracy_windowed)
         self._n_steps += 1
@@ -191,7 +192,7 @@ class Watch:
             f"{step.n_seen:,.0f} rows",
             f"accuracy {_figure(step.accuracy_windowed)}, all {_figure(step.accuracy_cumulative)}",
             f"stability {_figure(step.stability)}",
-            f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s",
+            f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s" if rate == rate else "",
         ]
         self.console.print(
             "  ".join(part for part in parts if part), no_wrap=True, overflow="ellipsis", highlight=False

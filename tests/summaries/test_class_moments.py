@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tamis.summaries.class_moments import ClassMoments
@@ -38,6 +38,7 @@ def agree(moments, twin):
     missing=st.booleans(),
     keep=st.sampled_from([1.0, 0.9, 1e-30]),
 )
+@example(cuts=[54], sparse=[False] * 6, weighted=False, missing=True, keep=1e-30)
 @settings(max_examples=60, deadline=None)
 def test_any_batching_of_any_kind_equals_the_definition(cuts, sparse, weighted, missing, keep):
     X, codes, weight = rows(missing=missing)

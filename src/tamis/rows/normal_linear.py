@@ -116,7 +116,7 @@ def _gradients(
             slope, bend, h = _slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], probit)
             a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if newton else bend), w[i + r] * h
             sum_a += a[r]
-            sum_b += b[r]
+            sum_b += b[r] + q[r] * 0.0  # NaN if the variance of a row is not finite
         _pull(X, i, centre, a, b, g1, g2)
         if s1.shape[0]:
             for r in range(4):
@@ -149,7 +149,7 @@ def _gradients_csr(
             g1[j] += a * x
             g2[j] += b * x * (x - 2.0 * centre[j])
         sum_a += a
-        sum_b += b
+        sum_b += b + q * 0.0  # NaN if the variance of a row is not finite
     for j in range(centre.shape[0]):
         g1[j] -= sum_a * centre[j]
         g2[j] += sum_b * centre[j] * centre[j]
@@ -266,7 +266,7 @@ def _step(
     sum_a, sum_b = _gradients(
         X, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
     )
-    if not (_finite(g1, g2) and _finite(s1, s2)):
+    if not (np.isfinite(sum_b) and _finite(g1, g2) and _finite(s1, s2)):
         return False
     if newton:
         v, step = np.empty(J), np.empty(J)
@@ -297,7 +297,7 @@ def _step_csr(
     sum_a, sum_b = _gradients_csr(
         data, indices, indptr, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve
     )
-    if not _finite(g1, g2):
+    if not (np.isfinite(sum_b) and _finite(g1, g2)):
         return False
     if newton:
         v, step = np.empty(J), np.empty(J)
@@ -334,12 +334,12 @@ def _step_stored(
         slope, bend, _ = _slopes(y[i], d, q, probit)
         a, b = w[i] * slope, w[i] * bend
         sum_a += a
-        sum_b += b
+        sum_b += b + q * 0.0
         for at in range(indptr[i], indptr[i + 1]):
             j, x = indices[at], float(data[at])
             g1[j] += a * x
             g2[j] += b * x * x
-    check = 0.0
+    check = sum_b * 0.0
     for j in indices:
         check += g1[j] * 0.0 + g2[j] * 0.0
     if check != 0.0:

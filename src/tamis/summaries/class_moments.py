@@ -77,6 +77,8 @@ def _sum_class_present(
             if np.isinf(x):
                 return False
             if x == x:
+                if arrived[j] == 0.0:
+                    centre[j] = x
                 z = x - centre[j]
                 s1[j] += w * z
                 s2[j] += w * z * z

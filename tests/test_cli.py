@@ -383,6 +383,22 @@ def test_what_messages_advise_helps(call, here):
     assert call("run", name, "--label", "state", "--missing", "mean")[0] == 0
 
 
+def test_column_that_is_no_feature_can_be_dropped(call, here):
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {
+        "pair": [[i, i] for i in range(400)],
+        "x": [float(i % 2) for i in range(400)],
+        "y": [0, 1] * 200,
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), here / "pairs.parquet")
+    code, out, err = call("run", "pairs.parquet", "--label", "y", "--quiet")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "choose --drop pair" in err
+    assert call("run", "pairs.parquet", "--label", "y", "--quiet", "--drop", "pair")[0] == 0
+
+
 def test_wrong_files_are_told_in_one_line(call, here):
     import pyarrow.csv
     import pyarrow.parquet

@@ -45,6 +45,7 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "format": "--format",
     "delimiter": "--delimiter",
     "missing": "--missing",
+    "drop": "--drop",
     "drop_unlabelled": "--drop-unlabelled",
     "n_features": "--n-features",
     "protocol": "--protocol",
@@ -213,9 +214,13 @@ def _add_run(root: "typer.Typer") -> None:
         categorical: Annotated[
             list[str] | None, reading("NAME", "A column of categories that look like numbers; may be repeated.")
         ] = None,
+        drop: Annotated[list[str] | None, reading("NAME", "A column to leave out; may be repeated.")] = None,
         missing: Annotated[str, reading("HOW", "Missing numbers: error, or mean of the column so far.")] = "error",
         drop_unlabelled: Annotated[bool, reading(None, "Pass over rows without label.", "--drop-unlabelled")] = False,
         n_features: Annotated[int | None, reading("N", "Columns of an svmlight file.")] = None,
+        zero_based: Annotated[
+            bool | None, reading(None, "Where the columns of an svmlight file begin.", "--zero-based/--one-based")
+        ] = None,
         report: Annotated[str | None, output("FILE", "Write an HTML report.")] = None,
         out: Annotated[str | None, output("FOLDER", "Save the result as Parquet and JSON.")] = None,
         checkpoint: Annotated[
@@ -241,9 +246,11 @@ def _add_run(root: "typer.Typer") -> None:
             "delimiter": delimiter,
             "header": header,
             "categorical": categorical or (),
+            "drop": drop or (),
             "missing": missing,
             "drop_unlabelled": drop_unlabelled,
             "n_features": n_features,
+            "zero_based": zero_based,
         }
         stream = _open(file, dataset, label, format, columns)
         result = _evaluate(
@@ -766,7 +773,9 @@ def _spell(message: str, given: list[str]) -> str:
     names = "|".join(sorted(spelling, key=len, reverse=True))
 
     def spelled(found: re.Match[str]) -> str:
-        value = (found["value"] or "").strip("'")
+        value = (found["value"] or "").strip("'")  # as in `name='value'`, `name=['value']` or `name=True`
         return " ".join(part for part in (spelling[found["name"]], "" if value == "True" else value) if part)
 
-    return re.sub(rf"(?<![\w.'-])(?P<name>{names})(?:=(?P<value>'[^']*'|\w+)|(?= must ))", spelled, message)
+    return re.sub(
+        rf"(?<![\w.'-])(?P<name>{names})(?:=\[?(?P<value>'[^']*'|\w+)\]?|(?= must ))", spelled, message
+    )

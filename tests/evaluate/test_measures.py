@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score
 
 from tamis.evaluate import RunningMetrics, SlidingStability, nogueira, nogueira_variance
-from tests.twins.prequential import stability
+from tests.twins.prequential import stability, stability_variance
 
 
 @given(
@@ -41,8 +41,10 @@ def test_sliding_stability_equals_the_definition(sets, window):
     sliding = SlidingStability(8, window)
     for t, chosen in enumerate(sets):
         sliding.add(np.array(sorted(chosen), dtype=int))
-        expected = stability(sets[max(0, t + 1 - window) : t + 1], 8)
+        recent = sets[max(0, t + 1 - window) : t + 1]
+        expected = stability(recent, 8)
         assert sliding.value == pytest.approx(expected, abs=1e-12, nan_ok=True)
+        assert sliding.variance == pytest.approx(stability_variance(recent, 8), abs=1e-12, nan_ok=True)
         low, high = sliding.interval()
         assert math.isnan(expected) or low - 1e-12 <= sliding.value <= high + 1e-12
 
@@ -64,6 +66,19 @@ def test_the_variance_is_that_of_independent_sets():
         values.append(nogueira(Z))
         variances.append(nogueira_variance(Z))
     assert np.sqrt(np.mean(variances)) == pytest.approx(np.std(values), rel=0.15)
+
+
+def test_the_interval_by_hand():
+    Z = [[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 0, 1]]
+    sliding = SlidingStability(4, 3)
+    for row in Z:
+        sliding.add(np.flatnonzero(row))
+    # p = (1, 2/3, 0, 1/3): Phi = 1 - (3/2)(4/9)/4 / (1/4) = 1/3; phi = (1, 1, 2/3)
+    assert sliding.value == pytest.approx(1 / 3)
+    assert sliding.variance == pytest.approx(8 / 243)  # 4/9 times the squares (1/9)^2 + (1/9)^2 + (2/9)^2
+    half = 1.959964 * np.sqrt(8 / 243)
+    assert sliding.interval() == pytest.approx((1 / 3 - half, 1 / 3 + half), rel=1e-6)
+    assert sliding.interval(0.5)[0] > sliding.interval(0.95)[0]
 
 
 @pytest.mark.parametrize("wrong", [[0, 0], [-1], [8], [0.5], "ab"])

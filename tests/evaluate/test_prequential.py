@@ -7,17 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
 import tamis
-from tamis import FIRES, OFS, prequential
+from tamis import FIRES, OFS, TScore, prequential
 from tamis.errors import CheckpointError, DataError, StreamError
 from tamis.evaluate import PrequentialResult
 from tamis.streams import ArrayStream
@@ -124,13 +124,47 @@ def test_results_survive_a_folder(tmp_path):
     same(result, loaded)
     assert loaded.settings == result.settings
     result.save(tmp_path / "run")  # over itself
+    assert os.listdir(tmp_path) == ["run"]
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "settings.json").write_text("{}")  # others use that name too
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
-    with pytest.raises(CheckpointError, match="holds something else"):
-        result.save(tmp_path / "mine")
+    (tmp_path / "file").write_text("precious")
+    for taken in ("mine", "file"):
+        with pytest.raises(CheckpointError, match="holds something else"):
+            result.save(tmp_path / taken)
+    with pytest.raises(CheckpointError, match="Cannot write"):
+        result.save(tmp_path / "file" / "run")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
     (tmp_path / "run" / "steps.parquet").write_bytes(b"PAR1")
     with pytest.raises(CheckpointError, match="does not hold a whole result"):
         PrequentialResult.load(tmp_path / "run")
+
+
+def test_the_settings_are_strict_json_that_others_may_read(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "plain").mkdir()
+    folder = prequential(rows()).save(tmp_path / "run")  # no selector: no stability
+    document = json.loads((folder / "settings.json").read_text(), parse_constant=pytest.fail)
+    assert document["summary"]["stability"] is None
+    assert folder.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_result_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    old = prequential(rows(), FIRES(3))
+    old.save(tmp_path / "run")
+    replace = os.replace
+
+    def fail(source, target):
+        if source.suffix != ".old" and target == tmp_path / "run":
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(CheckpointError, match="No space left"):
+        prequential(rows(seed=1), FIRES(3)).save(tmp_path / "run")
+    same(PrequentialResult.load(tmp_path / "run"), old)
+    assert os.listdir(tmp_path) == ["run"]
 
 
 def test_every_step_is_told():
@@ -193,12 +227,40 @@ def test_wrong_options_are_refused_before_a_row_is_read(options, message):
         prequential(unread(), FIRES(3), **options)
 
 
-def test_a_bad_batch_keeps_the_results_so_far():
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("column", [0, 7])  # selected, and not
+@pytest.mark.parametrize("selector", [FIRES(1), TScore(12), None])
+@pytest.mark.parametrize(("value", "what"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_a_bad_batch_keeps_the_results_so_far(kind, column, selector, value, what):
     X, y = rows()
-    X[1234, 7] = np.nan
-    with pytest.raises(DataError, match="NaN in column 7 of row 34") as caught:
-        prequential((X, y), FIRES(3))
+    X[1234, column] = value
+    learner = SGDClassifier(random_state=0)
+    with pytest.raises(DataError, match=f"{what} in column {column} of row 34") as caught:
+        prequential((kind(X), y), None if selector is None else clone(selector), learner)
     assert caught.value.result.frames["steps"]["n_seen"][-1] == 1200
+    assert learner.t_ == 1201  # nothing of the bad batch was learned
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_selector_that_takes_nan_may_drop_its_column(kind):
+    X, y = rows()
+    X[1::2, 7] = np.nan
+    with pytest.raises(DataError, match="column 7 of row 1 "):  # the first batch trains on all columns
+        prequential((kind(X), y), TScore(1))
+    X[:100, 7] = 0.0
+    result = prequential((kind(X), y), TScore(1))
+    assert result.selected() == ["x0"]
+    assert result.summary()["n_rows"] == 1400
+
+
+def test_whatever_is_raised_carries_the_results_so_far():
+    def stop(step):
+        if step.n_seen == 500:
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full") as caught:
+        prequential(rows(), FIRES(3), on_step=stop)
+    assert caught.value.result.frames["steps"]["n_seen"].tolist() == [200, 300, 400, 500]
 
 
 def test_a_stream_that_fails_keeps_the_results_so_far():
@@ -229,6 +291,73 @@ def test_control_c_keeps_the_results_so_far(tmp_path):
     assert not resumed.settings["interrupted"]
     same(resumed, prequential((X, y), FIRES(3)))
     assert selector.n_seen_ == 1500
+
+
+class Interrupted(FIRES):
+    """Is stopped within a batch, after the learner has learned from it."""
+
+    at = None
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        if getattr(self, "n_seen_", 0) == self.at:
+            raise KeyboardInterrupt
+        return super().partial_fit(X, y, classes=classes)
+
+
+def test_a_batch_half_done_is_not_saved(tmp_path, monkeypatch):
+    path, source = tmp_path / "run.tamis", rows()
+    monkeypatch.setattr(Interrupted, "at", 700)
+    result = prequential(source, Interrupted(3), checkpoint=path, checkpoint_every=2)
+    assert result.settings["interrupted"]
+    assert result.frames["steps"]["n_seen"][-1] == 700
+    monkeypatch.setattr(Interrupted, "at", None)
+    resumed = prequential(source, Interrupted(3), checkpoint=path, checkpoint_every=2)
+    same(resumed, prequential(source, Interrupted(3)))
+
+
+@pytest.mark.parametrize(("presses", "last"), [(1, 800), (2, 700)])
+def test_control_c_waits_for_the_batch_unless_pressed_twice(presses, last):
+    class Pressed(FIRES):
+        def partial_fit(self, X, y, classes=None, sample_weight=None):
+            if getattr(self, "n_seen_", 0) == 700:
+                for _ in range(presses):
+                    signal.raise_signal(signal.SIGINT)
+            return super().partial_fit(X, y, classes=classes)
+
+    result = prequential(rows(), Pressed(3))
+    assert result.settings["interrupted"]
+    assert result.frames["steps"]["n_seen"][-1] == last
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_cannot_be_saved_shows_before_the_first_step(tmp_path):
+    class Own(Perceptron):
+        """Not a public class of scikit-learn."""
+
+    def unreached(step):
+        raise AssertionError("a step was done")
+
+    with pytest.raises(TypeError, match=r"Cannot save run\.learner"):
+        prequential(rows(), FIRES(3), Own(), checkpoint=tmp_path / "run.tamis", on_step=unreached)
+    with pytest.raises(CheckpointError, match="Cannot write"):
+        prequential(rows(), FIRES(3), checkpoint=tmp_path / "none" / "run.tamis", on_step=unreached)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    path, source = tmp_path / "run.tamis", rows()
+    first = prequential(source, FIRES(np.int64(3)), checkpoint=path, max_rows=np.int64(800))
+    assert json.loads(json.dumps(first.settings)) == first.settings
+    same(first, prequential(source, FIRES(3), checkpoint=path, max_rows=800))
+
+
+def test_no_batch_is_awaited_beyond_max_rows():
+    X, y = rows()
+
+    def source():
+        yield X[:400], y[:400]
+        raise AssertionError("it waited for more")
+
+    assert prequential(source(), FIRES(3), max_rows=400).summary()["n_rows"] == 300
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
@@ -274,9 +403,8 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
 
     path = tmp_path / "run.tamis"
     victim = start(path, "0.05")
-    while not path.exists():
-        time.sleep(0.02)
-    time.sleep(0.2)
+    while int(victim.stdout.readline()) < 900:
+        pass
     victim.kill()
     victim.communicate()
     *seen, document = start(path, "0").communicate()[0].splitlines()

@@ -20,6 +20,24 @@ def stability(sets, n_features):
     return 1 - (r / (r - 1) * p * (1 - p)).mean() / (size / n_features * (1 - size / n_features))
 
 
+def stability_variance(sets, n_features):
+    """Nogueira, Sechidis and Brown (2018), theorem 7."""
+    J, r, phi = n_features, len(sets), stability(sets, n_features)
+    Z = np.array([[j in chosen for j in range(J)] for chosen in sets], dtype=float)
+    p, size, sizes = Z.mean(axis=0), Z.sum() / r, Z.sum(axis=1)
+    if r < 2:
+        return np.nan
+    if size in (0, J):
+        return 0.0
+    share = size / J
+    each = [
+        ((z * p).mean() - k * size / J**2 + phi / 2 * (2 * size * k / J**2 - k / J - share + 1))
+        / (share * (1 - share))
+        for z, k in zip(Z, sizes, strict=True)
+    ]
+    return 4 / r**2 * ((each - np.mean(each)) ** 2).sum()
+
+
 def prequential(X, y, selector, learner, batch_size, protocol="honest", window=1000, stability_window=10):
     """Return a list of dicts, one per scored batch."""
     classes, rows = np.unique(y), []

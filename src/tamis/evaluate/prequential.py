@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tamis._check import check_choice, check_number
-from tamis.errors import TamisError
 from tamis.evaluate.result import PrequentialResult, Step
 from tamis.evaluate.run import Run
 from tamis.streams.stream import as_stream
@@ -56,8 +59,9 @@ def prequential(
     max_rows : int, optional
         Stop after so many rows.
     checkpoint : path-like, optional
-        File to save the run in. If it exists, the run goes on where it stopped, and its result is the one it would
-        have had without the stop (but for times and memory).
+        File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If it exists,
+        the run goes on where it stopped, and its result is the one it would have had without the stop (but for times
+        and memory).
     checkpoint_every : int, default=100
         Steps between two savings.
     on_step : callable, optional
@@ -66,7 +70,8 @@ def prequential(
     Returns
     -------
     PrequentialResult
-        After Ctrl-C the result so far, with ``settings["interrupted"]`` True.
+        After Ctrl-C the result so far, with ``settings["interrupted"]`` True. Ctrl-C waits for the batch in work;
+        pressed twice, it does not, and the checkpoint stays the last one.
 
     Raises
     ------
@@ -74,8 +79,9 @@ def prequential(
         If an option is out of range.
     CheckpointError
         If the checkpoint is of another run; the message says what differs.
-    TamisError
-        If the stream or a batch cannot be read or learned from; its attribute ``result`` holds the result so far.
+    DataError, StreamError
+        If a batch cannot be learned from or the stream cannot be read. Whatever is raised after the run began (by the
+        stream, a model, `on_step`) has the result so far as its attribute ``result``.
 
     Notes
     -----
@@ -111,28 +117,61 @@ def prequential(
         "window": int(window),
         "stability_window": int(stability_window),
         "n_tracked": int(n_tracked),
-        "max_rows": max_rows,
+        "max_rows": None if max_rows is None else int(max_rows),
     }
     run = Run(source, selector, learner, options)
     if checkpoint is not None and Path(checkpoint).exists():
         run.resume(checkpoint)
     try:
-        for X, y in source.batches(batch_size, start=run.n_seen):
-            if max_rows is not None and run.n_seen + len(y) > max_rows:
-                X, y = X[: max_rows - run.n_seen], y[: max_rows - run.n_seen]
-            if len(y) == 0:
-                break
-            run.take(X, y)
-            if on_step is not None and run.n_steps:
-                on_step(run.step(source.progress()))
-            if checkpoint is not None and run.n_steps and run.n_steps % checkpoint_every == 0:
-                run.save(checkpoint)
+        with _interrupt_waits(run) as stop_if_asked:
+            for X, y in source.batches(batch_size, start=run.n_seen):
+                if max_rows is not None and run.n_seen + len(y) > max_rows:
+                    X, y = X[: max_rows - run.n_seen], y[: max_rows - run.n_seen]
+                if len(y) == 0:
+                    break
+                run.take(X, y)
+                stop_if_asked()
+                if on_step is not None and run.n_steps:
+                    on_step(run.step(source.progress()))
+                if checkpoint is not None and run.n_steps % checkpoint_every == 0:
+                    run.save(checkpoint)  # first before any step: what cannot be saved shows at once
+                if run.n_seen == max_rows:  # the next batch may be long in coming
+                    break
     except KeyboardInterrupt:
         run.interrupted = True
-    except TamisError as error:
+    except Exception as error:
         run.interrupted = True
         error.result = run.result()  # type: ignore[attr-defined]
         raise
-    if checkpoint is not None:
+    if checkpoint is not None and run.whole:  # else the last one stands
         run.save(checkpoint)
     return run.result()
+
+
+@contextlib.contextmanager
+def _interrupt_waits(run: Run) -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C wait for the batch in work, so that the run can be saved; pressed again, it stops at once.
+
+    Yields a function to be called after each batch.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or run.whole:
+            raise KeyboardInterrupt
+        asked = True
+
+    def stop_if_asked() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield stop_if_asked
+        return
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop_if_asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import shutil
-import tempfile
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -195,34 +195,38 @@ class PrequentialResult:
         """
         parquet = _parquet()
         folder = Path(folder)
-        if (
-            folder.exists()
-            and not (folder / _SETTINGS).is_file()
-            and (not folder.is_dir() or any(folder.iterdir()))
-        ):
+        mine = {_SETTINGS, *(f"{kind}.parquet" for kind in self.frames)}
+        if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= mine):
             raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
+        document = {
+            "settings": self.settings,
+            "feature_names": self.feature_names,
+            "summary": {
+                k: None if math.isnan(v) else v for k, v in self.summary().items()
+            },  # JSON has no NaN
+        }
+        new = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+        old = new.with_suffix(".old")
         try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        except OSError as error:
-            raise CheckpointError(
-                f"Cannot write {str(folder)!r} ({error.strerror}): choose another folder."
-            ) from None
-        try:
+            new.mkdir(parents=True)
             for kind in self.frames:
                 parquet.write_table(self.to_frame(kind, "pyarrow"), new / f"{kind}.parquet")
-            document = {
-                "settings": self.settings,
-                "feature_names": self.feature_names,
-                "summary": self.summary(),
-            }
             (new / _SETTINGS).write_text(json.dumps(document, indent=1), encoding="utf-8")
+            for name in mine:
+                with open(new / name, "rb+") as file:
+                    os.fsync(file.fileno())
             if folder.exists():
-                shutil.rmtree(folder)
+                os.replace(folder, old)
             os.replace(new, folder)
-        except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
-            raise
+        except OSError as error:
+            raise CheckpointError(
+                f"Cannot write {str(folder)!r} ({error.strerror or error}): choose another folder."
+            ) from error
+        finally:
+            if old.exists() and not folder.exists():
+                os.replace(old, folder)
+            for rest in (new, old):
+                shutil.rmtree(rest, ignore_errors=True)
         return folder
 
     @classmethod

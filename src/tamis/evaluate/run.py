@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import tamis
-from tamis._check import Array, Rows, as_classes, encode_labels
+from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
 from tamis._jit import njit
 from tamis.base import RowSelector
-from tamis.errors import CheckpointError
+from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.metrics import RunningMetrics
 from tamis.evaluate.result import STEP_COLUMNS, WHOLE_NUMBERS, Frame, PrequentialResult, Step
 from tamis.evaluate.stability import SlidingStability
@@ -52,6 +52,7 @@ class Run:
         self.n_seen = self.n_steps = self.n_features = self.restarts = 0
         self.learner_classes = 0  # how many the learner was told of; 0: it has not learned yet
         self.interrupted = False
+        self.whole = True  # False while a batch is half done
         self.steps = np.empty((64, len(STEP_COLUMNS)))
         self.changes: list[tuple[int, Array, Array]] = []  # step, entered, left
         self.scores: list[tuple[int, Array, Array]] = []  # step, features, scores
@@ -66,6 +67,16 @@ class Run:
 
     def take(self, X: Rows, y: Array) -> None:
         """Test and train on a batch; the first one only trains."""
+        self.whole = False
+        try:
+            self._take(X, y)
+        except ValueError as error:
+            if not isinstance(error, DataError):  # a learner does not say where it met NaN
+                refuse_nonfinite(self._mask(X), self.stream.feature_names)
+            raise
+        self.whole = True
+
+    def _take(self, X: Rows, y: Array) -> None:
         begin = time.perf_counter()
         codes, classes = encode_labels(y, self.classes)
         if self.n_seen == 0:
@@ -86,17 +97,17 @@ class Run:
         t1 = time.perf_counter()
         predicted = self._predict(masked)
         t2 = time.perf_counter()
-        self.classes = classes
-        self._train_learner(masked, y)
-        t3 = time.perf_counter()
         mask, support = self.mask, self.support
-        if not paper:
+        if not paper:  # before the learner, which then learns nothing from a batch that the selector refuses
             self._train_selector(X, y)
             self._select()
+        t3 = time.perf_counter()
+        self.classes = classes
+        self._train_learner(masked, y)
         t4 = time.perf_counter()
         self.metrics.update(codes, predicted, len(classes))
         self.n_seen += len(y)
-        self._record(len(y), mask, support, (t1 - t0 + t4 - t3, t2 - t1, t3 - t2), begin)
+        self._record(len(y), mask, support, (t1 - t0 + t3 - t2, t2 - t1, t4 - t3), begin)
 
     def _train_selector(self, X: Rows, y: Array) -> None:
         if self.selector is None:
@@ -119,7 +130,8 @@ class Run:
         if self.mask is None or self.support is None:
             return X
         if sp.issparse(X):
-            return sp.csr_matrix((X.data * self.mask[X.indices], X.indices, X.indptr), shape=X.shape)
+            kept = np.where(self.mask[X.indices], X.data, X.dtype.type(0))  # a product would keep NaN
+            return sp.csr_matrix((kept, X.indices, X.indptr), shape=X.shape)
         if self._masked is None or self._masked.shape != X.shape or self._masked.dtype != X.dtype:
             self._masked, self._columns = np.zeros_like(X), self.support
         _swap_columns(X, self._columns, self.support, self._masked)
@@ -307,6 +319,7 @@ def _describe(model: Any) -> dict[str, Any] | None:
     if model is None:
         return None
     params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    params = {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
     plain = {name: value if _is_plain(value) else repr(value) for name, value in params.items()}
     return {"class": f"{type(model).__module__}.{type(model).__qualname__}", "params": plain}
 

@@ -89,6 +89,36 @@ def test_a_fetched_set_is_kept(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["spambase"]
 
 
+def test_a_fetched_sparse_set_stays_sparse(tmp_path, monkeypatch):
+    rows = sp.random(6, 4, density=0.5, format="csc", random_state=0)
+    bunch = types.SimpleNamespace(data=rows, target=np.array(list("abcabc")), feature_names=list("wxyz"))
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)
+    for _ in range(2):
+        X, y = load_dataset("gisette", data_home=tmp_path).take(6)
+        assert sp.issparse(X)
+        np.testing.assert_array_equal(X.toarray(), rows.toarray())
+        assert y.tolist() == list("abcabc")
+
+
+def test_a_folder_in_the_way_of_a_fetched_set_is_named(tmp_path, monkeypatch):
+    bunch = types.SimpleNamespace(data=np.eye(2), target=np.array(["a", "b"]), feature_names=["f", "g"])
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)
+    (tmp_path / "har").mkdir()
+    (tmp_path / "har" / "notes.txt").write_text("mine")
+    with pytest.raises(StreamError, match="'har' cannot be kept in"):
+        load_dataset("har", data_home=tmp_path)
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["notes.txt"]
+
+
+def test_data_without_a_checksum_that_is_no_archive_is_refused(tmp_path):
+    put(tmp_path)
+    card = tmp_path / "tiny" / "card.json"
+    card.write_text(json.dumps({"title": "Tiny"}))
+    (tmp_path / "tiny" / "data.npz").write_bytes(b"PK but no archive")
+    with pytest.raises(StreamError, match="cannot be read"):
+        load_dataset("tiny", data_home=tmp_path)
+
+
 def test_without_network_the_folder_is_named(tmp_path, monkeypatch):
     def offline(**_):
         raise OSError("no network")

@@ -174,6 +174,22 @@ BAD = {
     "nodata.arff": (b"@relation r\n@attribute y numeric\n", {}, "ends before its @data"),
     "csv.arff": (b"a,y\n1,0\n", {}, "is no ARFF file"),
     "number.arff": (b"@attribute a real\n@attribute y {0}\n@data\n1,0\nq,0\n", {}, "holds 'q' in row 2"),
+    "undeclared.arff": (
+        b"@attribute a {u,v}\n@attribute y {0}\n@data\nu,0\nw,0\n",
+        {},
+        "holds 'w' in row 2 of column 'a', which declares other values",
+    ),
+    "kind.arff": (b"@attribute a matrix\n@attribute y {0}\n@data\n", {}, "a column of type 'matrix'"),
+    "words.csv": (
+        b"a,y\n1,0\n2,1\noops,1\n3,0\n",
+        {},
+        "holds 'oops' in row 3 of column 'a', where most values",
+    ),
+    "names.csv": (b"1.5,0\n2.5,1\n", {"label": -1}, "choose header=False"),
+    "blank.csv": (b"\n\n\n", {}, "has no rows"),
+    "list.svm": (b"# nothing\n", {"label": None}, "has no rows"),
+    "far.svm": (b"1 4294967296:1\n", {"label": None}, "cannot be read in line 1"),
+    "zero.svm": (b"1 1:1\n0 0:1\n", {"label": None, "n_features": 2}, "choose zero_based=True"),
     "short.arff": (
         b"@attribute a real\n@attribute y {0}\n@data\n1\n",
         {},
@@ -245,6 +261,60 @@ def test_wrong_options_are_named(tmp_path):
             open_file(path, **options)
 
 
+def test_labels_stay_whole_until_one_is_not(tmp_path):
+    csv, svm = tmp_path / "t.csv", tmp_path / "t.svm"
+    csv.write_text("a,y\n" + "7,3\n" * 400_000 + "7,0.5\n")
+    svm.write_text("3 1:1\n" * 1500 + "0.5 1:1\n")
+    for stream in (open_file(csv, label="y"), open_file(svm)):
+        (first, *_, last) = (y for _, y in stream.batches(200))
+        assert (first.dtype.kind, set(first.tolist()), last[-1]) == ("i", {3}, 0.5)
+
+
+def test_numbers_of_single_precision_stay_so(tmp_path):
+    import pyarrow.parquet
+
+    path = tmp_path / "t.parquet"
+    values = RNG.normal(size=(50, 2)).astype(np.float32)
+    pyarrow.parquet.write_table(pa.table({"a": values[:, 0], "b": values[:, 1], "y": KIND[:50]}), path)
+    found, _ = open_file(path, label="y").take(50)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, values)
+
+
+def test_labels_of_a_pandas_categorical(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "t.parquet"
+    pandas.DataFrame({"a": [1.0, 2.0, 3.0], "y": pandas.Categorical(["u", "v", "u"])}).to_parquet(path)
+    assert open_file(path, label="y").take(3)[1].tolist() == ["u", "v", "u"]
+
+
+def test_lines_longer_than_a_block_and_values_of_several_lines(tmp_path):
+    wide, quoted = tmp_path / "wide.csv", tmp_path / "quoted.csv"
+    names = [f"c{i}" for i in range(100_000)]
+    row = ",".join(["0.123456789"] * 100_000)  # 1.2 MB
+    wide.write_text(",".join(names) + ",y\n" + f"{row},0\n{row},1\n")
+    found, y = open_file(wide, label="y").take(2)
+    assert (found.shape, y.tolist()) == ((2, 100_000), [0, 1])
+    quoted.write_text("a,t,y\n" + '1,"two\nlines",0\n' * 150_000)
+    assert sum(len(y) for _, y in open_file(quoted, label="y").batches(1000)) == 150_000
+
+
+def test_question_marks_are_missing_and_times_are_seconds(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,at,y\n2,10:30:00,0\n?,00:00:01,1\n")
+    found, _ = open_file(path, label="y", missing="mean").take(2)
+    assert found.tolist() == [[2.0, 37800.0], [2.0, 1.0]]
+
+
+def test_arff_dates_and_declared_order(tmp_path):
+    path = tmp_path / "t.arff"
+    head = "@relation r\n@attribute d date 'yyyy-MM-dd'\n@attribute s {low, mid, high}\n@attribute y {0,1}\n@data\n"
+    path.write_text(head + "1970-01-02,high,1\n1970-01-01,low,0\n{0\t1970-01-03, 2\t1}\n")
+    found, y = open_file(path, label="y").take(3)
+    assert found.tolist() == [[86400.0, 2.0], [0.0, 0.0], [172800.0, 0.0]]
+    assert y.tolist() == ["1", "0", "1"]
+
+
 STDIN = """
 import sys
 from tamis.streams import open_file
@@ -257,6 +327,21 @@ try:
 except ValueError as error:
     print(error)
 """
+
+
+def test_standard_input_may_be_longer_than_its_first_block():
+    text = "a,b,y\n" + "1,2,0\n" * 500_000 + "1.5,2,1\n"
+    program = """
+from tamis.streams import open_file
+rows = total = 0
+for X, y in open_file("-", label="y").batches(1000):
+    rows, total = rows + len(y), total + X[:, 0].sum()
+print(rows, total)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["500001", "500001.5"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 resource = pytest.importorskip("resource")
 
-ROWS = {"large.csv": 300_000, "large.parquet": 300_000, "large.svm": 120_000}
+ROWS = {"large.csv": 300_000, "large.parquet": 300_000, "one-group.parquet": 300_000, "large.svm": 120_000}
 COLUMNS = 60
 READ = """
 import resource, sys
@@ -37,9 +37,10 @@ def write(path):
     rng = np.random.default_rng(0)
     names = [f"x{i}" for i in range(COLUMNS)]
     writer = None
-    for _ in range(ROWS[path.name] // 10_000):
-        block = rng.random((10_000, COLUMNS))
-        table = pa.table({**dict(zip(names, block.T, strict=True)), "y": rng.integers(0, 2, 10_000)})
+    size = ROWS[path.name] if path.stem == "one-group" else 10_000
+    for _ in range(ROWS[path.name] // size):
+        block = rng.random((size, COLUMNS))
+        table = pa.table({**dict(zip(names, block.T, strict=True)), "y": rng.integers(0, 2, size)})
         if path.suffix == ".csv":
             writer = writer or pyarrow.csv.CSVWriter(path, table.schema)
         else:
@@ -57,7 +58,7 @@ def write_svmlight(path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the address space from /proc")
-@pytest.mark.parametrize("name", ["large.csv", "large.parquet", "large.svm"])
+@pytest.mark.parametrize("name", ROWS)
 def test_a_file_larger_than_the_memory_left(tmp_path, name):
     path = tmp_path / name
     write_svmlight(path) if name.endswith(".svm") else write(path)

@@ -50,6 +50,11 @@ def test_labels_of_several_types_stay_apart():
     assert stream.take(2)[1].tolist() == [1, "1"]
 
 
+def test_whole_and_broken_numbers_are_numbers_together():
+    stream = BatchStream([(X[:1], np.array([1])), (X[1:2], np.array([0.5]))])
+    assert stream.take(2)[1].dtype == np.float64
+
+
 def test_an_iterator_is_read_once():
     stream = as_stream(iter([(X, Y)]))
     assert len(stream.take(20)[1]) == 20

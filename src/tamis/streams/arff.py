@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 from tamis.errors import StreamError
@@ -13,9 +13,11 @@ from tamis.streams.tables import Table, pyarrow_module
 
 __all__ = ["ARFFTable"]
 
-_BLOCK_ROWS = 8192
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s+(.+?)\s*$", re.IGNORECASE)
-_NUMERIC = ("numeric", "real", "integer")
+# How a column is read, by its declared type; nominal ones are checked against the values they declare.
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "numeric": float, "real": float, "integer": float, "string": str, "date": datetime.fromisoformat,
+}  # fmt: skip
 
 
 class ARFFTable(Table):
@@ -26,7 +28,7 @@ class ARFFTable(Table):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         pyarrow_module("pyarrow.csv")
-        self._columns: list[tuple[str, list[str] | None]] = []  # name, categories (None: a number)
+        self._columns: list[tuple[str, str | list[str]]] = []  # name, and type or declared values
         self._head: Iterator[bytes] | None = None
         lines = self._lines()
         self._read_header(lines)
@@ -34,16 +36,16 @@ class ARFFTable(Table):
             self._head = lines
 
     def _lines(self) -> Iterator[bytes]:
-        try:
-            with self.source.opened() as file:
+        with self.source.opened() as file:
+            try:
                 for line in file:
                     if (text := line.strip()) and not text.startswith(b"%"):
                         yield text
-        except (EOFError, lzma.LZMAError, OSError) as error:
-            self.source.fail(error)
+            except Exception as error:
+                self.source.fail(error)
 
     def _read_header(self, lines: Iterator[bytes]) -> None:
-        columns: list[tuple[str, list[str] | None]] = []
+        columns: list[tuple[str, str | list[str]]] = []
         for number, raw in enumerate(lines, start=1):
             try:
                 line = raw.decode()
@@ -58,12 +60,22 @@ class ARFFTable(Table):
                     raise StreamError(
                         f"{self.source.name!r} declares a column it does not name: {line[:80]!r}."
                     )
-                columns.append((_unquote(found[1]), _categories(found[2])))
+                columns.append((_unquote(found[1]), self._declared(found[2])))
             elif not line.lower().startswith("@relation"):
                 raise StreamError(
                     f"{self.source.name!r} is no ARFF file: its statement {number} is {line[:40]!r}."
                 )
         raise StreamError(f"{self.source.name!r} ends before its @data: copy it again.")
+
+    def _declared(self, text: str) -> str | list[str]:
+        if text.startswith("{"):
+            return [_unquote(value) for value in _split(text.strip("{} \t"))]
+        kind = text.lower().split()[0]
+        if kind not in _PARSERS:
+            raise StreamError(
+                f"{self.source.name!r} declares a column of type {text[:40]!r}, which is not known."
+            )
+        return kind
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
@@ -71,7 +83,8 @@ class ARFFTable(Table):
 
     def categories(self, name: str) -> list[str] | None:
         """Return the values that a nominal column is declared to have, in that order."""
-        return dict(self._columns)[name] or None
+        declared = dict(self._columns)[name]
+        return None if isinstance(declared, str) else declared
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
@@ -83,7 +96,7 @@ class ARFFTable(Table):
         number = 0
         for line in lines:
             block.append(line)
-            if len(block) == _BLOCK_ROWS:
+            if len(block) == self._block_rows():
                 yield self._table_of(block, number), len(block)
                 number, block = number + len(block), []
         if block:
@@ -94,16 +107,22 @@ class ARFFTable(Table):
 
         rows = [self._row(line, before + i + 1) for i, line in enumerate(block)]
         columns = []
-        for j, (name, categories) in enumerate(self._columns):
+        for j, (name, declared) in enumerate(self._columns):
             values = [row[j] for row in rows]
+            parse = _PARSERS[declared] if isinstance(declared, str) else _one_of(declared)
             try:
-                typed = [v if v is None else float(v) for v in values] if categories is None else values
+                typed = [None if value is None else parse(value) for value in values]
             except ValueError:
-                at = next(i for i, v in enumerate(values) if v is not None and not _is_number(v))
+                at = next(
+                    i for i, value in enumerate(values) if value is not None and not _fits(parse, value)
+                )
+                kind = f"{declared} column" if isinstance(declared, str) else "column"
                 raise StreamError(
-                    f"{self.source.name!r} holds {values[at]!r} in row {before + at + 1} of numeric column {name!r}."
+                    f"{self.source.name!r} holds {values[at]!r} in row {before + at + 1} of {kind} {name!r}, which"
+                    " declares other values: mend it."
                 ) from None
-            columns.append(pa.array(typed, type=pa.float64() if categories is None else pa.string()))
+            types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us")}
+            columns.append(pa.array(typed, type=types.get(parse, pa.string())))
         return columns
 
     def _row(self, line: bytes, number: int) -> list[str | None]:
@@ -122,14 +141,12 @@ class ARFFTable(Table):
         return values
 
     def _sparse_row(self, text: str, number: int) -> list[str | None]:
-        values: list[str | None] = [
-            "0" if not categories else categories[0] for _, categories in self._columns
-        ]
+        values = [_absent(declared) for _, declared in self._columns]
         for item in _split(text.strip("{} \t")):
-            index, _, value = item.partition(" ")
+            index, value = (*item.split(None, 1), "")[:2]
             if not index.isdigit() or int(index) >= len(values):
                 raise StreamError(f"{self.source.name!r} has no column {index!r}, which row {number} fills.")
-            values[int(index)] = None if value.strip() == "?" else _unquote(value.strip())
+            values[int(index)] = None if value == "?" else _unquote(value)
         return values
 
 
@@ -146,16 +163,27 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _categories(declared: str) -> list[str] | None:
-    """Return the values of a nominal column; an empty list for text and dates, None for numbers."""
-    if declared.startswith("{"):
-        return [_unquote(value) for value in _split(declared.strip("{} \t"))]
-    return None if declared.lower().split()[0] in _NUMERIC else []
+def _absent(declared: str | list[str]) -> str | None:
+    """Return what a sparse row means by not naming a column: 0, the first of the values, an empty text, no date."""
+    if not isinstance(declared, str):
+        return declared[0]
+    return {"string": "", "date": None}.get(declared, "0")
 
 
-def _is_number(text: str) -> bool:
+def _one_of(declared: list[str]) -> Callable[[str], str]:
+    known = set(declared)
+
+    def parse(value: str) -> str:
+        if value not in known:
+            raise ValueError(value)
+        return value
+
+    return parse
+
+
+def _fits(parse: Callable[[str], Any], value: str) -> bool:
     try:
-        float(text)
+        parse(value)
     except ValueError:
         return False
     return True

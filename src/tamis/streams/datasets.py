@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ __all__ = ["DatasetStream", "data_folder", "list_datasets", "load_dataset"]
 _BUNDLED = Path(__file__).parent / "data"
 _OPENML = {  # name -> number of the data set on OpenML
     "arcene": 1458,
+    "gisette": 41026,
+    "har": 1478,
+    "internet_ads": 40978,
     "ionosphere": 59,
     "madelon": 1485,
     "mnist": 554,
@@ -166,6 +170,13 @@ def _read_arrays(path: Path, card: dict[str, Any]) -> tuple[Rows, Array, list[st
         ) from error
     if card.get("sha256") not in (None, hashlib.sha256(blob).hexdigest()):
         raise StreamError(f"The data {str(path)!r} does not match the checksum on its card: fetch it again.")
+    try:
+        return _unpack(path)
+    except (KeyError, ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise StreamError(f"The data {str(path)!r} cannot be read ({error}): restore its folder.") from error
+
+
+def _unpack(path: Path) -> tuple[Rows, Array, list[str] | None]:
     with np.load(path, allow_pickle=False) as arrays:
         if "X" in arrays:
             X = arrays["X"]
@@ -206,15 +217,18 @@ def _fetch(name: str, home: Path, allowed: bool) -> None:
 
 
 def _store(name: str, bunch: Any, home: Path) -> None:
-    X, (classes, codes) = (
-        np.asarray(bunch.data, dtype=np.float32),
-        np.unique(bunch.target, return_inverse=True),
+    X: Rows = bunch.data.tocsr() if sp.issparse(bunch.data) else np.asarray(bunch.data, dtype=np.float32)
+    parts = (
+        {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+        if sp.issparse(X)
+        else {"X": X}
     )
+    classes, codes = np.unique(bunch.target, return_inverse=True)
     home.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=home))
     try:
         arrays: dict[str, Any] = {
-            "X": X,
+            **parts,
             "y": codes,
             "class_names": classes.astype(str),
             "feature_names": np.array(bunch.feature_names),
@@ -233,6 +247,13 @@ def _store(name: str, bunch: Any, home: Path) -> None:
         }
         (new / "card.json").write_text(json.dumps(card, indent=1), encoding="utf-8")
         os.replace(new, home / name)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        if not (home / name / "card.json").is_file():  # else another process has put it there meanwhile
+            raise StreamError(
+                f"The data set {name!r} cannot be kept in {str(home)!r} ({error.strerror}): make room there, or choose"
+                " another data_home."
+            ) from error
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise

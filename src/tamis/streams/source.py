@@ -158,6 +158,8 @@ class Source:
             ) from error
         if "invalid UTF8" in text or "codec can't decode" in text:
             raise StreamError(f"{self.name!r} is not UTF-8 text ({text}): convert it to UTF-8.") from error
+        if "Empty CSV file" in text:
+            raise StreamError(f"{self.name!r} has no rows: check that it is the right file.") from error
         if "straddl" in text:
             raise StreamError(
                 f"{self.name!r} has a line much longer than its first ones: look for a quote that is not closed."

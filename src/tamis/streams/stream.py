@@ -250,6 +250,7 @@ def _join(parts: list[Batch]) -> Batch:
     blocks = [X for X, _ in parts]
     X = sp.vstack(blocks, format="csr") if any(map(sp.issparse, blocks)) else np.concatenate(blocks)
     labels = [y for _, y in parts]
-    if len({y.dtype.kind for y in labels}) > 1:  # joining 1 and "1" must not make them one label
+    kinds = {y.dtype.kind for y in labels}
+    if len(kinds) > 1 and not kinds <= set("iuf"):  # joining 1 and "1" must not make them one label
         labels = [y.astype(object) for y in labels]
     return X, np.concatenate(labels)

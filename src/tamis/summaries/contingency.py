@@ -39,14 +39,14 @@ def _count(X: Array, codes: Array, weight: Array, table: Array) -> None:
 
 
 @njit(strict=True)
-def _first_unfit(X: Array, n_bins: int) -> int:
-    """Return the place of the first value that is neither NaN nor a code below n_bins, else -1."""
+def _first_unfit(X: Array, n_bins: int) -> tuple[int, int]:
+    """Return the row and column of the first value that is neither NaN nor a code below n_bins, else -1, -1."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             x = X[i, j]
             if x == x and not (0 <= x < n_bins and x == np.floor(x)):
-                return i * X.shape[1] + j
-    return -1
+                return i, j
+    return -1, -1
 
 
 class Contingency:
@@ -141,9 +141,8 @@ class Contingency:
         DataError
             If a value is no such code; nothing is changed.
         """
-        at = _first_unfit(X, self.n_bins)
-        if at >= 0:
-            row, column = divmod(at, X.shape[1])
+        row, column = _first_unfit(X, self.n_bins)
+        if row >= 0:
             raise DataError(
                 f"Column {column} holds {X[row, column]} in row {row} of the batch: encode the values as"
                 f" 0 to {self.n_bins - 1}, or raise n_bins."
@@ -182,12 +181,13 @@ class Contingency:
 @njit()
 def _margins(table: Array, j: int, r: Array, k: Array) -> float:
     """Fill in the sums over classes and over bins; return the sum of all."""
-    r[:], k[:] = 0.0, 0.0
+    r[:], k[:], n = 0.0, 0.0, 0.0
     for b in range(table.shape[1]):
         for c in range(table.shape[2]):
             r[b] += table[j, b, c]
             k[c] += table[j, b, c]
-    return r.sum()
+        n += r[b]
+    return n
 
 
 @njit()

@@ -23,7 +23,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -103,7 +104,7 @@ def _halve(
         else:
             for q in range(size):
                 kept[s, q] = points[f, math.ceil((q + 0.5) * n / size) - 1]
-            if n != size:
+            if size % n != 0:
                 low[s] += 0.5 * kept_weight[s]
                 high[s] += 0.5 * kept_weight[s]
 
@@ -136,7 +137,7 @@ def _thin(
         kept_weight[s] = step
         half, loss_low, loss_high = 0.5 * step, 0.5 * step, 0.5 * step
         if least == most:
-            if n == size:
+            if size % n == 0:
                 loss_low = loss_high = 0.0
             elif n == 2 * size:
                 odd = high[s] > low[s]
@@ -208,7 +209,8 @@ def _union(
     return at
 
 
-class _Table(NamedTuple):
+@dataclass(frozen=True)
+class _Table:
     """Distinct values of each feature in order, with their weights: those of feature j at start[j]:start[j + 1]."""
 
     start: NDArray[np.int64]
@@ -216,14 +218,14 @@ class _Table(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def _empty_table(n_features: int, dtype: np.dtype[Any]) -> _Table:
+def _empty_table(n_features: int, dtype: str) -> _Table:
     return _Table(np.zeros(n_features + 1, np.int64), np.empty(0, dtype), np.empty(0))
 
 
 def _join(a: _Table, b: _Table) -> _Table:
     room = len(a.value) + len(b.value)
     start, value, weight = np.zeros_like(a.start), np.empty(room, a.value.dtype), np.empty(room)
-    n = _union(*a, *b, start, value, weight)
+    n = _union(a.start, a.value, a.weight, b.start, b.value, b.weight, start, value, weight)
     return _Table(start, value[:n].copy(), weight[:n].copy())
 
 
@@ -238,7 +240,8 @@ def _split(table: _Table, chosen: NDArray[np.bool_]) -> tuple[_Table, _Table]:
     return parts[0], parts[1]
 
 
-class _Buffer(NamedTuple):
+@dataclass(frozen=True)
+class _Buffer:
     """Sorted points of each thinned feature, all of one weight; weight 0: no points yet."""
 
     points: Array  # (n_slots, size)
@@ -257,7 +260,7 @@ class _Runs(NamedTuple):
 class _ClassPoints:
     """The points of one class. Arrays are replaced, never written to in place, except the staged rows."""
 
-    def __init__(self, n_features: int, eps: float, dtype: np.dtype[Any]) -> None:
+    def __init__(self, n_features: int, eps: float, dtype: str) -> None:
         self.eps = eps
         self.dtype = dtype
         self.even = (
@@ -267,7 +270,12 @@ class _ClassPoints:
         self.n_staged = 0
         self.staged = np.empty((0, n_features), dtype)  # dense rows of the block to come
         self.staged_weight = np.empty(0)
-        self.pending: list[tuple[Array, Array, Array]] = []  # columns, values and weights of stored cells
+        self.n_pending = 0
+        self.pending: list[Array] = [  # columns, values and weights of the stored cells to come
+            np.empty(0, np.int32),
+            np.empty(0, dtype),
+            np.empty(0),
+        ]
         self.table = _empty_table(n_features, dtype)  # the features counted value by value
         self.slot = np.full(n_features, -1, np.int64)  # where a thinned feature is in the buffers, else -1
         self.thinned = np.empty(0, np.int64)  # which feature is in each slot
@@ -289,10 +297,6 @@ class _ClassPoints:
     def distinct(self) -> int:
         """How many distinct values a feature may have to be counted value by value."""
         return math.ceil(1.0 / self.eps)
-
-    @property
-    def n_pending(self) -> int:
-        return sum(len(values) for _, values, _ in self.pending)
 
     @property
     def most_pending(self) -> int:
@@ -359,11 +363,13 @@ class _ClassPoints:
         """Thin points of shared weights into the slots of the block; return the order of the points."""
         if weight.min() == weight.max():
             points.sort(axis=1)
-            _halve(points, np.full(len(slot), weight[0]), slot, *block, self.low, self.high)
+            _halve(
+                points, np.full(len(slot), weight[0]), slot, block.points, block.weight, self.low, self.high
+            )
             return np.broadcast_to(np.arange(points.shape[1]), points.shape)
         order = np.argsort(points, axis=1)
         by_feature = np.ascontiguousarray(np.broadcast_to(weight, points.shape))
-        _thin(points, order, by_feature, slot, *block, self.low, self.high)
+        _thin(points, order, by_feature, slot, block.points, block.weight, self.low, self.high)
         return order
 
     def _new_block(self) -> _Buffer:
@@ -378,32 +384,38 @@ class _ClassPoints:
         self.even = False
         at = 0
         while at < len(values):
-            n = min(self.most_pending - self.n_pending, len(values) - at)
-            part = slice(at, at + n)
-            self.pending = [
-                *self.pending,
-                (columns[part].astype(np.int32), values[part].astype(self.dtype), weights[part].copy()),
-            ]
-            at += n
-            if self.n_pending >= self.most_pending:
-                cells, self.pending = self._cells(), []
+            n = min(max(self.most_pending - self.n_pending, 0), len(values) - at)
+            part, end = slice(at, at + n), self.n_pending + n
+            self._make_room(end)
+            for waiting, arriving in zip(self.pending, (columns, values, weights), strict=True):
+                waiting[self.n_pending : end] = arriving[part]
+            at, self.n_pending = at + n, end
+            if end >= self.most_pending:
+                cells, self.n_pending = self.cells(), 0
                 block = self._new_block()
-                chosen, counted = _split(cells, self.slot >= 0)
-                self._thin_table(block, chosen)
+                thinned, counted = _split(cells, self.slot >= 0)
+                self._thin_table(block, thinned)
                 self._absorb(block, counted)
 
-    def _cells(self) -> _Table:
+    def _make_room(self, n: int) -> None:
+        room = len(self.pending[0])
+        if room < n:
+            more = min(max(n, 2 * room), max(n, self.most_pending)) - room
+            self.pending = [np.concatenate([part, np.empty(more, part.dtype)]) for part in self.pending]
+
+    def cells(self) -> _Table:
         """Return the waiting cells as a table."""
-        table = _empty_table(len(self.slot), self.dtype)
-        if not self.pending:
-            return table
-        columns, values, weights = (np.concatenate(part) for part in zip(*self.pending, strict=True))
+        n_features = len(self.slot)
+        if self.n_pending == 0:
+            return _empty_table(n_features, self.dtype)
+        columns, values, weights = (part[: self.n_pending] for part in self.pending)
         order = np.argsort(values)
         order = order[np.argsort(columns[order], kind="stable")]
         columns, values, weights = columns[order], values[order], weights[order]
         new = np.flatnonzero(np.r_[True, (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])])
-        counts = np.bincount(columns[new], minlength=len(self.slot))
-        return _Table(np.concatenate([[0], np.cumsum(counts)]), values[new], np.add.reduceat(weights, new))
+        start = np.zeros(n_features + 1, np.int64)
+        np.cumsum(np.bincount(columns[new], minlength=n_features), out=start[1:])
+        return _Table(start, values[new], np.add.reduceat(weights, new))
 
     # -- levels --------------------------------------------------------------------------------------------
 
@@ -414,9 +426,25 @@ class _ClassPoints:
         if many.any():
             crowded, table = _split(table, many)
             block = self._make_slots(np.flatnonzero(many), block)
-            self._thin_table(block, crowded)
+            self._enter(crowded, block)
         self.table = table
         self._carry(block, 0)
+
+    def _enter(self, table: _Table, block: _Buffer) -> None:
+        """Thin counted values into the highest level, where few thinnings are still to come; else into the block."""
+        top = self.levels[-1] if self.levels else None
+        if top is None:
+            self._thin_table(block, table)
+        elif len(table.value):
+            entering = _Buffer(np.zeros_like(top.points), np.zeros_like(top.weight))
+            self._thin_table(entering, table)
+            self.levels = [*self.levels[:-1], self._collapse(top, entering, self._mass(entering))]
+
+    def _mass(self, block: _Buffer) -> NDArray[np.float64]:
+        """Return the weight of all points of each slot, those of the block included."""
+        buffers = [block, *(buffer for buffer in self.levels if buffer is not None)]
+        mass: NDArray[np.float64] = np.sum([b.weight * b.points.shape[1] for b in buffers], axis=0)
+        return mass
 
     def _make_slots(self, features: NDArray[np.int64], block: _Buffer) -> _Buffer:
         self.slot = self.slot.copy()
@@ -449,16 +477,26 @@ class _ClassPoints:
             index = np.where(inside, index, 0)
             weight = np.where(inside, table.weight[index], 0.0)
             order = np.broadcast_to(np.arange(width), inside.shape)
-            _thin(table.value[index], order, weight, self.slot[some], *block, self.low, self.high)
+            _thin(
+                table.value[index],
+                order,
+                weight,
+                self.slot[some],
+                block.points,
+                block.weight,
+                self.low,
+                self.high,
+            )
             at += len(some)
 
     def _carry(self, block: _Buffer, level: int) -> None:
         """Put the block on its level; two on one level are thinned together and go to the next."""
         if not block.weight.any():
             return
+        mass = self._mass(block)
         levels = [*self.levels, *[None] * (level + 1 - len(self.levels))]
         while (other := levels[level]) is not None:
-            block = self._collapse(other, block)
+            block = self._collapse(other, block, mass)
             levels[level] = None
             level += 1
             if level == len(levels):
@@ -466,31 +504,51 @@ class _ClassPoints:
         levels[level] = block
         self.levels = levels
 
-    def _collapse(self, a: _Buffer, b: _Buffer) -> _Buffer:
+    def _collapse(self, a: _Buffer, b: _Buffer, mass: NDArray[np.float64]) -> _Buffer:
+        """Join two buffers and thin them to half, or to as many points as the error allows."""
         left, right = a.points.shape[1], b.points.shape[1]
         n_slots, n = len(a.weight), left + right
-        joint = _Buffer(np.zeros((n_slots, (n + 1) // 2), self.dtype), np.zeros(n_slots))
         equal = bool((a.weight == b.weight).all())
+        size = self._room(a, b, mass, equal=equal)
+        joint = _Buffer(np.zeros((n_slots, size), self.dtype), np.zeros(n_slots))
         for first in range(0, n_slots, max(_CHUNK // n, 16)):
             part = slice(first, first + max(_CHUNK // n, 16))
             points = np.concatenate([a.points[part], b.points[part]], axis=1)
             slot = np.arange(first, first + len(points))
             if equal:
                 points.sort(axis=1)
-                _halve(points, a.weight[part], slot, *joint, self.low, self.high)
+                _halve(points, a.weight[part], slot, joint.points, joint.weight, self.low, self.high)
             else:
                 weight = np.repeat(np.stack([a.weight[part], b.weight[part]], axis=1), [left, right], axis=1)
-                _thin(points, np.argsort(points, axis=1), weight, slot, *joint, self.low, self.high)
+                order = np.argsort(points, axis=1)
+                _thin(points, order, weight, slot, joint.points, joint.weight, self.low, self.high)
         return joint
+
+    def _room(self, a: _Buffer, b: _Buffer, mass: NDArray[np.float64], *, equal: bool) -> int:
+        """Return how many points two buffers are to be thinned to: half of them, or more to stay within eps."""
+        n: int = a.points.shape[1] + b.points.shape[1]
+        least, most, allowed = (
+            np.minimum(self.low, self.high),
+            np.maximum(self.low, self.high),
+            self.eps * mass,
+        )
+        if equal and n % 2 == 0:
+            return n // 2 if (np.maximum(least + a.weight, most) <= allowed).all() else n
+        both = (a.weight > 0.0) & (b.weight > 0.0)
+        joint = 0.5 * np.where(both, a.weight * a.points.shape[1] + b.weight * b.points.shape[1], 0.0)
+        for size in ((n + 1) // 2, n, 2 * n):
+            if (most + joint / size <= allowed).all():
+                return size
+        return 4 * n
 
     # -- merging and fading --------------------------------------------------------------------------------
 
     def scale(self, factor: float) -> None:
         """Multiply all weights."""
         self.staged_weight = self.staged_weight * factor
-        self.pending = [(columns, values, weights * factor) for columns, values, weights in self.pending]
-        self.table = self.table._replace(weight=self.table.weight * factor)
-        self.levels = [b and b._replace(weight=b.weight * factor) for b in self.levels]
+        self.pending = [*self.pending[:2], self.pending[2] * factor]
+        self.table = replace(self.table, weight=self.table.weight * factor)
+        self.levels = [b and replace(b, weight=b.weight * factor) for b in self.levels]
         self.low, self.high = self.low * factor, self.high * factor
 
     def merge(self, other: _ClassPoints) -> None:
@@ -499,12 +557,9 @@ class _ClassPoints:
         block = self._new_block()
         new = other.thinned[self.slot[other.thinned] < 0]
         block = self._make_slots(new, block)
-        mine, table = _split(self.table, self.slot >= 0)
-        theirs, counted = _split(other.table, self.slot >= 0)
-        self.table = table
-        self._thin_table(block, _join(mine, theirs))
-        self._absorb(block, counted)
         slot = self.slot[other.thinned]
+        self.low[slot] += other.low
+        self.high[slot] += other.high
         for level, buffer in enumerate(other.levels):
             if buffer is not None:
                 aligned = _Buffer(
@@ -513,11 +568,13 @@ class _ClassPoints:
                 )
                 aligned.points[slot], aligned.weight[slot] = buffer.points, buffer.weight
                 self._carry(aligned, level)
-        self.low[slot] += other.low
-        self.high[slot] += other.high
+        mine, self.table = _split(self.table, self.slot >= 0)
+        theirs, counted = _split(other.table, self.slot >= 0)
+        self._enter(_join(mine, theirs), block)
+        self._absorb(block, counted)
         self.add_rows(other.staged, np.arange(other.n_staged), other.staged_weight[: other.n_staged])
-        for cells in other.pending:
-            self.add_cells(*cells)
+        if other.n_pending:
+            self.add_cells(*(part[: other.n_pending] for part in other.pending))
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -529,7 +586,8 @@ class _ClassPoints:
     @property
     def width(self) -> int:
         """How many points a feature may have beside its counted values and waiting cells."""
-        return sum(b.points.shape[1] for b in self.levels if b is not None) + self.n_staged + 1
+        sizes: list[int] = [b.points.shape[1] for b in self.levels if b is not None]
+        return sum(sizes) + self.n_staged + 1
 
     def read(self, first: int, stop: int, cells: _Table, zero: Array, r: int, runs: _Runs) -> int:
         """Write the runs of some features, from run r on; return the next run."""
@@ -537,22 +595,30 @@ class _ClassPoints:
         points = np.empty((stop - first, self.n_staged), self.dtype)
         _columns(self.staged, np.arange(self.n_staged), first, points)
         _read_rows(points, np.argsort(points, axis=1), self.staged_weight, r, *runs)
-        _read_table(first, *self.table, r + 1, *runs)
-        _read_table(first, *cells, r + 2, *runs)
+        for i, table in enumerate((self.table, cells)):
+            _read_table(first, table.start, table.value, table.weight, r + 1 + i, *runs)
         _read_zero(zero, r + 3, *runs)
         r += 4
         for buffer in self.levels:
             if buffer is not None:
-                _read_buffer(*buffer, slot, r, *runs)
+                _read_buffer(buffer.points, buffer.weight, slot, r, *runs)
                 r += 1
         return r
 
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        arrays = [self.staged, self.staged_weight, self.slot, self.thinned, self.low, self.high, *self.table]
-        arrays += [array for b in self.levels if b is not None for array in b]
-        arrays += [array for cells in self.pending for array in cells]
+        arrays = [
+            self.staged,
+            self.staged_weight,
+            *self.pending,
+            self.slot,
+            self.thinned,
+            self.low,
+            self.high,
+        ]
+        for part in (self.table, *self.levels):
+            arrays += [] if part is None else vars(part).values()
         return sum(array.nbytes for array in arrays)
 
 
@@ -740,7 +806,7 @@ class QuantileSummary:
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
         self.eps = float(eps)
-        self.dtype = np.dtype(dtype)
+        self.dtype = np.dtype(dtype).name
         self.n_features = n_features
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._weight = np.zeros(n_classes)
@@ -914,7 +980,7 @@ class QuantileSummary:
             raise ValueError(f"q must lie in [0, 1], got {q!r}.")
         order = np.argsort(fractions)
         found = np.empty((self.n_features, len(fractions)))
-        for first, runs, of_class in self._runs():
+        for first, runs, _ in self._runs():
             part = np.empty((len(runs.start), len(fractions)))
             _select(runs.values, runs.below, runs.start, runs.stop, fractions[order], part)
             found[first : first + len(part), order] = part
@@ -959,7 +1025,8 @@ class QuantileSummary:
             _weigh(runs.values, runs.below, runs.start, runs.stop, of_class, cuts, part)
         below /= self._gain
         below[:, -1] = self.count().T
-        return np.diff(np.minimum(below, below[:, -1:]), axis=1)
+        below = np.where(below > (1.0 - _TOLERANCE) * below[:, -1:], below[:, -1:], below)  # rounding
+        return np.diff(below, axis=1)
 
     def rank_error(self, *, by_class: bool = False) -> NDArray[np.float64]:
         """Return the certified bound of the error of a weight up to any cut, as a fraction of all.
@@ -983,7 +1050,7 @@ class QuantileSummary:
         """Yield the first feature of a chunk, the runs of its features, and which class each run is of."""
         width = sum(points.width for points in self._points)
         chunk = max(_CHUNK // max(width, 1), 16)
-        cells = [points._cells() for points in self._points]
+        cells = [points.cells() for points in self._points]
         zeros = np.zeros((self.n_classes, self.n_features))
         if self._stored.size:
             zeros = np.maximum(self._sparse_weight[:, None] - self._stored, 0.0)

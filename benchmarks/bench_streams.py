@@ -15,10 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
+from scipy.io import arff
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tamis.streams import open_file
@@ -28,6 +30,13 @@ def seconds(action: Callable[[], object]) -> float:
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
+
+
+def write_arff(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    head = "".join(f"@attribute x{j} real\n" for j in range(X.shape[1]))
+    with open(path, "w") as file:
+        file.write(f"@relation r\n{head}@attribute y {{0,1}}\n@data\n")
+        np.savetxt(file, np.column_stack([X, y]), delimiter=",", fmt=["%.6f"] * X.shape[1] + ["%d"])
 
 
 def main() -> None:
@@ -46,23 +55,27 @@ def main() -> None:
         dump_svmlight_file(
             X[: arguments.rows // 10], y[: arguments.rows // 10], str(folder / "t.svm"), zero_based=False
         )
+        write_arff(folder / "t.arff", X[: arguments.rows // 10], y[: arguments.rows // 10])
         plain: dict[str, Callable[[], object]] = {
             "t.csv": lambda: list(pyarrow.csv.open_csv(folder / "t.csv")),
+            "t.csv (pandas)": lambda: list(pd.read_csv(folder / "t.csv", chunksize=10_000)),
             "t.parquet": lambda: list(pyarrow.parquet.ParquetFile(folder / "t.parquet").iter_batches()),
             "t.feather": lambda: pyarrow.feather.read_table(folder / "t.feather").to_batches(),
+            "t.arff": lambda: arff.loadarff(folder / "t.arff"),
             "t.svm": lambda: load_svmlight_file(str(folder / "t.svm"), n_features=X.shape[1]),
         }
-        print(f"{'format':>10} {'rows/s':>12} {'plain rows/s':>14} {'ours/plain':>11}")
-        for file, read in plain.items():
+        print(f"{'format':>15} {'rows/s':>12} {'plain rows/s':>14} {'ours/plain':>11}")
+        for title, read in plain.items():
+            file = title.split()[0]
             options = {"n_features": X.shape[1]} if file == "t.svm" else {"label": "y"}
-            rows = arguments.rows // 10 if file == "t.svm" else arguments.rows
+            rows = arguments.rows // 10 if file in ("t.svm", "t.arff") else arguments.rows
             stream = open_file(folder / file, **options)
             pairs = [
                 (seconds(lambda s=stream: sum(1 for _ in s.batches(100))), seconds(read)) for _ in range(5)
             ]
             ours, theirs = (statistics.median(p[i] for p in pairs) for i in (0, 1))
             ratio = statistics.median(a / b for a, b in pairs)
-            print(f"{file:>10} {rows / ours:>12,.0f} {rows / theirs:>14,.0f} {ratio:>11.2f}", flush=True)
+            print(f"{title:>15} {rows / ours:>12,.0f} {rows / theirs:>14,.0f} {ratio:>11.2f}", flush=True)
 
 
 if __name__ == "__main__":

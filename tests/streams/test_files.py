@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -390,3 +391,14 @@ def test_a_column_of_free_text_does_not_fill_the_memory(monkeypatch):
     codes = encoder.encode(pa.array(["a", "b", "c", "d", "e", "a"]), first_row=1)
     assert codes.tolist() == [0, 1, 2, 3, 3, 0]
     assert encoder.categories == ["a", "b", "c"]
+
+
+def test_the_page_shows_what_happens(tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parents[2] / "docs" / "streams.md"
+    if not page.is_file():
+        pytest.skip("the documentation is not beside the tests")
+    monkeypatch.chdir(tmp_path)
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(code, str(page), "exec"), {})
+        shown = re.findall(r"print\(.*\)  # (.*)", code)
+        assert capsys.readouterr().out.splitlines() == shown

@@ -28,6 +28,7 @@ __all__ = ["Run"]
 
 _ROWS_BETWEEN_SCORES = 1000
 _STEPS_BETWEEN_MEMORY = 10
+_NO_COLUMNS = np.empty(0, np.intp)
 
 
 @njit()
@@ -61,7 +62,7 @@ class Run:
         self.recorded: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # the selection of the last record
         self.memory = 0
         self._masked: Array | None = None  # the last dense batch with zeros outside `_columns`
-        self._columns: NDArray[np.intp] = np.empty(0, np.intp)
+        self._columns: NDArray[np.intp] = _NO_COLUMNS
 
     # -- one batch -----------------------------------------------------------------------------------------
 
@@ -134,7 +135,8 @@ class Run:
             return sp.csr_matrix((kept, X.indices, X.indptr), shape=X.shape)
         if self._masked is None or self._masked.shape != X.shape or self._masked.dtype != X.dtype:
             self._masked, self._columns = np.zeros_like(X), self.support
-        _swap_columns(X, self._columns, self.support, self._masked)
+        before = _NO_COLUMNS if self._columns is self.support else self._columns
+        _swap_columns(X, before, self.support, self._masked)
         self._columns = self.support
         return self._masked
 
@@ -193,8 +195,10 @@ class Run:
         if mask is self.recorded:
             return 0, 0
         before = self.recorded if len(self.recorded) else np.zeros_like(mask)
-        entered, left = np.flatnonzero(mask & ~before), np.flatnonzero(before & ~mask)
-        if len(entered) or len(left):
+        changed = np.flatnonzero(mask ^ before)
+        enters = mask[changed]
+        entered, left = changed[enters], changed[~enters]
+        if len(changed):
             self.changes.append((self.n_steps, entered, left))
         self.recorded = mask
         return len(entered), len(left)

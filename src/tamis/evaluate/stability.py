@@ -112,6 +112,7 @@ class SlidingStability:
         self._ring = np.zeros((self.window, 1), np.int32)  # the sets in the window
         self._sizes = np.zeros(self.window, np.int64)
         self._totals = np.zeros(2, np.int64)  # T, S
+        self._value = math.nan
 
     def add(self, selected: Any) -> None:
         """Add a set; the oldest leaves a full window.
@@ -142,34 +143,36 @@ class SlidingStability:
                 )
         self._added += 1
         self.n_sets = min(self._added, self.window)
+        self._value = self._phi()
 
     def _slide(self, indices: NDArray[np.int64]) -> bool:
         slot = self._added % self.window
         return bool(_slide(indices, self._counts, self._ring, self._sizes, self._totals, slot))
 
-    def _is_trivial(self) -> bool:
-        return int(self._totals[0]) in (0, self.n_sets * self.n_features)
+    def _phi(self) -> float:
+        r, n_features = self.n_sets, self.n_features
+        if r < 2:
+            return math.nan
+        total, squares = self._totals.tolist()
+        if total in (0, r * n_features):
+            return 1.0
+        # Integers as long as they can be: Python's are exact.
+        return 1.0 - (r * n_features * (r * total - squares)) / ((r - 1) * total * (r * n_features - total))
 
     @property
     def value(self) -> float:
         """Stability in [-1 / (n_sets - 1), 1]; 1 if every set is empty or full, NaN for fewer than two sets."""
-        r, n_features = self.n_sets, self.n_features
-        if r < 2:
-            return math.nan
-        if self._is_trivial():
-            return 1.0
-        total, squares = self._totals.tolist()
-        # Integers as long as they can be: Python's are exact.
-        return 1.0 - (r * n_features * (r * total - squares)) / ((r - 1) * total * (r * n_features - total))
+        return self._value
 
     @property
     def variance(self) -> float:
         """Asymptotic variance of `value`, as if the sets were independent; NaN for fewer than two sets."""
         if self.n_sets < 2:
             return math.nan
-        if self._is_trivial():
+        total = int(self._totals[0])
+        if total in (0, self.n_sets * self.n_features):
             return 0.0
-        mean_size = float(self._totals[0]) / self.n_sets
+        mean_size = total / self.n_sets
         return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self.value))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:

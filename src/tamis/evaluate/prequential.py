@@ -7,14 +7,14 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tamis._check import check_choice, check_number
+from tamis._check import Array, Rows, check_choice, check_number
+from tamis.evaluate.checkpoint import Checkpoint
 from tamis.evaluate.result import PrequentialResult, Step
 from tamis.evaluate.run import Run
-from tamis.streams.stream import as_stream
+from tamis.streams.stream import Stream, as_stream
 
 __all__ = ["prequential"]
 
@@ -63,7 +63,7 @@ def prequential(
         the run goes on where it stopped, and its result is the one it would have had without the stop (but for times
         and memory).
     checkpoint_every : int, default=100
-        Steps between two savings.
+        Steps between two savings; more of them where saving would take over 5 % of the time.
     on_step : callable, optional
         Called with a :class:`Step` after every batch.
 
@@ -78,7 +78,7 @@ def prequential(
     ValueError
         If an option is out of range.
     CheckpointError
-        If the checkpoint is of another run; the message says what differs.
+        If the checkpoint cannot be written, or is of another run; the message says what differs.
     DataError, StreamError
         If a batch cannot be learned from or the stream cannot be read. Whatever is raised after the run began (by the
         stream, a model, `on_step`) has the result so far as its attribute ``result``.
@@ -87,6 +87,9 @@ def prequential(
     -----
     A label that the learner was not told of when it began (no ``stream.classes``) starts it anew with all labels seen;
     scikit-learn's linear models cannot grow. ``settings["learner_restarts"]`` counts these.
+
+    The array of masked rows that the learner is given is used again for the next batch: a learner that keeps rows must
+    copy them.
 
     Examples
     --------
@@ -120,32 +123,40 @@ def prequential(
         "max_rows": None if max_rows is None else int(max_rows),
     }
     run = Run(source, selector, learner, options)
-    if checkpoint is not None and Path(checkpoint).exists():
-        run.resume(checkpoint)
+    saved = Checkpoint(checkpoint, checkpoint_every)
+    if (state := saved.load(run.settings, run.own_classes())) is not None:
+        run.restore(state)
     try:
         with _interrupt_waits(run) as stop_if_asked:
-            for X, y in source.batches(batch_size, start=run.n_seen):
-                if max_rows is not None and run.n_seen + len(y) > max_rows:
-                    X, y = X[: max_rows - run.n_seen], y[: max_rows - run.n_seen]
-                if len(y) == 0:
-                    break
+            for X, y in _batches(source, int(batch_size), run.n_seen, max_rows):
                 run.take(X, y)
                 stop_if_asked()
                 if on_step is not None and run.n_steps:
-                    on_step(run.step(source.progress()))
-                if checkpoint is not None and run.n_steps % checkpoint_every == 0:
-                    run.save(checkpoint)  # first before any step: what cannot be saved shows at once
-                if run.n_seen == max_rows:  # the next batch may be long in coming
-                    break
+                    on_step(run.step())
+                saved.keep(
+                    run.n_steps, run.settings, run.state
+                )  # after the first batch too: what cannot be, shows
     except KeyboardInterrupt:
         run.interrupted = True
     except Exception as error:
         run.interrupted = True
         error.result = run.result()  # type: ignore[attr-defined]
         raise
-    if checkpoint is not None and run.whole:  # else the last one stands
-        run.save(checkpoint)
+    if run.whole and run.n_seen:  # else the last one stands
+        saved.write(run.settings, run.state)
     return run.result()
+
+
+def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:
+    """Yield batches up to the last row wanted, and ask for none after it: it may be long in coming."""
+    if max_rows is not None and start >= max_rows:
+        return
+    for X, y in stream.batches(size, start=start):
+        if max_rows is not None and start + len(y) >= max_rows:
+            yield X[: max_rows - start], y[: max_rows - start]
+            return
+        start += len(y)
+        yield X, y
 
 
 @contextlib.contextmanager

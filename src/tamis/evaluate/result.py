@@ -94,7 +94,7 @@ class PrequentialResult:
 
     Notes
     -----
-    Memory: 168 bytes per step, 16 per change of the selection, 24 per tracked score.
+    Memory: 168 bytes per step, 24 per change of the selection and per tracked score.
     """
 
     def __init__(self, frames: dict[str, Frame], settings: dict[str, Any], feature_names: list[str]) -> None:

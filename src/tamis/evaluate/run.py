@@ -1,44 +1,49 @@
-"""The state of a test-then-train run: what happens to one batch, what is recorded, and how it is saved."""
+"""The state of a test-then-train run: what happens to one batch, what is recorded, and how to go on from there."""
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
-from typing import Any
+from collections import deque
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 import tamis
 from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
-from tamis._jit import njit
-from tamis.base import RowSelector
-from tamis.errors import CheckpointError, DataError
+from tamis.base import RowSelector, top_mask
+from tamis.errors import DataError
+from tamis.evaluate.masking import Masker
 from tamis.evaluate.metrics import RunningMetrics
-from tamis.evaluate.result import STEP_COLUMNS, WHOLE_NUMBERS, Frame, PrequentialResult, Step
+from tamis.evaluate.records import Records
+from tamis.evaluate.result import STEP_COLUMNS, PrequentialResult, Step
 from tamis.evaluate.stability import SlidingStability
-from tamis.persistence import load, save
 from tamis.streams.stream import Stream
 
 __all__ = ["Run"]
 
 _ROWS_BETWEEN_SCORES = 1000
-_STEPS_BETWEEN_MEMORY = 10
-_NO_COLUMNS = np.empty(0, np.intp)
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+_STEPS_PER_BLOCK = (
+    20  # records are written in blocks: one by one, between two models, they would cost three times as much
+)
 
 
-@njit()
-def _swap_columns(X: Array, before: Array, after: Array, masked: Array) -> None:
-    """Clear the columns of the batch before, copy those of this one; the others are zero already."""
-    for i in range(X.shape[0]):
-        for j in before:
-            masked[i, j] = 0.0
-        for j in after:
-            masked[i, j] = X[i, j]
+class _Taken(NamedTuple):
+    """A step of which no record is written yet."""
+
+    step: int
+    n_seen: int
+    codes: NDArray[np.int64]
+    labels: Array  # as predicted
+    mask: NDArray[np.bool_] | None
+    support: NDArray[np.intp] | None
+    seconds: tuple[float, ...]
 
 
 class Run:
@@ -46,69 +51,83 @@ class Run:
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> None:
         self.stream, self.selector, self.learner, self.options = stream, selector, learner, options
+        self.settings = _settings(stream, selector, learner, options)
         self.metrics = RunningMetrics(options["window"])
-        SlidingStability(1, options["stability_window"])  # refuse a wrong window before any row is read
-        self.stability: SlidingStability | None = None
-        self.classes: Array = np.array([]) if stream.classes is None else as_classes(stream.classes)
+        self.stability = SlidingStability(
+            1, options["stability_window"]
+        )  # made anew when the columns are known
+        self.records = Records()
+        self.masker = Masker()
+        self.pending: deque[_Taken] = deque()  # steps that are not written yet
+        told = getattr(learner, "classes_", None)  # it may have learned elsewhere
+        known = stream.classes if told is None else told
+        self.classes: Array = np.array([]) if known is None else as_classes(known)
+        self.n_told = 0 if told is None else len(told)  # classes that the learner was told of
         self.n_seen = self.n_steps = self.n_features = self.restarts = 0
-        self.learner_classes = 0  # how many the learner was told of; 0: it has not learned yet
-        self.interrupted = False
-        self.whole = True  # False while a batch is half done
-        self.steps = np.empty((64, len(STEP_COLUMNS)))
-        self.changes: list[tuple[int, Array, Array]] = []  # step, entered, left
-        self.scores: list[tuple[int, Array, Array]] = []  # step, features, scores
+        self.names: list[str] | None = None
         self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
         self.support: NDArray[np.intp] | None = None  # its columns
-        self.recorded: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # the selection of the last record
-        self.memory = 0
-        self._masked: Array | None = None  # the last dense batch with zeros outside `_columns`
-        self._columns: NDArray[np.intp] = _NO_COLUMNS
+        self.recorded: NDArray[np.bool_] | None = None  # the selection of the last record
+        self.interrupted = False
+        self.whole = True  # nothing is learned by half
 
     # -- one batch -----------------------------------------------------------------------------------------
 
     def take(self, X: Rows, y: Array) -> None:
         """Test and train on a batch; the first one only trains."""
+        if self.n_features not in (0, X.shape[1]):
+            raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_features}.")
         self.whole = False
         try:
-            self._take(X, y)
+            if self.n_seen == 0:
+                self._open(X, y)
+            else:
+                self._test_and_train(X, y)
         except ValueError as error:
-            if not isinstance(error, DataError):  # a learner does not say where it met NaN
-                refuse_nonfinite(self._mask(X), self.stream.feature_names)
+            # The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is.
+            refuse_nonfinite(X if isinstance(error, DataError) else self._mask(X), self.names)
             raise
         self.whole = True
 
-    def _take(self, X: Rows, y: Array) -> None:
+    def _open(self, X: Rows, y: Array) -> None:
+        self.names, self.n_features = self.stream.feature_names, X.shape[1]
+        self.stability = SlidingStability(self.n_features, self.options["stability_window"])
+        _, classes = encode_labels(y, self.classes)
+        self._train_selector(X, y)
+        self._train_learner(X, y, classes)
+        self._select()
+        self.n_seen = len(y)
+
+    def _test_and_train(self, X: Rows, y: Array) -> None:
         begin = time.perf_counter()
         codes, classes = encode_labels(y, self.classes)
-        if self.n_seen == 0:
-            self.n_features = X.shape[1]
-            self.stability = SlidingStability(self.n_features, self.options["stability_window"])
-            self._train_selector(X, y)
-            self.classes = classes
-            self._train_learner(X, y)
-            self._select()
-            self.n_seen = len(y)
-            return
         paper = self.options["protocol"] == "paper"
         t0 = time.perf_counter()
         if paper:
             self._train_selector(X, y)
             self._select()
-        masked = self._mask(X)
         t1 = time.perf_counter()
-        predicted = self._predict(masked)
-        t2 = time.perf_counter()
         mask, support = self.mask, self.support
-        if not paper:  # before the learner, which then learns nothing from a batch that the selector refuses
+        masked = self._mask(X)
+        t2 = time.perf_counter()
+        labels = self._predict(masked)
+        t3 = time.perf_counter()
+        if (
+            not paper
+        ):  # before the learner, which knows nothing of it: a batch that is refused has taught neither
             self._train_selector(X, y)
             self._select()
-        t3 = time.perf_counter()
-        self.classes = classes
-        self._train_learner(masked, y)
         t4 = time.perf_counter()
-        self.metrics.update(codes, predicted, len(classes))
+        self._train_learner(masked, y, classes)
+        t5 = time.perf_counter()
         self.n_seen += len(y)
-        self._record(len(y), mask, support, (t1 - t0 + t3 - t2, t2 - t1, t4 - t3), begin)
+        if self.n_steps % max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"]) == 0:
+            self.records.add_scores(self.n_steps, *self._top())
+        seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, time.perf_counter() - begin)
+        self.pending.append(_Taken(self.n_steps, self.n_seen, codes, labels, mask, support, seconds))
+        self.n_steps += 1
+        if len(self.pending) == _STEPS_PER_BLOCK:
+            self.write()
 
     def _train_selector(self, X: Rows, y: Array) -> None:
         if self.selector is None:
@@ -119,217 +138,176 @@ class Run:
             self.selector.partial_fit(X, y)
 
     def _select(self) -> None:
-        if self.selector is None or getattr(self.selector, "waiting_", False):
-            self.mask = self.support = None
+        if self.selector is None or (self.mask is None and getattr(self.selector, "waiting_", False)):
             return
-        mask = self.selector.get_support()
+        mask = np.array(
+            self.selector.get_support(), dtype=bool
+        )  # a copy, lest the selector go on writing in it
         if self.mask is None or (mask != self.mask).any():
             self.mask, self.support = mask, np.flatnonzero(mask)
 
     def _mask(self, X: Rows) -> Rows:
         """Return the batch with zeros in the columns that are not selected."""
-        if self.mask is None or self.support is None:
-            return X
-        if sp.issparse(X):
-            kept = np.where(self.mask[X.indices], X.data, X.dtype.type(0))  # a product would keep NaN
-            return sp.csr_matrix((kept, X.indices, X.indptr), shape=X.shape)
-        if self._masked is None or self._masked.shape != X.shape or self._masked.dtype != X.dtype:
-            self._masked, self._columns = np.zeros_like(X), self.support
-        before = _NO_COLUMNS if self._columns is self.support else self._columns
-        _swap_columns(X, before, self.support, self._masked)
-        self._columns = self.support
-        return self._masked
+        return (
+            X if self.mask is None or self.support is None else self.masker.mask(X, self.mask, self.support)
+        )
 
-    def _predict(self, X: Rows) -> NDArray[np.int64]:
-        if self.learner_classes == 0:  # one class so far: there is nothing else to predict
-            return np.zeros(X.shape[0], dtype=np.int64)
-        codes, _ = encode_labels(self.learner.predict(X), self.classes)
-        return codes
+    def _predict(self, X: Rows) -> Array:
+        if self.n_told == 0:  # one class so far: there is nothing else to predict
+            return np.repeat(self.classes[:1], X.shape[0])
+        return np.array(self.learner.predict(X))  # a copy: it is counted later
 
-    def _train_learner(self, X: Rows, y: Array) -> None:
-        n_classes = len(self.classes)
-        if n_classes < 2:
+    def _train_learner(self, X: Rows, y: Array, classes: Array) -> None:
+        if len(classes) < 2:
+            self.classes = classes
             return
-        if self.learner_classes != n_classes:
-            if self.learner_classes:  # a label it was not told of: it begins anew with all of them
-                self.restarts += 1
-                self.learner.__dict__ = clone(self.learner).__dict__
-            self.learner_classes = n_classes
-            self.learner.partial_fit(
-                X, y, classes=np.sort(self.classes) if _sortable(self.classes) else self.classes
-            )
-        else:
+        if self.n_told == len(classes):
             self.learner.partial_fit(X, y)
+            return
+        if self.n_told:  # a label it was not told of: it begins anew with all of them
+            self.learner.__dict__ = clone(self.learner).__dict__
+            self.restarts += 1
+        self.learner.partial_fit(X, y, classes=np.sort(classes) if _sortable(classes) else classes)
+        self.classes, self.n_told = classes, len(classes)
 
     # -- records -------------------------------------------------------------------------------------------
 
-    def _record(
-        self,
-        n_rows: int,
-        mask: NDArray[np.bool_] | None,
-        support: NDArray[np.intp] | None,
-        seconds: tuple[float, float, float],
-        begin: float,
-    ) -> None:
-        entered = left = 0
-        value = low = high = np.nan
-        if mask is not None and support is not None and self.stability is not None:
-            entered, left = self._record_changes(mask)
-            self.stability.add(support)
+    def write(self) -> None:
+        """Write the records of the steps that have none yet."""
+        if not self.pending:
+            return
+        begin, n_steps, memory, row = time.perf_counter(), len(self.pending), _resident_bytes(), 0
+        labels = [taken.labels for taken in self.pending]
+        if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
+            labels = [part.astype(object) for part in labels]
+        predicted, told = encode_labels(np.concatenate(labels), self.classes)
+        while self.pending:
+            taken = self.pending.popleft()
+            n_rows = len(taken.codes)
+            self.metrics.update(taken.codes, predicted[row : row + n_rows], len(told))
+            self._record(taken, memory)
+            row += n_rows
+        # Each of the steps bears its share of the time.
+        self.records.steps.rows[-n_steps:, _TOTAL] += (time.perf_counter() - begin) / n_steps
+
+    def _record(self, taken: _Taken, memory: int) -> None:
+        n_entered = n_left = 0
+        value = low = high = math.nan
+        n_selected = self.n_features
+        if taken.mask is not None and taken.support is not None:
+            n_entered, n_left = self._record_changes(taken.step, taken.mask)
+            n_selected = len(taken.support)
+            self.stability.add(taken.support)
             value = self.stability.value
             low, high = self.stability.interval()
-        if self.n_steps % _STEPS_BETWEEN_MEMORY == 0:
-            self.memory = _resident_bytes()
-        if self.n_steps % max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"]) == 0:
-            self._record_scores()
-        if self.n_steps == len(self.steps):
-            self.steps = np.concatenate([self.steps, np.empty_like(self.steps)])
-        kept = self.n_features if support is None else len(support)
-        self.steps[self.n_steps] = (
-            self.n_steps, self.n_seen, n_rows, *self.metrics.values, value, low, high, kept, entered, left,
-            *seconds, time.perf_counter() - begin, self.memory,
-        )  # fmt: skip
-        self.n_steps += 1
+        self.records.add_step((
+            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), value, low, high, n_selected,
+            n_entered, n_left, *taken.seconds, memory,
+        ))  # fmt: skip
 
-    def _record_changes(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+    def _record_changes(self, step: int, mask: NDArray[np.bool_]) -> tuple[int, int]:
         if mask is self.recorded:
             return 0, 0
-        before = self.recorded if len(self.recorded) else np.zeros_like(mask)
-        changed = np.flatnonzero(mask ^ before)
-        enters = mask[changed]
-        entered, left = changed[enters], changed[~enters]
-        if len(changed):
-            self.changes.append((self.n_steps, entered, left))
+        changed = np.flatnonzero(mask if self.recorded is None else mask != self.recorded)
+        entered = mask[changed]
+        self.records.add_changes(step, changed, entered)
         self.recorded = mask
-        return len(entered), len(left)
+        n_entered = int(np.count_nonzero(entered))
+        return n_entered, len(changed) - n_entered
 
     def _top(self) -> tuple[NDArray[np.intp], Array]:
+        """Return the columns scored highest now and their scores, best first."""
         scores = None if self.support is None else getattr(self.selector, "scores_", None)
         n_tracked = min(self.options["n_tracked"], self.n_features)
         if scores is None or n_tracked == 0:
             return np.empty(0, np.intp), np.empty(0)
         scores = np.asarray(scores, dtype=np.float64)
-        best = np.argpartition(-scores, n_tracked - 1)[:n_tracked]
-        best = best[np.lexsort((best, -scores[best]))]
+        best = np.flatnonzero(top_mask(scores, n_tracked))
+        best = best[np.argsort(-scores[best], kind="stable")]
         return best, scores[best]
 
-    def _record_scores(self) -> None:
-        features, scores = self._top()
-        if len(features):
-            self.scores.append((self.n_steps, features, scores))
-
-    def step(self, progress: float | None) -> Step:
+    def step(self) -> Step:
         """Return the last step for a callback."""
-        values = dict(zip(STEP_COLUMNS, self.steps[self.n_steps - 1].tolist(), strict=True))
-        names, (features, scores) = self.stream.feature_names, self._top()
-        top = [
-            (names[j] if names else f"x{j}", s)
-            for j, s in zip(features.tolist(), scores.tolist(), strict=True)
-        ]
-        if progress is None and self.options["max_rows"]:
-            progress = self.n_seen / self.options["max_rows"]
-        elif progress is not None and self.options["max_rows"]:
-            progress = max(progress, min(self.n_seen / self.options["max_rows"], 1.0))
-        selected = np.flatnonzero(self.recorded) if len(self.recorded) else np.arange(self.n_features)
-        return Step(values, selected, top, progress)
+        self.write()
+        values = dict(zip(STEP_COLUMNS, self.records.steps.rows[-1].tolist(), strict=True))
+        features, scores = self._top()
+        names = self._names()
+        top = [(names[j], score) for j, score in zip(features.tolist(), scores.tolist(), strict=True)]
+        selected = np.arange(self.n_features) if self.recorded is None else np.flatnonzero(self.recorded)
+        return Step(values, selected, top, self._progress())
+
+    def _progress(self) -> float | None:
+        shares = [self.n_seen / n for n in (self.stream.n_rows, self.options["max_rows"]) if n]
+        if self.stream.n_rows is None and (read := self.stream.progress()) is not None:
+            shares.append(read)
+        return min(max(shares), 1.0) if shares else None  # what is nearest to its end ends the run
+
+    def _names(self) -> list[str]:
+        return self.names or [f"x{j}" for j in range(self.n_features)]
 
     # -- results and checkpoints ---------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, Any]:
-        """Return what it takes to repeat the run."""
-        return {
-            "stream": self.stream.describe(),
-            "selector": _describe(self.selector),
-            "learner": _describe(self.learner),
-            "options": self.options,
-            "versions": {
-                "tamis": tamis.__version__,
-                "scikit-learn": sklearn.__version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-        }
-
     def result(self) -> PrequentialResult:
         """Return the result so far."""
-        names = self.stream.feature_names or [f"x{j}" for j in range(self.n_features)]
-        rows = self.steps[: self.n_steps]
-        steps = {
-            name: rows[:, i].astype(np.int64) if name in WHOLE_NUMBERS else rows[:, i].copy()
-            for i, name in enumerate(STEP_COLUMNS)
-        }
-        settings = {**self.settings(), "learner_restarts": self.restarts, "interrupted": self.interrupted}
-        frames = {"steps": steps, "changes": self._changes_frame(names), "scores": self._scores_frame(names)}
-        return PrequentialResult(frames, settings, list(names))
+        self.write()
+        settings = {**self.settings, "learner_restarts": self.restarts, "interrupted": self.interrupted}
+        names = list(self._names())
+        return PrequentialResult(self.records.frames(names), settings, names)
 
-    def _changes_frame(self, names: list[str]) -> Frame:
-        parts = [
-            (t, found, event) for t, *sets in self.changes for found, event in zip(sets, _EVENTS, strict=True)
-        ]
-        features = np.concatenate([np.empty(0, np.int64), *(found for _, found, _ in parts)])
-        sizes = [len(found) for _, found, _ in parts]
-        return {
-            "step": np.repeat(np.array([t for t, _, _ in parts], dtype=np.int64), sizes),
-            "feature": features,
-            "name": np.array(names, dtype=object)[features],
-            "event": np.repeat(np.array([event for _, _, event in parts], dtype=object), sizes),
-        }
+    def state(self) -> dict[str, Any]:
+        """Return all there is to go on from here."""
+        self.write()
+        return {name: getattr(self, name) for name in _KEPT} | {"records": self.records.state()}
 
-    def _scores_frame(self, names: list[str]) -> Frame:
-        features = np.concatenate([np.empty(0, np.int64), *(f for _, f, _ in self.scores)])
-        sizes = [len(f) for _, f, _ in self.scores]
-        return {
-            "step": np.repeat(np.array([t for t, _, _ in self.scores], dtype=np.int64), sizes),
-            "feature": features,
-            "name": np.array(names, dtype=object)[features],
-            "score": np.concatenate([np.empty(0), *(s for _, _, s in self.scores)]),
-        }
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all there is to go on from here."""
-        kept = {name: value for name, value in vars(self).items() if name not in _REBUILT}
-        save({"settings": self.settings(), "run": {**kept, "steps": self.steps[: self.n_steps]}}, path)
-
-    def resume(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint of this very run."""
-        classes = [type(model) for model in (self.selector, self.learner) if model is not None]
-        found = load(path, classes=classes)
-        if not isinstance(found, dict) or set(found) != {"settings", "run"}:
-            raise CheckpointError(
-                f"{str(path)!r} is no checkpoint of a run: choose another file, or remove it."
-            )
-        mine = self.settings()
-        for name in ("stream", "selector", "learner", "options"):
-            if mine[name] != found["settings"][name]:
-                raise CheckpointError(
-                    f"{str(path)!r} is the checkpoint of another run, whose {name} is {found['settings'][name]!r}, not"
-                    f" {mine[name]!r}: choose another file, or remove it."
-                )
-        state = found["run"]
-        for model, saved in ((self.selector, state.pop("selector")), (self.learner, state.pop("learner"))):
-            if model is not None:
-                model.__dict__ = saved.__dict__
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state; the caller's selector and learner become the saved ones."""
+        self.records.restore(state.pop("records"))
+        for name in ("selector", "learner"):
+            saved = state.pop(name)
+            if saved is not None:
+                getattr(self, name).__dict__ = saved.__dict__
         self.__dict__.update(state)
-        if len(self.steps) == 0:
-            self.steps = np.empty((64, len(STEP_COLUMNS)))
-        self.interrupted = False
+
+    def own_classes(self) -> list[type]:
+        """Return the classes of the caller that a checkpoint may hold."""
+        return [type(model) for model in (self.selector, self.learner) if model is not None]
 
 
-_EVENTS = ("enter", "leave")
-_REBUILT = {"stream", "options", "_masked", "_columns"}
+_TOTAL = STEP_COLUMNS.index("seconds_total")
+_KEPT = (
+    "selector", "learner", "metrics", "stability", "classes", "n_told", "n_seen", "n_steps", "n_features", "restarts",
+    "names", "mask", "support", "recorded",
+)  # fmt: skip
+
+
+def _settings(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what it takes to repeat the run."""
+    return {
+        "stream": stream.describe(),
+        "selector": _describe(selector),
+        "learner": _describe(learner),
+        "options": options,
+        "versions": {
+            "tamis": tamis.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }
 
 
 def _describe(model: Any) -> dict[str, Any] | None:
     if model is None:
         return None
     params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-    params = {name: v.item() if isinstance(v, np.generic) else v for name, v in params.items()}
-    plain = {name: value if _is_plain(value) else repr(value) for name, value in params.items()}
+    plain = {name: _plain(value) for name, value in params.items()}
     return {"class": f"{type(model).__module__}.{type(model).__qualname__}", "params": plain}
 
 
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
 
 
 def _sortable(labels: Array) -> bool:
@@ -339,7 +317,10 @@ def _sortable(labels: Array) -> bool:
 def _resident_bytes() -> int:
     """Return the memory that the process occupies now; 0 where the system does not tell cheaply."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        file = os.open("/proc/self/statm", os.O_RDONLY)
     except OSError:
         return 0
+    try:
+        return int(os.read(file, 100).split()[1]) * _PAGE
+    finally:
+        os.close(file)

@@ -150,14 +150,14 @@ class SlidingStability:
         return bool(_slide(indices, self._counts, self._ring, self._sizes, self._totals, slot))
 
     def _phi(self) -> float:
-        r, n_features = self.n_sets, self.n_features
+        r, (total, squares) = self.n_sets, self._totals.tolist()
+        left_out = r * self.n_features - total
         if r < 2:
             return math.nan
-        total, squares = self._totals.tolist()
-        if total in (0, r * n_features):
+        if total == 0 or left_out == 0:
             return 1.0
         # Integers as long as they can be: Python's are exact.
-        return 1.0 - (r * n_features * (r * total - squares)) / ((r - 1) * total * (r * n_features - total))
+        return 1.0 - (r * self.n_features * (r * total - squares)) / ((r - 1) * total * left_out)  # (1)
 
     @property
     def value(self) -> float:
@@ -173,7 +173,7 @@ class SlidingStability:
         if total in (0, self.n_sets * self.n_features):
             return 0.0
         mean_size = total / self.n_sets
-        return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self.value))
+        return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self._value))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of `value`, cut to the range it can have.
@@ -189,11 +189,11 @@ class SlidingStability:
         low, high : float
             NaN for fewer than two sets.
         """
-        half = _quantile(level)
+        quantile = _quantile(level)
         if self.n_sets < 2:
             return math.nan, math.nan
-        value, half = self.value, half * math.sqrt(self.variance)
-        return max(value - half, -1.0 / (self.n_sets - 1)), min(value + half, 1.0)
+        half = quantile * math.sqrt(self.variance)
+        return max(self._value - half, -1.0 / (self.n_sets - 1)), min(self._value + half, 1.0)
 
 
 def nogueira(Z: Any) -> float:

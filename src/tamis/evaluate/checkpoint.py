@@ -1,0 +1,97 @@
+"""Keeping a long run: when it is saved, and whether a saved one is this very run."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import CheckpointError
+from tamis.persistence import load, save
+
+__all__ = ["Checkpoint"]
+
+_SHARE = 0.05  # of a run's time may go into saving it
+_COMPARED = ("stream", "selector", "learner", "options")
+
+
+class Checkpoint:
+    """The file that a run is saved in.
+
+    Parameters
+    ----------
+    path : path-like or None
+        None: nothing is ever saved.
+    every : int
+        Steps between two savings; one is left out where saving would take more than 5 % of the time.
+
+    Raises
+    ------
+    CheckpointError
+        If there can be no such file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, every: int) -> None:
+        self.path, self.every = None if path is None else Path(path), every
+        self._saved, self._cost = time.perf_counter(), 0.0
+        if self.path is None:
+            return
+        folder = self.path.absolute().parent
+        if self.path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise CheckpointError(
+                f"Cannot write the checkpoint {str(path)!r}: choose a file in a folder that exists and can be written."
+            )
+
+    def load(self, settings: dict[str, Any], classes: list[type]) -> Any:
+        """Return the state of the run that was saved, or None if there is none.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, or of a run with other settings.
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        found = load(self.path, classes=classes)
+        if not isinstance(found, dict) or set(found) != {"settings", "run"}:
+            raise CheckpointError(
+                f"{str(self.path)!r} is no checkpoint of a run: choose another file, or remove it."
+            )
+        for name in _COMPARED:
+            differs = _difference(settings[name], found["settings"][name], name)
+            if differs is not None:
+                what, now, then = differs
+                raise CheckpointError(
+                    f"{str(self.path)!r} is the checkpoint of another run, whose {what} is {then!r}, not {now!r}:"
+                    " choose another file, or remove it."
+                )
+        return found["run"]
+
+    def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
+        """Save the run if it is due."""
+        if self.path is None or step % self.every:
+            return
+        if time.perf_counter() - self._saved >= self._cost / _SHARE:
+            self.write(settings, state)
+
+    def write(self, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
+        """Save the run."""
+        if self.path is not None:
+            begin = time.perf_counter()
+            save({"settings": settings, "run": state()}, self.path)
+            self._saved = time.perf_counter()
+            self._cost = self._saved - begin
+
+
+def _difference(now: Any, then: Any, where: str) -> tuple[str, Any, Any] | None:
+    """Return where two JSON values differ first, and how; None if they do not."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        for key in [*now, *(key for key in then if key not in now)]:
+            if (found := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
+                return found
+        return None
+    same = json.dumps(now) == json.dumps(then)  # so that a NaN equals itself
+    return None if same else (where, now, then)

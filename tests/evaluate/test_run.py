@@ -1,0 +1,324 @@
+"""One batch at a time: what the learner is given, what happens when something goes wrong in the middle, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import Perceptron, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from tamis import FIRES, prequential
+from tamis.errors import CheckpointError, DataError
+from tamis.evaluate.checkpoint import Checkpoint
+from tamis.evaluate.masking import Masker
+from tamis.evaluate.records import Table
+from tamis.streams import ArrayStream
+
+
+class ByMeans(BaseEstimator):
+    """A selector of somebody else: far class means, neither `scores_` nor `waiting_`; NaN does not trouble it."""
+
+    def __init__(self, k=2):
+        self.k = k
+
+    def partial_fit(self, X, y):
+        if not hasattr(self, "sums_"):
+            self.sums_, self.rows_ = np.zeros((2, X.shape[1])), np.ones((2, 1))
+        for c in (0, 1):
+            self.sums_[c] += np.nan_to_num(X[y == c]).sum(axis=0)
+            self.rows_[c] += (y == c).sum()
+        return self
+
+    def get_support(self):
+        far = np.abs(np.diff(self.sums_ / self.rows_, axis=0)[0])
+        return far >= np.sort(far)[-self.k]
+
+
+class Witness(ClassifierMixin, BaseEstimator):
+    """A learner that remembers what it was given."""
+
+    def __init__(self):
+        self.seen, self.sizes = [], []
+
+    def partial_fit(self, X, y, classes=None):
+        self.seen.append(X.copy())
+        self.sizes.append(len(y))
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return np.zeros(X.shape[0], dtype=int)
+
+
+def rows(n=1000, n_features=8):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, n_features))
+    return X, (X[:, 2] + X[:, 5] > 0).astype(int)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.3, 1.0])
+def test_masked_batches_have_zeros_elsewhere(rng, dtype, share):
+    masker = Masker()
+    for n_rows in (20, 20, 7, 20):
+        X = rng.normal(size=(n_rows, 30)).astype(dtype)
+        X[rng.random(X.shape) < 0.4] = 0.0
+        mask = rng.random(30) < share
+        before, expected = X.copy(), np.where(mask, X, 0)
+        dense = masker.mask(X, mask, np.flatnonzero(mask))
+        sparse = masker.mask(sp.csr_matrix(X), mask, np.flatnonzero(mask))
+        assert dense.dtype == sparse.dtype == dtype
+        np.testing.assert_array_equal(dense, expected)
+        np.testing.assert_array_equal(sparse.toarray(), expected)
+        assert sparse.nnz == np.count_nonzero(expected)  # nothing is stored of the other columns
+        assert (
+            sparse.indices.dtype == sparse.indptr.dtype == np.int32
+        )  # scikit-learn's kernels take no others
+        np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_the_learner_sees_the_selection_alone(kind):
+    X, y = rows()
+    learner = Witness()
+    result = prequential((kind(X), y), FIRES(2), learner)
+    chosen = result.selection_map()
+    assert learner.sizes == [100] * 10
+    for step, seen in enumerate(learner.seen[1:]):
+        part = X[100 * (step + 1) : 100 * (step + 2)]
+        seen = seen.toarray() if sp.issparse(seen) else seen
+        np.testing.assert_array_equal(seen, np.where(chosen[step], part, 0))
+
+
+def test_a_selector_without_scores_and_nan_in_columns_that_are_not_selected():
+    X, y = rows()
+    X[100:, 0] = np.nan  # (the first batch trains the learner on every column)
+    result = prequential((X, y), ByMeans(2), Perceptron(random_state=0))
+    assert result.selected() == ["x2", "x5"]
+    assert result.summary()["accuracy"] > 0.8
+    assert len(result.frames["scores"]["step"]) == 0
+
+
+@pytest.mark.parametrize("protocol", ["honest", "paper"])
+@pytest.mark.parametrize("column", [2, 3])  # selected, not selected
+def test_a_refused_batch_teaches_nobody_and_is_named(protocol, column):
+    X, y = rows()
+    X[725, column] = np.inf
+    selector, learner = FIRES(2), GaussianNB()
+    stream = ArrayStream(X, y, feature_names=[f"sensor {j}" for j in range(8)])
+    with pytest.raises(
+        DataError, match=f"infinity in column 'sensor {column}' of row 25 of the batch"
+    ) as caught:
+        prequential(stream, selector, learner, protocol=protocol)
+    assert "\n" not in str(caught.value)
+    result = caught.value.result
+    assert result.settings["interrupted"]
+    assert result.frames["steps"]["n_seen"][-1] == 700 == selector.n_seen_ == learner.class_count_.sum()
+
+
+def test_any_error_keeps_the_results_so_far():
+    def stop(step):
+        if step.values["n_seen"] == 500:
+            raise RuntimeError("the disk is full")
+
+    with pytest.raises(RuntimeError, match="disk is full") as caught:
+        prequential(rows(), FIRES(2), on_step=stop)
+    assert caught.value.result.frames["steps"]["n_seen"].tolist() == [200, 300, 400, 500]
+
+
+def test_a_learner_that_was_trained_before_goes_on():
+    X, y = rows()
+    learner = SGDClassifier(random_state=0).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    source = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 1000, 100)]
+    result = prequential(source, FIRES(2), learner)
+    assert result.settings["learner_restarts"] == 0
+    assert learner.classes_.tolist() == [0, 1, 2]
+    assert learner.t_ == 1101
+
+
+def test_labels_of_any_type():
+    X, y = rows()
+    numbers = prequential((X, y), FIRES(2)).frames["steps"]["accuracy"]
+    for labels in (
+        np.where(y, "yes", "no"),
+        y.astype(bool),
+        y.astype(object),
+        np.where(y, "yes", "no").astype(object),
+    ):
+        np.testing.assert_array_equal(prequential((X, labels), FIRES(2)).frames["steps"]["accuracy"], numbers)
+
+
+def test_no_row_is_read_beyond_the_last_one_wanted():
+    X, y = rows()
+    read = []
+
+    def source():
+        for start in range(0, 1000, 100):
+            read.append(start)
+            yield X[start : start + 100], y[start : start + 100]
+
+    result = prequential(source(), FIRES(2), max_rows=300)
+    assert result.frames["steps"]["n_seen"].tolist() == [200, 300]
+    assert read == [0, 100, 200]
+    cut = prequential((X, y), FIRES(2), max_rows=350)
+    assert cut.frames["steps"]["n_rows"].tolist() == [100, 100, 50]
+
+
+def test_progress_is_of_what_ends_first():
+    X, y = rows()
+    for options, source, expected in (
+        ({}, (X, y), [0.2, 1.0]),
+        ({"max_rows": 500}, (X, y), [0.4, 1.0]),
+        ({"max_rows": 500}, [(X, y)], [0.4, 1.0]),
+        ({}, [(X, y)], [None, None]),
+    ):
+        told = []
+        prequential(source, FIRES(2), on_step=told.append, **options)
+        assert [told[0].progress, told[-1].progress] == expected
+
+
+def test_times_add_up():
+    begin = time.perf_counter()
+    steps = prequential(rows(), FIRES(2)).frames["steps"]
+    spent = time.perf_counter() - begin
+    parts = steps["seconds_select"] + steps["seconds_predict"] + steps["seconds_learn"]
+    assert (steps["seconds_learn"] > 0).all()
+    assert (parts < steps["seconds_total"]).all()
+    assert steps["seconds_total"].sum() < spent
+    assert (steps["memory_bytes"] > 10_000_000).all() or not os.path.exists("/proc/self/statm")
+
+
+def test_tables_grow():
+    table, expected = Table(3), []
+    for n in (0, 1, 63, 1, 500, 2):
+        new = np.arange(3.0 * n).reshape(n, 3) + len(expected)
+        table.more(n)[:] = new
+        expected.extend(new.tolist())
+    assert table.rows.tolist() == expected
+
+
+# -- checkpoints and Ctrl-C --------------------------------------------------------------------------------
+
+
+def test_a_run_of_somebody_elses_selector_goes_on(tmp_path):
+    X, y = rows()
+    path = tmp_path / "run.tamis"
+
+    def stop(step):
+        if step.values["n_seen"] == 600:
+            raise KeyboardInterrupt
+
+    prequential((X, y), ByMeans(2), checkpoint=path, on_step=stop)
+    resumed = prequential((X, y), ByMeans(2), checkpoint=path)
+    whole = prequential((X, y), ByMeans(2))
+    for name in ("n_seen", "accuracy", "stability", "n_entered"):
+        np.testing.assert_array_equal(resumed.frames["steps"][name], whole.frames["steps"][name])
+    again = prequential((X, y), selector := ByMeans(2), checkpoint=path)  # a finished run is there at once
+    assert (
+        again.frames["steps"]["seconds_total"].tolist() == resumed.frames["steps"]["seconds_total"].tolist()
+    )
+    assert again.feature_names == whole.feature_names
+    assert selector.rows_.sum() == 1002
+
+
+def test_names_and_labels_survive_a_checkpoint(tmp_path):
+    X, y = rows()
+    stream = ArrayStream(X, np.where(y, "ja", "nein"), feature_names=list("abcdefgh"))
+    first = prequential(stream, FIRES(2), checkpoint=tmp_path / "run.tamis")
+    again = prequential(stream, FIRES(2), checkpoint=tmp_path / "run.tamis")
+    assert again.selected() == first.selected() == ["c", "f"]
+    assert again.frames["changes"]["name"].tolist() == first.frames["changes"]["name"].tolist()
+
+
+@pytest.mark.parametrize("place", ["nowhere/run.tamis", "."])
+def test_a_place_for_no_checkpoint_is_refused_before_a_row_is_read(tmp_path, place):
+    def unread():
+        raise AssertionError("a row was read")
+        yield
+
+    with pytest.raises(CheckpointError, match="Cannot write the checkpoint"):
+        prequential(unread(), FIRES(2), checkpoint=tmp_path / place)
+
+
+def test_saving_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("tamis.evaluate.checkpoint.time.perf_counter", lambda: now[0])
+    saved = []
+
+    def state():
+        saved.append(now[0])
+        now[0] += 3.0  # saving takes three seconds
+        return {}
+
+    kept = Checkpoint(tmp_path / "run.tamis", every=10)
+    for step in range(400):
+        now[0] += 1.0
+        kept.keep(step, {}, state)
+    # due every 13 seconds, saved when 60 (three is a twentieth of that) have passed
+    assert saved[:3] == [1.0, 64.0, 127.0]
+    assert len(saved) == 7
+
+
+SLOW = """
+import signal, sys
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from tamis import FIRES, prequential
+
+class Slow(GaussianNB):
+    def partial_fit(self, X, y, classes=None):
+        if len(sys.argv) > 2 and getattr(self, "class_count_", np.zeros(1)).sum() == 500:
+            for _ in range(int(sys.argv[2])):  # Ctrl-C in the middle of the sixth batch
+                signal.raise_signal(signal.SIGINT)
+        return super().partial_fit(X, y, classes)
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(1000, 8))
+y = (X[:, 2] > 0).astype(int)
+selector, learner = FIRES(2), Slow()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started without
+before = signal.getsignal(signal.SIGINT)
+result = prequential((X, y), selector, learner, checkpoint=sys.argv[1], checkpoint_every=2)
+assert signal.getsignal(signal.SIGINT) is before
+print(result.settings["interrupted"], selector.n_seen_, int(learner.class_count_.sum()))
+print(result.frames["steps"]["accuracy"].tolist())
+"""
+
+
+@pytest.mark.parametrize(("times", "last"), [(1, 600), (2, 500)])
+def test_control_c_in_the_middle_of_a_batch_leaves_a_whole_checkpoint(tmp_path, times, last):
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", SLOW, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ,
+        )
+        return done.stdout.splitlines()
+
+    stopped, seen = run(tmp_path / "a.tamis", times)
+    assert stopped.split()[0] == "True"
+    assert len(json.loads(seen)) == last // 100 - 1
+    assert run(tmp_path / "a.tamis") == run(tmp_path / "b.tamis")
+
+
+def test_somebody_elses_handler_of_control_c_stays():
+    def mine(number, frame):
+        raise AssertionError("not called")
+
+    before, found = signal.signal(signal.SIGINT, mine), []
+    try:
+        prequential(rows(), FIRES(2), on_step=lambda step: found.append(signal.getsignal(signal.SIGINT)))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert set(found) == {mine}

@@ -248,6 +248,15 @@ class _Buffer:
     weight: NDArray[np.float64]  # (n_slots,)
 
 
+@njit(strict=True)
+def _group(columns: Array, order: Array, next_place: Array, grouped: Array) -> None:
+    """Write the places of the cells column by column, keeping their order within each."""
+    for i in order:
+        column = columns[i]
+        grouped[next_place[column]] = i
+        next_place[column] += 1
+
+
 class _Runs(NamedTuple):
     """Several sorted runs per feature: run r of feature f at start[f, r]:stop[f, r]."""
 
@@ -409,8 +418,13 @@ class _ClassPoints:
         if self.n_pending == 0:
             return _empty_table(n_features, self.dtype)
         columns, values, weights = (part[: self.n_pending] for part in self.pending)
-        order = np.argsort(values)
-        order = order[np.argsort(columns[order], kind="stable")]
+        order = np.empty(self.n_pending, np.int64)
+        _group(
+            columns,
+            np.argsort(values),
+            np.r_[0, np.cumsum(np.bincount(columns, minlength=n_features))],
+            order,
+        )
         columns, values, weights = columns[order], values[order], weights[order]
         new = np.flatnonzero(np.r_[True, (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])])
         start = np.zeros(n_features + 1, np.int64)

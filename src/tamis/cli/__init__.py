@@ -1,0 +1,98 @@
+"""The command line, one module per command.
+
+Exit codes: 0 all went well, 1 the data cannot be used, 2 the command was used wrongly, 130 interrupted.
+Results go to standard output; progress and errors go to standard error. What a command needs is imported when it runs,
+so that help and mistakes are answered at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import tamis
+from tamis.cli.failure import INTERRUPTED, explain
+
+if TYPE_CHECKING:
+    import typer
+
+__all__ = ["app", "main"]
+
+_COMMANDS = ("demo", "run", "show")  # modules, in the order in which help shows them
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Examples
+    --------
+    >>> main(["run", "--selector", "firse", "--dataset", "electricity"])
+    2
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(
+            stream, "reconfigure"
+        ):  # what a terminal cannot show becomes a question mark, not an error
+            stream.reconfigure(errors="replace")
+    try:
+        code = app()(args=given, prog_name="tamis", standalone_mode=False)
+        sys.stdout.flush()
+        if code == INTERRUPTED:
+            saved = any(text.split("=")[0] == "--checkpoint" for text in given)
+            hint = "; the same command goes on from the checkpoint" if saved else ""
+            print(f"tamis: interrupted{hint}", file=sys.stderr)
+        return code if isinstance(code, int) else 0
+    except (BrokenPipeError, SystemExit):  # who reads our output has seen enough; rich then exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if "--debug" in given:
+            traceback.print_exc()
+        message, code = explain(error, given)
+        if message:
+            print(f"tamis: {message}", file=sys.stderr)
+        return code
+
+
+def app() -> typer.Typer:
+    """Return the typer application."""
+    try:
+        import rich  # noqa: F401
+        import typer
+    except ImportError:
+        raise ImportError("The command line needs typer and rich: pip install 'tamis[cli]'") from None
+    root = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            print(f"tamis {tamis.__version__}")
+            raise typer.Exit
+
+    @root.callback(
+        epilog="Begin with [bold]tamis demo[/], then try your own file: [bold]tamis run FILE --label NAME[/]"
+    )
+    def start(
+        version: bool = typer.Option(
+            False, "--version", callback=show_version, is_eager=True, help="Show the version."
+        ),
+    ) -> None:
+        """Sift features from data streams: which columns matter [bold]now[/]?"""
+
+    for command in _COMMANDS:
+        importlib.import_module(f"tamis.cli.{command}").add(root)
+    return root

@@ -1,0 +1,84 @@
+"""What a command runs on: the selector and the learner that its words name."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import re
+from typing import Any
+
+from tamis.catalog import CATALOG, Entry, find
+from tamis.cli.failure import MisuseError
+
+__all__ = ["find_selector", "make", "make_selector", "parameters", "selectors"]
+
+
+def selectors() -> tuple[Entry, ...]:
+    """Return the methods that rows can be given to."""
+    return tuple(entry for entry in CATALOG if entry.family == "rows")
+
+
+def find_selector(name: str) -> Entry:
+    """Return the row of the catalogue that a name means."""
+    return find(name, "rows")
+
+
+def make_selector(name: str, select: str, assignments: list[str], seed: int) -> Any:
+    """Return the selector with its parameters, or None if every feature is kept."""
+    if name.lower() == "none":
+        return None
+    entry = find_selector(name)
+    values = dict(_assignment(entry, text) for text in assignments)
+    return make(entry, {"random_state": seed, **values, "n_features_to_select": _amount(select)})
+
+
+def make(entry: Entry, values: dict[str, Any]) -> Any:
+    """Return an instance; a seed is given where one is taken."""
+    known = parameters(entry)
+    return entry.load()(**{name: value for name, value in values.items() if name in known})
+
+
+def parameters(entry: Entry) -> dict[str, Any]:
+    """Return the parameters of a class, with their defaults."""
+    return {name: p.default for name, p in inspect.signature(entry.load()).parameters.items()}
+
+
+def _assignment(entry: Entry, text: str) -> tuple[str, Any]:
+    """Return the name and value of `name=value`, a parameter of the selector."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    known = [parameter for parameter in parameters(entry) if parameter != "n_features_to_select"]
+    if not equals:
+        raise MisuseError(f"--set {text} is no assignment: write --set NAME=VALUE.")
+    if name == "n_features_to_select":
+        raise MisuseError("How many features to select is said with --select.")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise MisuseError(f"{entry.name} has no parameter {name!r}{hint} It has: {', '.join(known)}.")
+    return name, _value(value)
+
+
+def _value(text: str) -> Any:
+    """Return what a value says: a number, True, False or None, else the text."""
+    if text.lower() in ("true", "false", "none"):
+        return {"true": True, "false": False, "none": None}[text.lower()]
+    if text.lower() in ("inf", "-inf", "nan"):
+        return float(text)
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _amount(text: str) -> int | float:
+    """Return how many features, or which fraction of them."""
+    try:
+        amount = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+    except ValueError:
+        raise MisuseError(f"--select {text} is no number: give a count (5) or a fraction (0.1).") from None
+    if not (amount >= 1 if isinstance(amount, int) else 0 < amount <= 1):
+        raise MisuseError(
+            f"--select {text} selects nothing sensible: give a count from 1 on, or a fraction in (0, 1]."
+        )
+    return amount

@@ -1,0 +1,258 @@
+"""`tamis run`: a selector and a classifier over a stream, test-then-train; and what any such run shows and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.catalog import LEARNERS, find_learner
+from tamis.cli.choose import make, make_selector, selectors
+from tamis.cli.failure import INTERRUPTED, MisuseError
+from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, keys, option
+from tamis.cli.output import check_place, print_json, terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.errors import DataError, TamisError
+
+if TYPE_CHECKING:
+    from tamis.evaluate import PrequentialResult, Step
+    from tamis.streams import Stream
+
+__all__ = ["Output", "add", "evaluate"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis run sensors.csv --label state --report sensors.html[/]
+
+[bold]tamis run clicks.parquet --label clicked --select 20 --out results[/]
+
+[bold]tamis run --dataset electricity --selector ofs --set learning_rate=0.5[/]
+
+[bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
+
+_SELECTION, _EVALUATION, _OUTPUT = "Selection", "Evaluation", "Output"
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(run))
+
+
+def run(
+    *,
+    selector: Annotated[
+        str,
+        option(
+            _SELECTION,
+            "NAME",
+            "Which method: see [bold]tamis list[/]; none keeps all.",
+            autocompletion=keys(selectors()),
+        ),
+    ] = "fires",
+    select: Annotated[
+        str, option(_SELECTION, "N", "How many features to keep (5), or which fraction (0.1).")
+    ] = "0.1",
+    assign: Annotated[
+        list[str] | None,
+        option(
+            _SELECTION, "KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"
+        ),
+    ] = None,
+    seed: Annotated[int, option(_SELECTION, "N", "Of selector and learner.")] = 0,
+    learner: Annotated[
+        str,
+        option(
+            _EVALUATION, "NAME", "Which classifier: see [bold]tamis list[/].", autocompletion=keys(LEARNERS)
+        ),
+    ] = "perceptron",
+    batch_size: Annotated[int, option(_EVALUATION, "N", "Rows per step.")] = 100,
+    max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after so many rows.")] = None,
+    protocol: Annotated[
+        str,
+        option(
+            _EVALUATION, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."
+        ),
+    ] = "honest",
+    window: Annotated[int, option(_EVALUATION, "N", "Rows behind the current accuracy.")] = 1000,
+    stability_window: Annotated[
+        int, option(_EVALUATION, "N", "Selections that the stability compares.")
+    ] = 10,
+    reading: Reading,
+    report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
+    out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
+    checkpoint: Annotated[
+        str | None, option(_OUTPUT, "FILE", "Save the run now and then; if the file is there, go on from it.")
+    ] = None,
+    checkpoint_every: Annotated[int, option(_OUTPUT, "N", "Steps between two savings.")] = 100,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Select features over a stream, test-then-train: accuracy, stability, and what was chosen when."""
+    check_whole("--batch-size", batch_size, 1)
+    check_whole("--max-rows", max_rows, 1)
+    check_whole("--window", window, 1)
+    check_whole("--stability-window", stability_window, 2)
+    check_whole("--checkpoint-every", checkpoint_every, 1)
+    check_whole("--n-features", reading.n_features, 1)
+    check_whole("--seed", seed, 0)
+    output = Output(report, out, checkpoint, as_json, quiet)
+    chosen = make_selector(selector, select, assign or [], seed)
+    classifier = make(find_learner(learner), {"random_state": seed})
+    result = evaluate(
+        reading.open(),
+        chosen,
+        classifier,
+        output,
+        batch_size=batch_size,
+        max_rows=max_rows,
+        protocol=protocol,
+        window=window,
+        stability_window=stability_window,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
+    return output.finish(result)
+
+
+def evaluate(
+    stream: Stream, selector: Any, learner: Any, output: Output, **options: Any
+) -> PrequentialResult:
+    """Run test-then-train under the eyes of the user; what was seen before an error is kept and shown."""
+    from tamis.evaluate import prequential
+    from tamis.terminal import Watch
+
+    console = terminal(stderr=True)
+    names = [type(model).__name__ if model is not None else None for model in (selector, learner)]
+    watch = Watch(
+        console,
+        _title(stream.describe(), names[0]),
+        f"{names[1]}, batches of {options['batch_size']:,}, {options['protocol']} order",
+        window=options["window"],
+        stability_window=options["stability_window"],
+        names=stream.feature_names,
+        n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
+        quiet=output.quiet,
+    )
+    with warnings_in_one_line(console), unhurried_interrupt() as stop_if_asked, watch:
+
+        def on_step(step: Step) -> None:
+            watch(step)
+            stop_if_asked()
+
+        try:
+            result = prequential(stream, selector, learner, on_step=on_step, **options)
+        except TamisError as error:
+            error.__cause__ = error.__cause__ or error.__context__
+            partial = getattr(error, "result", None)
+            failure = error
+        else:
+            return result
+    if partial is not None and len(partial.frames["steps"]["step"]):
+        output.finish(partial, str(failure))
+    raise failure
+
+
+def _title(stream: dict[str, Any], selector: str | None) -> str:
+    where = stream.get("name") or Path(str(stream.get("path", "a stream"))).name
+    return f"{selector or 'Every feature'} on {'standard input' if where == '-' else where}"
+
+
+@dataclass
+class Output:
+    """Where the result goes; every place is tried before the run."""
+
+    report: str | None
+    out: str | None
+    checkpoint: str | None
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        if self.report is not None:
+            from tamis.report.html import check_writable
+
+            try:
+                check_writable(self.report)
+            except ValueError as error:
+                raise MisuseError(str(error)) from error
+        if self.out is not None:
+            check_place("--out", self.out, is_folder=True)
+        if self.checkpoint is not None:
+            check_place("--checkpoint", self.checkpoint, is_folder=False)
+
+    def finish(
+        self,
+        result: PrequentialResult,
+        error: str | None = None,
+        event: tuple[int, str] | None = None,
+        closing: str = "",
+        **more: Any,
+    ) -> int:
+        """Show the result and write it where it is wanted; return the exit code."""
+        if len(result.frames["steps"]["step"]) == 0:
+            if result.settings["interrupted"]:
+                return INTERRUPTED
+            size = result.settings["options"]["batch_size"]
+            raise DataError(
+                f"The stream ends within its first batch of {size:,} rows, which only trains:"
+                " choose a smaller --batch-size."
+            )
+        if not self.as_json:
+            self._show(result, event, closing)
+        written = self._write(result)
+        if self.as_json:
+            print_json({**_document(result), "written": written, "error": error, **more})
+        else:
+            for name, place in written.items():
+                print(f"The {name}: {place}")
+        return INTERRUPTED if result.settings["interrupted"] else 0
+
+    def _write(self, result: PrequentialResult) -> dict[str, str]:
+        written = {}
+        if self.out is not None:
+            written["results"] = str(result.save(self.out))
+        if self.report is not None:
+            written["report"] = str(result.report(self.report))
+        return written
+
+    def _show(self, result: PrequentialResult, event: tuple[int, str] | None, closing: str) -> None:
+        from tamis.terminal import show_result
+
+        console = terminal()
+        show_result(console, result, *_headline(result), event)
+        console.print()
+        if closing:
+            console.print(closing, markup=False)
+
+
+def _headline(result: PrequentialResult) -> tuple[str, str]:
+    settings, total = result.settings, result.summary()
+    selector, learner = (
+        settings[part]["class"].rsplit(".", 1)[-1] if settings[part] else None
+        for part in ("selector", "learner")
+    )
+    options = settings["options"]
+    end = f", interrupted after {total['n_rows']:,.0f} rows" if settings["interrupted"] else ""
+    return (
+        _title(settings["stream"], selector) + end,
+        f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner},"
+        f" batches of {options['batch_size']:,}, {options['protocol']} order",
+    )
+
+
+def _document(result: PrequentialResult) -> dict[str, Any]:
+    from tamis.terminal import chosen_features, chosen_steps
+
+    summary = result.summary()
+    return {
+        "summary": {name: int(n) if name.startswith("n_") and n == n else n for name, n in summary.items()},
+        "selected": result.selected(),
+        "chosen": {
+            result.feature_names[j]: float(chosen_steps(result, j).mean())
+            for j in chosen_features(result, 100)
+        },
+        "settings": result.settings,
+    }

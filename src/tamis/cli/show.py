@@ -1,0 +1,94 @@
+"""`tamis list` and `tamis datasets`: what there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from tamis.catalog import LEARNERS, Entry
+from tamis.cli.choose import find_selector, parameters, selectors
+from tamis.cli.options import AsJSON, Debug, argument
+from tamis.cli.output import print_json, terminal
+
+__all__ = ["add"]
+
+
+def add(root: typer.Typer) -> None:
+    """Add the commands."""
+    root.command("list", epilog="Example: [bold]tamis list fires[/] shows what --set can change")(list_)
+    root.command(epilog="Another folder of data: [bold]TAMIS_DATA=folder tamis datasets[/]")(datasets)
+
+
+def list_(
+    name: Annotated[str | None, argument("NAME", "A selector, to see its parameters.")] = None,
+    as_json: AsJSON = False,
+    debug: Debug = False,
+) -> None:
+    """The catalogue: which methods there are, or the parameters of one."""
+    if name is None:
+        _show_catalogue(as_json)
+    else:
+        _show_parameters(find_selector(name), as_json)
+
+
+def datasets(as_json: AsJSON = False, debug: Debug = False) -> None:
+    """The named data sets: their size and licence, and whether they are here."""
+    _show_datasets(as_json)
+
+
+def _show_catalogue(as_json: bool) -> None:
+    if as_json:
+        print_json({"selectors": [asdict(e) for e in selectors()], "learners": [asdict(e) for e in LEARNERS]})
+        return
+    from tamis.terminal import show_entries
+
+    console = terminal()
+    show_entries(console, "Selectors, for --selector", selectors())
+    show_entries(console, "Learners, for --learner", LEARNERS)
+
+
+def _show_parameters(entry: Entry, as_json: bool) -> None:
+    shown = [
+        {"name": name, "default": default, "text": text}
+        for name, default, text in zip(
+            parameters(entry), parameters(entry).values(), _parameter_texts(entry), strict=True
+        )
+    ]
+    if as_json:
+        print_json({**asdict(entry), "parameters": shown})
+        return
+    from tamis.terminal import show_parameters
+
+    show_parameters(terminal(), entry, shown)
+
+
+def _parameter_texts(entry: Entry) -> list[str]:
+    """Return what the class's docstring says of each parameter."""
+    section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(entry.load()) or "", flags=re.DOTALL)
+    texts: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in section.group(1).splitlines() if section else []:
+        if not line.startswith(" "):
+            names = [name.strip() for name in line.partition(" :")[0].split(",")]
+            texts.update({name: [] for name in names})
+        else:
+            for name in names:
+                texts[name].append(line.strip())
+    return [re.sub(r"`+", "", " ".join(texts.get(name, []))) for name in parameters(entry)]
+
+
+def _show_datasets(as_json: bool) -> None:
+    from tamis.streams import list_datasets
+    from tamis.streams.datasets import data_folder
+
+    rows = list_datasets()
+    if as_json:
+        print_json({"folder": str(data_folder()), "datasets": rows})
+        return
+    from tamis.terminal import show_datasets
+
+    show_datasets(terminal(), rows, str(data_folder()))

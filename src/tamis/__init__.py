@@ -9,8 +9,12 @@ __version__ = "0.1.0.dev0"
 
 # Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
 _NAMES = {
+    "ChiSquare": "tamis.rows.screening",
     "FIRES": "tamis.rows.fires",
     "FisherScore": "tamis.rows.screening",
+    "GiniIndex": "tamis.rows.screening",
+    "MutualInformation": "tamis.rows.screening",
+    "Screening": "tamis.rows.screening",
     "OFS": "tamis.rows.ofs",
     "TScore": "tamis.rows.screening",
     "load": "tamis.persistence",

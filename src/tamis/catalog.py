@@ -80,6 +80,30 @@ CATALOG: tuple[Entry, ...] = (
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
         sparse=True, mergeable=True,
     ),
+    Entry(
+        "mi", "MutualInformation", "tamis.rows.screening", "rows",
+        "Keeps the features whose bins tell most about the class.",
+        "Wang, Barbu (2023), IEEE TKDE 35(11)",
+        sparse=True, mergeable=True,
+    ),
+    Entry(
+        "chi2", "ChiSquare", "tamis.rows.screening", "rows",
+        "Keeps the features whose bins are spread most unlike in the classes.",
+        "Wang, Barbu (2023), IEEE TKDE 35(11)",
+        sparse=True, mergeable=True,
+    ),
+    Entry(
+        "gini", "GiniIndex", "tamis.rows.screening", "rows",
+        "Keeps the features of which one cut takes most off the Gini impurity of the class.",
+        "Wang, Barbu (2023), IEEE TKDE 35(11)",
+        sparse=True, mergeable=True,
+    ),
+    Entry(
+        "screening", "Screening", "tamis.rows.screening", "rows",
+        "Keeps the best features by one of five scores, all of them read from one pass.",
+        "Wang, Barbu (2023), IEEE TKDE 35(11)",
+        sparse=True, mergeable=True,
+    ),
 )  # fmt: skip
 
 LEARNERS: tuple[Entry, ...] = (
@@ -109,7 +133,7 @@ def find(key: str, family: str | None = None) -> Entry:
     >>> find("offs")
     Traceback (most recent call last):
     ...
-    tamis.errors.UnknownNameError: No selector is named 'offs'; did you mean 'ofs'? Known: fires, ofs, t-score, fisher.
+    tamis.errors.UnknownNameError: No selector is named 'offs'; did you mean 'ofs'? Known: fires, ofs, ...
     """
     entries = tuple(entry for entry in CATALOG if family in (None, entry.family))
     return _lookup(key, entries, "selector")

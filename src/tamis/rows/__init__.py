@@ -2,6 +2,6 @@
 
 from tamis.rows.fires import FIRES
 from tamis.rows.ofs import OFS
-from tamis.rows.screening import FisherScore, TScore
+from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
 
-__all__ = ["FIRES", "OFS", "FisherScore", "TScore"]
+__all__ = ["FIRES", "OFS", "ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]

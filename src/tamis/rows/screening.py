@@ -1,21 +1,29 @@
-"""Online screening by class means and variances: T-score and Fisher score.
+"""Online screening: T-score, Fisher score, mutual information, chi-square and Gini index of every feature, by itself.
 
 Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE TKDE 35(11), 2023 (preprint 2021).
-Covered: the mean-variance scores (Section 2.1), their running and faded forms, sparse rows, and merging.
+Covered: the mean-variance scores (Section 2.1) and the bin-count scores (Section 2.2), their running and faded forms,
+sparse rows, and merging.
 
-=============  ============  ======================================================================
-paper          here          meaning
-=============  ============  ======================================================================
-n_c            count         (faded) number of values of the feature in class c
-mu_c, sigma_c  mean, var     their mean and variance (divided by n_c)
-alpha          `fading`      what the weight of older rows is multiplied by, or `half_life`
-=============  ============  ======================================================================
+=============  ==================  ================================================================
+paper          here                meaning
+=============  ==================  ================================================================
+n_c            count               (faded) number of values of the feature in class c
+mu_c, sigma_c  mean, var           their mean and variance (divided by n_c)
+alpha          `fading`            what the weight of older rows is multiplied by, or `half_life`
+K              `n_bins`            bins of about equal weight
+N_bc           T[b, c]             (faded) number of values in bin b of class c
+eps            `eps`               largest error of a cumulative count, as a fraction of all
+=============  ==================  ================================================================
 
-With n = sum_c n_c and m = sum_c n_c m_c / n::
+With n = sum_c n_c, m = sum_c n_c m_c / n, r_b = sum_c T[b, c], k_c = sum_b T[b, c], and A_c, B_c the counts of class c
+up to and beyond edge h, of sums a and b::
 
-    T      = |m_1 - m_2| / sqrt(v_1 / e_1 + v_2 / e_2)            (1)
-    Fisher = sum_c n_c (m_c - m)^2 / sum_c n_c v_c                (2)
-    F      = Fisher (n - C) / (C - 1)                             (3)
+    T      = |m_1 - m_2| / sqrt(v_1 / e_1 + v_2 / e_2)                              (1)
+    Fisher = sum_c n_c (m_c - m)^2 / sum_c n_c v_c                                  (2)
+    F      = Fisher (n - C) / (C - 1)                                               (3)
+    MI     = sum_bc T[b, c] / n log(T[b, c] n / (r_b k_c))                          (4)
+    chi2   = sum_bc (T[b, c] - r_b k_c / n)^2 / (r_b k_c / n)                       (5)
+    Gini   = max_h sum_c [A_c^2 / a + B_c^2 / b - k_c^2 / n] / n                    (6)
 
 Errata and deviations, each with its reason:
 
@@ -27,235 +35,38 @@ Errata and deviations, each with its reason:
 * The printed alpha = 0.9 cannot be meant per row, where it leaves a window of 19 rows and detects nothing; `fade_per`
   says whether it counts rows or calls. `clock` says whether the rows of a class fade as rows or as rows of that class.
 * Three classes or more: T is the largest of the classes against their rest.
+* The printed Algorithm 1 stores a pruned summary back at the level it came from, which voids its bound, and the printed
+  update of exact weights is no bound either; :mod:`tamis.summaries.quantiles` has a certificate instead.
+* The printed Algorithm 3 compares the count of *one* bin with the *cumulative* cut h N / K, which gives five bins of
+  [1, 200, 400, 399] for 1000 values. Here bin(x) = #{h : F(values below x) >= h / K}, ties included, which is what
+  sorting all the values gives. A value that is frequent enough fills several bins' room, so that some are empty.
+* The printed zero count of a sparse feature includes the row of its last stored value: here the zeros are all rows less
+  the stored ones.
+* The Gini index is printed as the impurity that is left, smaller for a better feature; (6) is what the best edge takes
+  off the impurity, so that larger is more relevant in all scores.
+* Categories (`categorical`) have no order: each value is a bin of (4) and (5), and (6) splits the categories in two: it
+  cuts them in the order of their share of a class, of every class in turn; of two classes this is the best split.
+* Faded counts are smaller than the evidence: p-values multiply (5), and G = 2 n MI, by W / W2, the effective number of
+  rows per weight, which is 1 if nothing fades.
 """
 
 from __future__ import annotations
 
-import copy
-from typing import Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import scipy.special
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 
-from tamis._check import Array, Rows, check_choice, check_number, encode_labels, refuse_nonfinite
-from tamis.base import RowSelector
-from tamis.errors import DataError
-from tamis.summaries.class_moments import ClassMoments
+from tamis._check import check_choice
+from tamis.rows.bin_counts import BinCounts
+from tamis.rows.mean_variance import f_statistic
+from tamis.rows.screener import SCORES, BinScreener, Screener
 
-__all__ = ["FisherScore", "TScore"]
-
-_ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
+__all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]
 
 
-class _MeanVariance(RowSelector):
-    """What T-score and Fisher score share: the class moments, the clock and merging."""
-
-    _finite_in_kernel = True
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.1,
-        *,
-        half_life: float | None = None,
-        fading: float | None = None,
-        fade_per: str = "row",
-        clock: str = "global",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.half_life = half_life
-        self.fading = fading
-        self.fade_per = fade_per
-        self.clock = clock
-
-    def _start(self, n_features: int) -> None:
-        check_choice("fade_per", self.fade_per, ("row", "batch"))
-        check_choice("clock", self.clock, ("global", "class"))
-        if self.half_life is not None:
-            check_number("half_life", self.half_life, low=0, open_low=True)
-        if self.fading is not None:
-            check_number("fading", self.fading, low=0, high=1, open_low=True)
-            if self.half_life is not None:
-                raise ValueError(
-                    f"half_life={self.half_life!r} and fading={self.fading!r} say the same: give one."
-                )
-        self._moments = ClassMoments(n_features, 0)
-
-    def _factor(self) -> float:
-        if self.half_life is not None:
-            return float(0.5 ** (1.0 / self.half_life))
-        return 1.0 if self.fading is None else float(self.fading)
-
-    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        if self._moments.n_classes < len(self.classes_):
-            self._moments = copy.copy(self._moments)  # what was before the call must stay as it was
-            self._moments.grow(len(self.classes_))
-        within, keep = self._fade(y)
-        if within is not None:
-            sample_weight = within if sample_weight is None else within * sample_weight
-        if not self._moments.update(X, y, sample_weight, keep):
-            refuse_nonfinite(X, self._names(), allow_nan=True)
-            raise DataError("X holds values whose squares are too large to sum: rescale the features.")
-
-    def _fade(self, y: Array) -> tuple[Array | None, float | Array]:
-        """Return the weights of the rows at the end of the batch, and what is left of the earlier ones."""
-        factor = 1.0 if self.fading is None else float(self.fading)
-        factor = factor if self.half_life is None else 0.5 ** (1.0 / self.half_life)
-        if factor == 1.0:
-            return None, 1.0
-        counts = np.bincount(y, minlength=len(self.classes_))
-        if self.fade_per == "batch":
-            return None, factor if self.clock == "global" else np.where(counts > 0, factor, 1.0)
-        if self.clock == "global":
-            return factor ** np.arange(len(y) - 1, -1, -1.0), factor ** len(y)
-        age = np.empty(len(y))  # how many rows of its own class come after each row
-        for c in np.flatnonzero(counts):
-            age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
-        return factor**age, factor ** counts.astype(np.float64)
-
-    def merge(self, other: Self) -> Self:
-        """Take in what another selector has learned from other rows of the same stream.
-
-        Parameters
-        ----------
-        other : the same kind of selector
-            With the same columns; classes that only one has seen are kept.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another kind.
-        ValueError
-            If its columns or its clock differ; the message names both.
-        """
-        if type(other) is not type(self):
-            raise TypeError(
-                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
-            )
-        if not hasattr(other, "n_seen_"):
-            return self
-        if not hasattr(self, "n_seen_"):
-            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
-            return self
-        for name in ("half_life", "fading", "fade_per", "clock"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                raise ValueError(
-                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of one clock."
-                )
-        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
-            )
-        self._merge(other)
-        return self
-
-    def _merge(self, other: Self) -> None:
-        codes, classes = encode_labels(other.classes_, self.classes_)
-        mine, theirs = copy.deepcopy(self._moments), copy.deepcopy(other._moments)
-        mine.grow(len(classes))
-        theirs.grow(len(classes))
-        theirs.reorder(np.argsort(np.r_[codes, np.setdiff1d(np.arange(len(classes)), codes)]))
-        mine.merge(theirs)
-        self._moments, self.classes_ = mine, classes
-        self.n_seen_ += other.n_seen_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-class FisherScore(_MeanVariance):
-    """Selects the features whose class means differ most against the spread within the classes.
-
-    Parameters
-    ----------
-    n_features_to_select : int or float, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1].
-    half_life : float, optional
-        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
-    fading : float, optional
-        The same as a factor in (0, 1]; give one of the two.
-    fade_per : {"row", "batch"}, default="row"
-        Whether the clock counts rows or calls of `partial_fit`.
-    clock : {"global", "class"}, default="global"
-        Whether a row fades with every row that comes, or with those of its own class.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Equation (2); infinite where the classes differ and nothing varies within them, 0 for a constant or missing
-        feature.
-    f_, pvalues_ : ndarray of shape (n_features,), float64
-        Equation (3), and the probability of a larger F if the class means are equal (normal features, no fading).
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range, when the first rows arrive.
-    DataError
-        If a value is infinite; NaN is passed over, feature by feature. The model is left as it was.
-
-    Notes
-    -----
-    A batch is the same as its rows one at a time. Memory: 24 bytes per feature and class, whatever the number of rows.
-    CSR rows cost O(stored values).
-
-    References
-    ----------
-    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equations (2) and (3) of the
-    source file's header.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tamis import FisherScore
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(0, 3, 1000)
-    >>> X = rng.normal(size=(1000, 50))
-    >>> X[:, 7] += y
-    >>> FisherScore(n_features_to_select=1).fit(X, y).get_support(indices=True)
-    array([7])
-    """
-
-    def _relevance(self) -> NDArray[np.float64]:
-        count, mean, variance = self._moments.count(), self._moments.mean(), self._moments.variance()
-        n = count.sum(axis=0)
-        grand = _ratio((count * mean).sum(axis=0), n)
-        between = (count * (mean - grand) ** 2).sum(axis=0)
-        lowest = np.where(count > 0.0, mean, np.inf).min(axis=0)
-        highest = np.where(count > 0.0, mean, -np.inf).max(axis=0)
-        between[highest - lowest <= _ROUNDING * np.abs(highest)] = 0.0
-        return _ratio(between, (count * variance).sum(axis=0))  # (2)
-
-    @property
-    def f_(self) -> NDArray[np.float64]:
-        """The F statistic of a one-way analysis of variance."""
-        n, n_classes = self._moments.count().sum(axis=0), len(self.classes_)
-        found: NDArray[np.float64] = (
-            self.scores_ * np.maximum(n - n_classes, 0.0) / max(n_classes - 1, 1)
-        )  # (3)
-        return found
-
-    @property
-    def pvalues_(self) -> NDArray[np.float64]:
-        """Probability of a larger F if the class means are equal."""
-        n, n_classes = self._moments.count().sum(axis=0), len(self.classes_)
-        found: NDArray[np.float64] = scipy.special.fdtrc(
-            max(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), self.f_
-        )
-        return found
-
-
-class TScore(_MeanVariance):
+class TScore(Screener):
     """Selects the features whose means in two classes differ most against their standard errors.
 
     Parameters
@@ -278,6 +89,10 @@ class TScore(_MeanVariance):
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger T between classes of equal means (large samples); of three classes or more, times
         the number of classes.
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -312,51 +127,455 @@ class TScore(_MeanVariance):
     [[4], [9]]
     """
 
-    def _relevance(self) -> NDArray[np.float64]:
-        moments = self._moments
-        count, mean, variance = moments.count(), moments.mean(), moments.variance()
-        rows = moments.weight()[:, None]
-        effective = moments.effective()[:, None] * _ratio(count, np.broadcast_to(rows, count.shape))
-        if len(count) == 2:
-            return _t(mean, variance, effective)
-        scores = [_t(*_against_rest(k, count, mean, variance, effective)) for k in range(len(count))]
-        found: NDArray[np.float64] = np.max(scores, axis=0)
-        return found
+    def _score_names(self) -> tuple[str, ...]:
+        return ("t",)
+
+
+class FisherScore(Screener):
+    """Selects the features whose class means differ most against the spread within the classes.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1].
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+    fading : float, optional
+        The same as a factor in (0, 1]; give one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether the clock counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every row that comes, or with those of its own class.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (2); infinite where the classes differ and nothing varies within them, 0 for a constant or missing
+        feature.
+    f_, pvalues_ : ndarray of shape (n_features,), float64
+        Equation (3), and the probability of a larger F if the class means are equal (normal features, no fading).
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite; NaN is passed over, feature by feature. The model is left as it was.
+
+    Notes
+    -----
+    A batch is the same as its rows one at a time. Memory: 24 bytes per feature and class, whatever the number of rows.
+    CSR rows cost O(stored values).
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equations (2) and (3) of the
+    source file's header.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import FisherScore
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 1000)
+    >>> X = rng.normal(size=(1000, 50))
+    >>> X[:, 7] += y
+    >>> FisherScore(n_features_to_select=1).fit(X, y).get_support(indices=True)
+    array([7])
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("fisher",)
 
     @property
-    def pvalues_(self) -> NDArray[np.float64]:
-        """Probability of a larger T between classes of equal means."""
-        tests = len(self.classes_) if len(self.classes_) > 2 else 1
-        found: NDArray[np.float64] = np.minimum(2.0 * tests * scipy.special.ndtr(-self.scores_), 1.0)
-        return found
+    def f_(self) -> NDArray[np.float64]:
+        """The F statistic of a one-way analysis of variance."""
+        return f_statistic(self.scores_, self._moments)
 
 
-def _ratio(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a / b; where b is 0: 0 if a is 0, else infinite."""
-    found: NDArray[np.float64] = np.divide(a, b, out=np.where(a > 0.0, np.inf, 0.0), where=b > 0.0)
-    return found
+class MutualInformation(BinScreener):
+    """Selects the features whose bins tell most about the class.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1].
+    n_bins : int, default=5
+        How many bins of about equal weight a number is put in, at least 2.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
+        each value is a bin. By default all columns are numbers.
+    eps : float, default=0.01
+        Largest error of a cumulative count, as a fraction of all counts, in (0, 0.5); 0 for a feature of at most
+        1 / eps distinct values in each class.
+    dtype : {"float32", "float64"}, default="float32"
+        How numbers are kept; neighbours that float32 cannot tell apart are ties.
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+    fading : float, optional
+        The same as a factor in (0, 1]; give one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether the clock counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every row that comes, or with those of its own class.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (4) in nats, from 0 to the logarithm of the number of classes.
+    pvalues_ : ndarray of shape (n_features,), float64
+        Probability of a larger score if feature and class are independent: 2 n MI is about chi-square, with
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test, large counts).
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite, too large for `dtype`, or no category where one is due; NaN is passed over, feature by
+        feature. The model is left as it was.
+
+    Notes
+    -----
+    A batch is the same as its rows one at a time. Memory is bounded, see
+    :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
+    as much as dense ones.
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equation (4) of the source
+    file's header.
+
+    Examples
+    --------
+    The class means of column 3 are equal, so only its bins show that it matters:
+
+    >>> import numpy as np
+    >>> from tamis import MutualInformation, TScore
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 2000)
+    >>> X = rng.normal(size=(2000, 20))
+    >>> X[:, 3] *= 1 + 2 * y
+    >>> [s.fit(X, y).get_support(indices=True).tolist() for s in (MutualInformation(1), TScore(1))]
+    [[3], [16]]
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("mi",)
 
 
-def _t(mean: Array, variance: Array, effective: Array) -> NDArray[np.float64]:
-    """Equation (1) of two classes, the rows of each array; 0 where a class has no value of the feature."""
-    known = (effective > 0.0).all(axis=0)
-    error = np.divide(variance, effective, out=np.zeros_like(variance), where=effective > 0.0).sum(axis=0)
-    gap = np.abs(mean[0] - mean[1])
-    gap[gap <= _ROUNDING * np.abs(mean[0])] = 0.0
-    return np.where(known, _ratio(gap, np.sqrt(error)), 0.0)  # (1)
+class ChiSquare(BinScreener):
+    """Selects the features whose bins are spread most unlike in the classes.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1].
+    n_bins : int, default=5
+        How many bins of about equal weight a number is put in, at least 2.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
+        each value is a bin. By default all columns are numbers.
+    eps : float, default=0.01
+        Largest error of a cumulative count, as a fraction of all counts, in (0, 0.5); 0 for a feature of at most
+        1 / eps distinct values in each class.
+    dtype : {"float32", "float64"}, default="float32"
+        How numbers are kept; neighbours that float32 cannot tell apart are ties.
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+    fading : float, optional
+        The same as a factor in (0, 1]; give one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether the clock counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every row that comes, or with those of its own class.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (5), of the (faded) counts.
+    pvalues_ : ndarray of shape (n_features,), float64
+        Probability of a larger score if feature and class are independent, with
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom (large counts).
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite, too large for `dtype`, or no category where one is due; NaN is passed over, feature by
+        feature. The model is left as it was.
+
+    Notes
+    -----
+    A batch is the same as its rows one at a time. Memory is bounded, see
+    :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
+    as much as dense ones.
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equation (5) of the source
+    file's header.
+
+    Examples
+    --------
+    Column 2 holds categories; the middle one is that of class 1, which no order of them shows:
+
+    >>> import numpy as np
+    >>> from tamis import ChiSquare
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=(900, 2)), rng.integers(0, 3, 900)])
+    >>> y = (X[:, 2] == 1) & (rng.random(900) < 0.7)
+    >>> selector = ChiSquare(1, categorical=[2]).fit(X, y)
+    >>> selector.get_support(indices=True), selector.pvalues_ < 0.001
+    (array([2]), array([False, False,  True]))
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("chi2",)
 
 
-def _against_rest(
-    k: int, count: Array, mean: Array, variance: Array, effective: Array
-) -> tuple[Array, Array, Array]:
-    """Return mean, variance and effective size of class k and of all the others together."""
-    rest = np.arange(len(count)) != k
-    n = count[rest].sum(axis=0)
-    centre = np.divide((count * mean)[rest].sum(axis=0), n, out=np.zeros_like(n), where=n > 0.0)
-    squares = (count * (variance + (mean - centre) ** 2))[rest].sum(axis=0)
-    spread = np.divide(squares, n, out=np.zeros_like(n), where=n > 0.0)
-    return (
-        np.array([mean[k], centre]),
-        np.array([variance[k], spread]),
-        np.array([effective[k], effective[rest].sum(axis=0)]),
-    )
+class GiniIndex(BinScreener):
+    """Selects the features of which one cut takes most off the Gini impurity of the class.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1].
+    n_bins : int, default=5
+        How many bins of about equal weight a number is put in, at least 2.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
+        each value is a bin. By default all columns are numbers.
+    eps : float, default=0.01
+        Largest error of a cumulative count, as a fraction of all counts, in (0, 0.5); 0 for a feature of at most
+        1 / eps distinct values in each class.
+    dtype : {"float32", "float64"}, default="float32"
+        How numbers are kept; neighbours that float32 cannot tell apart are ties.
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+    fading : float, optional
+        The same as a factor in (0, 1]; give one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether the clock counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every row that comes, or with those of its own class.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (6), in [0, 1).
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite, too large for `dtype`, or no category where one is due; NaN is passed over, feature by
+        feature. The model is left as it was.
+
+    Notes
+    -----
+    A batch is the same as its rows one at a time. Memory is bounded, see
+    :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
+    as much as dense ones.
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equation (6) of the source
+    file's header.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import GiniIndex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 20))
+    >>> y = X[:, 5] > 0.8
+    >>> GiniIndex(1).fit(X, y).get_support(indices=True)
+    array([5])
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("gini",)
+
+
+class Screening(BinScreener):
+    """Several scores of one stream, in one pass and from one state; one of them selects.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1].
+    scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
+        Which scores are wanted. T and Fisher share the moments of the classes, the other three share the bin counts;
+        what no score needs is not kept.
+    select_by : str, optional
+        The score that `scores_` and the selection follow; by default the first of `scores`.
+    n_bins : int, default=5
+        How many bins of about equal weight a number is put in, at least 2.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
+        each value is a bin. By default all columns are numbers.
+    eps : float, default=0.01
+        Largest error of a cumulative count, as a fraction of all counts, in (0, 0.5); 0 for a feature of at most
+        1 / eps distinct values in each class.
+    dtype : {"float32", "float64"}, default="float32"
+        How numbers are kept; neighbours that float32 cannot tell apart are ties.
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+    fading : float, optional
+        The same as a factor in (0, 1]; give one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether the clock counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every row that comes, or with those of its own class.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        The score named by `select_by`.
+    pvalues_ : ndarray of shape (n_features,), float64, or None
+        Of that score; the Gini index has none.
+    table_ : dict of str to ndarray of shape (n_features,)
+        One row per feature: "feature" (its name), "n_observed", each score under its own name, and "t_pvalue",
+        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there. A data frame can be made of it.
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite, too large for `dtype`, or no category where one is due; NaN is passed over, feature by
+        feature. The model is left as it was.
+
+    Notes
+    -----
+    A batch is the same as its rows one at a time. Memory is bounded, see
+    :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
+    as much as dense ones.
+    T and Fisher take the codes of a categorical column for numbers.
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equations (1) to (6) of the source
+    file's header.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import Screening
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 2000)
+    >>> X = rng.normal(size=(2000, 20))
+    >>> X[:, 3] *= 1 + 2 * y  # only the spread differs
+    >>> X[:, 8] += 0.3 * y  # only the mean differs
+    >>> screening = Screening(1, scores=["mi", "t"]).fit(X, y)
+    >>> screening.get_support(indices=True), int(screening.scores_of("t").argmax())
+    (array([3]), 8)
+    >>> list(screening.table_)
+    ['feature', 'n_observed', 'mi', 'mi_pvalue', 't', 't_pvalue']
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 0.1,
+        *,
+        scores: Sequence[str] = SCORES,
+        select_by: str | None = None,
+        n_bins: int = 5,
+        categorical: Any = None,
+        eps: float = 0.01,
+        dtype: str = "float32",
+        half_life: float | None = None,
+        fading: float | None = None,
+        fade_per: str = "row",
+        clock: str = "global",
+    ) -> None:
+        super().__init__(
+            n_features_to_select, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
+            half_life=half_life, fading=fading, fade_per=fade_per, clock=clock,
+        )  # fmt: skip
+        self.scores = scores
+        self.select_by = select_by
+
+    def _start(self, n_features: int) -> None:
+        if isinstance(self.scores, str) or len(self.scores) == 0:
+            raise ValueError(f"scores must be a list of {', '.join(SCORES)}, got {self.scores!r}.")
+        for name in self.scores:
+            check_choice("scores", name, SCORES)
+        if self.select_by is not None:
+            check_choice("select_by", self.select_by, tuple(self.scores))
+        super()._start(n_features)
+
+    def _new_bins(self, n_features: int) -> BinCounts | None:
+        return super()._new_bins(n_features) if {"mi", "chi2", "gini"}.intersection(self.scores) else None
+
+    def _score_names(self) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(self.scores))
+        return names if self.select_by is None else tuple(dict.fromkeys((self.select_by, *names)))
+
+    def scores_of(self, name: str) -> NDArray[np.float64]:
+        """Return one of the scores.
+
+        Parameters
+        ----------
+        name : str
+            One of `scores`.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+
+        Raises
+        ------
+        ValueError
+            If it was not asked for in `scores`.
+        """
+        check_choice("name", name, tuple(self.scores))
+        return self._read((name,))[0].scores
+
+    @property
+    def table_(self) -> dict[str, NDArray[Any]]:
+        """All scores and their p-values, one row per feature; a data frame can be made of it."""
+        names = tuple(dict.fromkeys(self.scores))
+        features = self._names() or [f"x{j}" for j in range(self.n_features_in_)]
+        table: dict[str, NDArray[Any]] = {
+            "feature": np.array(features, dtype=object),
+            "n_observed": self.n_observed_,
+        }
+        for name, readout in zip(names, self._read(names), strict=True):
+            table[name] = readout.scores
+            if readout.pvalues is not None:
+                table[f"{name}_pvalue"] = readout.pvalues
+        return table

@@ -111,11 +111,11 @@ class Contingency:
         """Bytes of the state."""
         return self._table.nbytes + self._gain.nbytes
 
-    def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
-        n = n_classes - self.n_classes
+    def grow(self, n_classes: int, n_bins: int | None = None) -> None:
+        """Make room for new classes, and for more values, with codes after the old ones."""
+        bins, n = 0 if n_bins is None else n_bins - self.n_bins, n_classes - self.n_classes
         self._gain = np.r_[self._gain, np.ones(n)]
-        self._table = np.concatenate([self._table, np.zeros((self.n_features, self.n_bins, n))], axis=2)
+        self._table = np.pad(self._table, ((0, 0), (0, bins), (0, n)))
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""

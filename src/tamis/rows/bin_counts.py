@@ -1,0 +1,220 @@
+"""Counts of the bins of every feature within every class: numbers in quantile bins, categories value by value.
+
+Numbers go to one :class:`QuantileSummary`, the columns named as categories to one :class:`Contingency`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows, check_choice, check_number, is_integer
+from tamis.errors import DataError
+from tamis.summaries.contingency import Contingency, gini_decrease
+from tamis.summaries.quantiles import QuantileSummary
+
+__all__ = ["BinCounts", "columns_of", "gini_of_categories"]
+
+Score = Callable[[Array], NDArray[Any]]
+_MOST_CATEGORIES = 1 << 16
+
+
+class BinCounts:
+    """What the bin-count scores are read from; mergeable.
+
+    Parameters
+    ----------
+    n_features : int
+    categorical : ndarray of int
+        The columns whose values are categories, in order: whole numbers from 0 to 65,535.
+    n_bins : int, at least 2
+        Bins of about equal weight for each of the other columns.
+    eps : float in (0, 0.5)
+        Largest error of a cumulative count, as a fraction of all.
+    dtype : {"float32", "float64"}
+        How numbers are kept.
+
+    Examples
+    --------
+    >>> bins = BinCounts(2, np.array([1]), n_bins=2, eps=0.01, dtype="float32")
+    >>> bins.grow(n_classes=2)
+    >>> bins.update(np.array([[0.1, 7], [0.2, 7], [0.8, 0], [0.9, 0]]), np.array([0, 0, 1, 1]), None, 1.0)
+    True
+    >>> [table[0, [0, -1]].tolist() for _, table, _ in bins.tables()]
+    [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]]
+    """
+
+    def __init__(
+        self, n_features: int, categorical: NDArray[np.intp], n_bins: int, eps: float, dtype: str
+    ) -> None:
+        check_number("n_bins", n_bins, low=2, integer=True)
+        check_choice("dtype", dtype, ("float32", "float64"))
+        self.n_features = n_features
+        self.n_bins = n_bins
+        self.categorical = categorical
+        self.numeric = np.setdiff1d(np.arange(n_features), categorical)
+        self._quantiles = QuantileSummary(len(self.numeric), 0, eps, dtype)  # which checks eps
+        self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, in new arrays: a shallow copy of before stays as it was."""
+        self._quantiles = copy.copy(self._quantiles)
+        self._quantiles.grow(n_classes)
+        if self._categories is not None:
+            self._categories = copy.copy(self._categories)
+            self._categories.grow(n_classes)
+
+    def reorder(self, order: Array) -> None:
+        """Give each class another code: class c becomes what class `order[c]` was."""
+        self._quantiles.reorder(order)
+        if self._categories is not None:
+            self._categories.reorder(order)
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def check_categories(self, X: Rows, names: list[str] | None) -> None:
+        """Raise DataError if a value of a categorical column is no category, naming its column and row."""
+        values = self._part(X, self.categorical)
+        fit = (values >= 0) & (values < _MOST_CATEGORIES) & (values == np.floor(values))
+        if (fit | np.isnan(values)).all():
+            return
+        row, at = np.argwhere(~(fit | np.isnan(values)))[0]
+        column = self.categorical[at]
+        raise DataError(
+            f"Column {names[column] if names else column!r} is categorical, but holds {values[row, at]} in row {row}"
+            f" of the batch: encode its values as 0, 1, ..., {_MOST_CATEGORIES - 1} at most."
+        )
+
+    def can_hold(self, X: Rows) -> bool:
+        """Whether no value is too large for the summary's dtype."""
+        values, largest = X.data if sp.issparse(X) else X, np.finfo(self._quantiles.dtype).max
+        if values.dtype.itemsize <= largest.dtype.itemsize:
+            return True  # what then is too large is infinite
+        low, high = (part.reduce(values, axis=None, initial=0.0) for part in (np.fmin, np.fmax))
+        return bool(-largest <= low and high <= largest)
+
+    def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:
+        """Take in a batch whose categories have been checked; False, and nothing changed, if a number is too large."""
+        if self._categories is None:
+            return self._quantiles.update(X, codes, sample_weight, keep)
+        if len(self.numeric) and not self._quantiles.update(
+            self._part(X, self.numeric, dense=False), codes, sample_weight, keep
+        ):
+            return False
+        values = self._part(X, self.categorical)
+        largest = np.fmax.reduce(values, axis=None, initial=0.0)
+        if largest >= self._categories.n_bins:
+            self._categories.grow(self._categories.n_classes, int(largest) + 1)
+        self._categories.update(values, codes, sample_weight, keep)
+        return True
+
+    def _part(self, X: Rows, columns: NDArray[np.intp], *, dense: bool = True) -> Any:
+        part = X if len(columns) == self.n_features else X[:, columns]
+        return part.toarray() if dense and sp.issparse(part) else part
+
+    def merge(self, other: BinCounts) -> None:
+        """Take in what another one of the same parameters and classes has counted."""
+        if len(self.numeric):
+            self._quantiles.merge(other._quantiles)
+        if self._categories is not None and other._categories is not None:
+            theirs = copy.copy(other._categories)
+            n_bins = max(self._categories.n_bins, theirs.n_bins)
+            self._categories.grow(self._categories.n_classes, n_bins)
+            theirs.grow(theirs.n_classes, n_bins)
+            self._categories.merge(theirs)
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def tables(self) -> list[tuple[NDArray[np.intp], NDArray[np.float64], bool]]:
+        """Return columns, their counts of shape (columns, bins, classes), and whether the bins are in order."""
+        found = []
+        if len(self.numeric):
+            found.append((self.numeric, self._quantiles.counts(self.n_bins), True))
+        if self._categories is not None:
+            found.append((self.categorical, self._categories.table(), False))
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return self._quantiles.nbytes + (0 if self._categories is None else self._categories.nbytes)
+
+
+def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what the best of some splits of the categories in two takes off the Gini impurity.
+
+    For each class, the categories are ordered by their share of the class and cut at every place. Of two classes one
+    of these splits is the best of all (Breiman, Friedman, Olshen, Stone 1984, Theorem 4.5).
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_features, n_categories, n_classes), float64
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        In [0, 1).
+
+    Examples
+    --------
+    Categories 0 and 2 are of one class, category 1 of the other:
+
+    >>> gini_of_categories(np.array([[[20.0, 0.0], [0.0, 40.0], [20.0, 0.0]]]))
+    array([0.5])
+    """
+    n_classes = table.shape[2]
+    of_category = table.sum(axis=2, keepdims=True)
+    share = np.divide(table, of_category, out=np.zeros_like(table), where=of_category > 0.0)
+    best = np.zeros(len(table))
+    for c in range(n_classes if n_classes > 2 else 1):
+        order = np.argsort(share[:, :, c], axis=1)
+        best = np.maximum(best, gini_decrease(np.take_along_axis(table, order[:, :, None], axis=1)))
+    return best
+
+
+def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> NDArray[np.intp]:
+    """Return the positions of the categorical columns.
+
+    Parameters
+    ----------
+    categorical : None, "all", list of int or str, or bool mask of shape (n_features,)
+    n_features : int
+    names : list of str, optional
+
+    Returns
+    -------
+    ndarray of int
+
+    Raises
+    ------
+    ValueError
+        If it says none of these, or a column that there is not.
+
+    Examples
+    --------
+    >>> columns_of(["b", 2], 4, ["a", "b", "c", "d"])
+    array([1, 2])
+    """
+    if categorical is None:
+        return np.empty(0, dtype=np.intp)
+    if isinstance(categorical, str) and categorical == "all":
+        return np.arange(n_features)
+    if isinstance(categorical, str) or np.ndim(categorical) != 1:
+        raise ValueError(f"categorical must be 'all', a list of columns or a mask, got {categorical!r}.")
+    given = list(categorical)
+    if given and all(isinstance(value, bool | np.bool_) for value in given):
+        if len(given) != n_features:
+            raise ValueError(f"categorical is a mask of {len(given)} columns, but there are {n_features}.")
+        return np.flatnonzero(given)
+    position = {name: j for j, name in enumerate(names or ())}
+    found = [position.get(column, -1) if isinstance(column, str) else column for column in given]
+    for column, j in zip(given, found, strict=True):
+        if not (is_integer(j) and 0 <= j < n_features):
+            known = f"0 to {n_features - 1}" + (f" or {', '.join(names)}" if names else ", without names")
+            raise ValueError(f"categorical names the column {column!r}, but the columns are {known}.")
+    return np.unique(np.array(found, dtype=np.intp))

@@ -1,0 +1,290 @@
+"""What every screening class shares: the clock, one pass over the rows for all its scores, and merging.
+
+A score is one of five; each class keeps what its own scores are read from and nothing else: the moments of each class
+(:class:`ClassMoments`) for T and Fisher, the bin counts (:class:`BinCounts`) for the other three.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from tamis._check import Array, Rows, check_choice, check_number, encode_labels, refuse_nonfinite
+from tamis.base import RowSelector
+from tamis.errors import DataError
+from tamis.rows.bin_counts import BinCounts, columns_of, gini_of_categories
+from tamis.rows.mean_variance import fisher_pvalues, fisher_score, t_pvalues, t_score
+from tamis.summaries.class_moments import ClassMoments
+from tamis.summaries.contingency import chi_square, chi_square_pvalue, gini_decrease, mutual_information
+
+__all__ = ["SCORES", "BinScreener", "Readout", "Screener"]
+
+SCORES = ("t", "fisher", "mi", "chi2", "gini")
+_OF_MOMENTS = {"t", "fisher"}
+
+
+class Readout(NamedTuple):
+    """A score of every feature, and how surprising it is if the feature says nothing of the class."""
+
+    scores: NDArray[np.float64]
+    pvalues: NDArray[np.float64] | None  # None: the score has none
+
+
+class Screener(RowSelector):
+    """Selects by one score of a feature by itself; a subclass names its scores."""
+
+    _finite_in_kernel = True
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 0.1,
+        *,
+        half_life: float | None = None,
+        fading: float | None = None,
+        fade_per: str = "row",
+        clock: str = "global",
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.half_life = half_life
+        self.fading = fading
+        self.fade_per = fade_per
+        self.clock = clock
+
+    @abstractmethod
+    def _score_names(self) -> tuple[str, ...]:
+        """Return which of `SCORES` are wanted; the first one selects."""
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _start(self, n_features: int) -> None:
+        check_choice("fade_per", self.fade_per, ("row", "batch"))
+        check_choice("clock", self.clock, ("global", "class"))
+        if self.half_life is not None:
+            check_number("half_life", self.half_life, low=0, open_low=True)
+        if self.fading is not None:
+            check_number("fading", self.fading, low=0, high=1, open_low=True)
+            if self.half_life is not None:
+                raise ValueError(
+                    f"half_life={self.half_life!r} and fading={self.fading!r} say the same: give one."
+                )
+        # Without features, the moments still tell the effective number of rows, which p-values need.
+        self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
+        self._bins = self._new_bins(n_features)
+
+    def _new_bins(self, n_features: int) -> BinCounts | None:
+        return None
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        self._make_room(len(self.classes_))
+        within, keep = self._fade(y)
+        if within is not None:
+            sample_weight = within if sample_weight is None else within * sample_weight
+        # The moments take the batch first and the bins cannot refuse it then, so nothing is half learned.
+        if self._bins is not None:
+            self._bins.check_categories(X, self._names())
+            if self._moments.n_features and not self._bins.can_hold(X):
+                self._refuse(X)
+        moments = copy.copy(self._moments)
+        rows = X if moments.n_features else np.empty((len(y), 0))
+        if not moments.update(rows, y, sample_weight, keep):
+            self._refuse(X)
+        if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
+            self._refuse(X)
+        self._moments = moments
+
+    def _make_room(self, n_classes: int) -> None:
+        """Grow copies: if the batch is refused, what was before the call must be as it was."""
+        if self._moments.n_classes < n_classes:
+            self._moments, self._bins = copy.copy(self._moments), copy.copy(self._bins)
+            self._moments.grow(n_classes)
+            if self._bins is not None:
+                self._bins.grow(n_classes)
+
+    def _refuse(self, X: Rows) -> NoReturn:
+        refuse_nonfinite(X, self._names(), allow_nan=True)
+        if self._bins is not None and not self._bins.can_hold(X):
+            raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
+        raise DataError("X holds values whose squares are too large to sum: rescale the features.")
+
+    def _fade(self, y: Array) -> tuple[Array | None, float | Array]:
+        """Return the weights of the rows at the end of the batch, and what is left of the earlier ones."""
+        factor = 1.0 if self.fading is None else float(self.fading)
+        factor = factor if self.half_life is None else 0.5 ** (1.0 / self.half_life)
+        if factor == 1.0:
+            return None, 1.0
+        counts = np.bincount(y, minlength=len(self.classes_))
+        if self.fade_per == "batch":
+            return None, factor if self.clock == "global" else np.where(counts > 0, factor, 1.0)
+        if self.clock == "global":
+            return factor ** np.arange(len(y) - 1, -1, -1.0), factor ** len(y)
+        age = np.empty(len(y))  # how many rows of its own class come after each row
+        for c in np.flatnonzero(counts):
+            age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
+        return factor**age, factor ** counts.astype(np.float64)
+
+    # -- merging -------------------------------------------------------------------------------------------
+
+    def merge(self, other: Self) -> Self:
+        """Take in what another selector has learned from other rows of the same stream.
+
+        Parameters
+        ----------
+        other : the same kind of selector
+            With the same columns; classes that only one has seen are kept.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another kind.
+        ValueError
+            If its columns or its parameters (but for how many features are selected) differ; the message names both.
+        """
+        if type(other) is not type(self):
+            raise TypeError(
+                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
+            )
+        self._same_parameters(other)
+        if not hasattr(other, "n_seen_"):
+            return self
+        if not hasattr(self, "n_seen_"):
+            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
+            return self
+        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
+            )
+        self._merge(other)
+        return self
+
+    def _same_parameters(self, other: Self) -> None:
+        for name, mine in self.get_params(deep=False).items():
+            theirs = getattr(other, name)
+            if name not in ("n_features_to_select", "select_by") and not np.array_equal(mine, theirs):
+                raise ValueError(
+                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
+                )
+
+    def _merge(self, other: Self) -> None:
+        codes, classes = encode_labels(other.classes_, self.classes_)
+        order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(len(classes)), codes)])
+        parts: dict[str, Any] = {}
+        for name in ("_moments", "_bins"):
+            mine, theirs = copy.deepcopy(getattr(self, name)), copy.deepcopy(getattr(other, name))
+            if mine is not None:
+                mine.grow(len(classes))
+                theirs.grow(len(classes))
+                theirs.reorder(order)
+                mine.merge(theirs)
+            parts[name] = mine
+        self.__dict__.update(parts, classes_=classes, n_seen_=self.n_seen_ + other.n_seen_)
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def _relevance(self) -> NDArray[np.float64]:
+        return self._read(self._score_names()[:1])[0].scores
+
+    @property
+    def pvalues_(self) -> NDArray[np.float64] | None:
+        """Probability of a larger score if the feature says nothing of the class; None if the score has none."""
+        return self._read(self._score_names()[:1])[0].pvalues
+
+    @property
+    def n_observed_(self) -> NDArray[np.float64]:
+        """(Faded) number of values of each feature that are not missing; 0 where all are, and every score is 0."""
+        _ = self.waiting_  # raises if nothing was learned
+        if self._moments.n_features:
+            found: NDArray[np.float64] = self._moments.count().sum(axis=0)
+            return found
+        assert self._bins is not None
+        found = np.empty(self.n_features_in_)
+        for columns, table, _ordered in self._bins.tables():
+            found[columns] = table.sum(axis=(1, 2))
+        return found
+
+    @property
+    def nbytes_(self) -> int:
+        """Bytes of what is kept of the stream."""
+        _ = self.waiting_
+        return self._moments.nbytes + (0 if self._bins is None else self._bins.nbytes)
+
+    def _read(self, names: tuple[str, ...]) -> list[Readout]:
+        """Return the scores asked for; the bins are counted once."""
+        if self.waiting_:
+            nothing = np.zeros(self.n_features_in_)
+            return [Readout(nothing, None if name == "gini" else nothing + 1.0) for name in names]
+        tables = None if self._bins is None or _OF_MOMENTS.issuperset(names) else self._bins.tables()
+        return [
+            self._read_moments(n) if n in _OF_MOMENTS else self._read_bins(n, tables or []) for n in names
+        ]
+
+    def _read_moments(self, name: str) -> Readout:
+        if name == "t":
+            scores = t_score(self._moments)
+            return Readout(scores, t_pvalues(scores, self._moments.n_classes))
+        scores = fisher_score(self._moments)
+        return Readout(scores, fisher_pvalues(scores, self._moments))
+
+    def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> Readout:
+        scores = np.zeros(self.n_features_in_)
+        pvalues = np.ones(self.n_features_in_)
+        effective = self._effective_share()
+        for columns, table, in_order in tables:
+            if name == "gini":
+                scores[columns] = gini_decrease(table) if in_order else gini_of_categories(table)
+                continue
+            statistic, freedom = chi_square(table)
+            scores[columns] = statistic
+            if name == "mi":
+                scores[columns] = mutual_information(table)
+                statistic = 2.0 * table.sum(axis=(1, 2)) * scores[columns]
+            pvalues[columns] = chi_square_pvalue(effective * statistic, freedom)
+        return Readout(scores, None if name == "gini" else pvalues)
+
+    def _effective_share(self) -> float:
+        """Return the effective number of rows, W^2 / W2, over their weight W: 1 if every row weighs 1."""
+        weight, effective = self._moments.weight(), self._moments.effective()
+        squares = np.divide(weight**2, effective, out=np.zeros_like(weight), where=effective > 0.0).sum()
+        return float(weight.sum() / squares) if squares > 0.0 else 1.0
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class BinScreener(Screener):
+    """A screener whose scores are read from bin counts."""
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 0.1,
+        *,
+        n_bins: int = 5,
+        categorical: Any = None,
+        eps: float = 0.01,
+        dtype: str = "float32",
+        half_life: float | None = None,
+        fading: float | None = None,
+        fade_per: str = "row",
+        clock: str = "global",
+    ) -> None:
+        super().__init__(
+            n_features_to_select, half_life=half_life, fading=fading, fade_per=fade_per, clock=clock
+        )
+        self.n_bins = n_bins
+        self.categorical = categorical
+        self.eps = eps
+        self.dtype = dtype
+
+    def _new_bins(self, n_features: int) -> BinCounts | None:
+        categorical = columns_of(self.categorical, n_features, self._names())
+        return BinCounts(n_features, categorical, self.n_bins, self.eps, self.dtype)

@@ -17,7 +17,9 @@ by_key = pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.key)
 
 
 def test_names_are_unique() -> None:
-    names = [name.lower() for entry in (*CATALOG, *LEARNERS) for name in {entry.key, entry.name.lower()}]
+    every = [entry for entry in (*CATALOG, *LEARNERS) if not entry.parameters]
+    names = [name for entry in every for name in {entry.key, entry.name.lower()}]
+    names += [entry.key for entry in LEARNERS if entry.parameters]
     assert len(set(names)) == len(names)
 
 
@@ -25,7 +27,7 @@ def test_names_are_unique() -> None:
 def test_row_is_true(entry: Entry) -> None:
     cls = entry.load()
     assert (cls.__name__, cls.__module__) == (entry.name, entry.module)
-    assert entry.family in ("rows", "columns", "cells")
+    assert entry.family in ("rows", "columns", "cells", "learners")
     assert set(entry.targets) <= {"binary", "multiclass", "regression"}
     assert entry.mergeable == hasattr(cls, "merge")
     for text in (entry.title, entry.paper):
@@ -50,7 +52,7 @@ def test_row_selector_is_one(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", LEARNERS, ids=lambda entry: entry.key)
 def test_learner_learns_batch_by_batch(entry: Entry) -> None:
-    learner = entry.load()()
+    learner = entry.load()(**dict(entry.parameters))
     X, y = np.abs(np.eye(4)), [0, 0, 1, 1]
     assert learner.partial_fit(X, y, classes=[0, 1]).predict(X).shape == (4,)
 
@@ -58,6 +60,7 @@ def test_learner_learns_batch_by_batch(entry: Entry) -> None:
 def test_found_by_key_or_class_in_any_case() -> None:
     assert find("fires") is find("FIRES") is find("Fires") is find("fires", family="rows")
     assert find_learner("GaussianNB") is find_learner("naive-bayes")
+    assert find_learner("SGDClassifier") is find_learner("sgd") is not find_learner("logistic")
 
 
 @pytest.mark.parametrize(("wrong", "near"), [("firse", "fires"), ("of", "ofs"), ("FIRE", "fires")])

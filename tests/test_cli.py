@@ -223,7 +223,10 @@ def test_list_is_the_catalogue(call):
     assert [row["key"] for row in found["selectors"]] == [
         e.key for e in tamis.catalog.CATALOG if e.family == "rows"
     ]
-    for row in found["selectors"] + found["learners"]:
+    assert [row["key"] for row in found["from_python"]] == [
+        e.key for e in tamis.catalog.CATALOG if e.family != "rows"
+    ]
+    for row in found["selectors"] + found["learners"] + found["from_python"]:
         assert f"  {row['key']} " in out
 
 

@@ -16,6 +16,7 @@ _NAMES = {
     "MutualInformation": "tamis.rows.screening",
     "Screening": "tamis.rows.screening",
     "OFS": "tamis.rows.ofs",
+    "SparseFSA": "tamis.learners.sparse_fsa",
     "TScore": "tamis.rows.screening",
     "load": "tamis.persistence",
     "save": "tamis.persistence",
@@ -23,7 +24,18 @@ _NAMES = {
     "load_dataset": "tamis.streams.datasets",
     "open_file": "tamis.streams.files",
 }
-_PACKAGES = ("base", "catalog", "checks", "errors", "evaluate", "report", "rows", "streams", "summaries")
+_PACKAGES = (
+    "base",
+    "catalog",
+    "checks",
+    "errors",
+    "evaluate",
+    "learners",
+    "report",
+    "rows",
+    "streams",
+    "summaries",
+)
 
 __all__ = [*_NAMES, *_PACKAGES, "__version__"]
 

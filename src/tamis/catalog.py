@@ -36,6 +36,8 @@ class Entry:
         States learned on parts of a stream can be merged.
     per_batch : bool
         The method is defined per batch: a batch is not the same as its rows one at a time.
+    parameters : tuple of (name, value)
+        What the class is given where it is made by this key.
     """
 
     key: str
@@ -48,6 +50,7 @@ class Entry:
     sparse: bool = False
     mergeable: bool = False
     per_batch: bool = False
+    parameters: tuple[tuple[str, Any], ...] = ()
 
     def load(self) -> type[Any]:
         """Import the class."""
@@ -104,12 +107,21 @@ CATALOG: tuple[Entry, ...] = (
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
         sparse=True, mergeable=True,
     ),
+    Entry(
+        "sparse-fsa", "SparseFSA", "tamis.learners.sparse_fsa", "learners",
+        "Linear classifier that drops the features of its smallest weights while it learns.",
+        "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",
+        sparse=True, per_batch=True,
+    ),
 )  # fmt: skip
 
 LEARNERS: tuple[Entry, ...] = (
     Entry("perceptron", "Perceptron", "sklearn.linear_model", "learners", "Perceptron.", "scikit-learn", sparse=True),
     Entry("sgd", "SGDClassifier", "sklearn.linear_model", "learners",
           "Linear classifier by stochastic gradient descent (hinge loss).", "scikit-learn", sparse=True),
+    Entry("logistic", "SGDClassifier", "sklearn.linear_model", "learners",
+          "Logistic regression by stochastic gradient descent.", "scikit-learn", sparse=True,
+          parameters=(("loss", "log_loss"),)),
     Entry("naive-bayes", "GaussianNB", "sklearn.naive_bayes", "learners", "Gaussian naive Bayes.", "scikit-learn"),
     Entry("multinomial-nb", "MultinomialNB", "sklearn.naive_bayes", "learners",
           "Multinomial naive Bayes (counts).", "scikit-learn", sparse=True),
@@ -145,7 +157,7 @@ def find_learner(key: str) -> Entry:
 
 
 def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
-    by_name = {name.lower(): entry for entry in entries for name in (entry.name, entry.key)}
+    by_name = {name.lower(): entry for entry in reversed(entries) for name in (entry.name, entry.key)}
     if (entry := by_name.get(key.lower())) is not None:
         return entry
     near = difflib.get_close_matches(key.lower(), by_name, n=2, cutoff=0.6)

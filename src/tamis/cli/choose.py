@@ -11,12 +11,17 @@ from typing import Any
 from tamis.catalog import CATALOG, Entry, find
 from tamis.cli.failure import MisuseError
 
-__all__ = ["find_selector", "make", "make_selector", "parameters", "selectors"]
+__all__ = ["find_selector", "make", "make_selector", "others", "parameters", "selectors"]
 
 
 def selectors() -> tuple[Entry, ...]:
     """Return the methods that rows can be given to."""
     return tuple(entry for entry in CATALOG if entry.family == "rows")
+
+
+def others() -> tuple[Entry, ...]:
+    """Return the methods that only Python can use."""
+    return tuple(entry for entry in CATALOG if entry.family != "rows")
 
 
 def find_selector(name: str) -> Entry:
@@ -36,7 +41,9 @@ def make_selector(name: str, select: str, assignments: list[str], seed: int) -> 
 def make(entry: Entry, values: dict[str, Any]) -> Any:
     """Return an instance; a seed is given where one is taken."""
     known = parameters(entry)
-    return entry.load()(**{name: value for name, value in values.items() if name in known})
+    return entry.load()(
+        **{**dict(entry.parameters), **{n: value for n, value in values.items() if n in known}}
+    )
 
 
 def parameters(entry: Entry) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tamis.catalog import LEARNERS, Entry
-from tamis.cli.choose import find_selector, parameters, selectors
+from tamis.catalog import LEARNERS, Entry, find
+from tamis.cli.choose import others, parameters, selectors
 from tamis.cli.options import AsJSON, Debug, argument
 from tamis.cli.output import print_json, terminal
 
@@ -24,7 +24,7 @@ def add(root: typer.Typer) -> None:
 
 
 def list_(
-    name: Annotated[str | None, argument("NAME", "A selector, to see its parameters.")] = None,
+    name: Annotated[str | None, argument("NAME", "A method, to see its parameters.")] = None,
     as_json: AsJSON = False,
     debug: Debug = False,
 ) -> None:
@@ -32,7 +32,7 @@ def list_(
     if name is None:
         _show_catalogue(as_json)
     else:
-        _show_parameters(find_selector(name), as_json)
+        _show_parameters(find(name), as_json)
 
 
 def datasets(as_json: AsJSON = False, debug: Debug = False) -> None:
@@ -42,13 +42,20 @@ def datasets(as_json: AsJSON = False, debug: Debug = False) -> None:
 
 def _show_catalogue(as_json: bool) -> None:
     if as_json:
-        print_json({"selectors": [asdict(e) for e in selectors()], "learners": [asdict(e) for e in LEARNERS]})
+        print_json(
+            {
+                "selectors": [asdict(e) for e in selectors()],
+                "learners": [asdict(e) for e in LEARNERS],
+                "from_python": [asdict(e) for e in others()],
+            }
+        )
         return
     from tamis.terminal import show_entries
 
     console = terminal()
     show_entries(console, "Selectors, for --selector", selectors())
     show_entries(console, "Learners, for --learner", LEARNERS)
+    show_entries(console, "From Python", others())
 
 
 def _show_parameters(entry: Entry, as_json: bool) -> None:

@@ -177,10 +177,12 @@ def _selector_words(selector: dict[str, Any] | None) -> list[str]:
 def _learner_words(learner: dict[str, Any] | None) -> list[str]:
     if learner is None:
         raise _UnsayableError
-    entry = _entry(learner, LEARNERS)
-    if _unusual(entry.load(), learner["params"]).keys() - {"random_state"}:
-        raise _UnsayableError
-    return ["--learner", entry.key]
+    unusual = _unusual(_entry(learner, LEARNERS).load(), learner["params"])
+    unusual.pop("random_state", None)
+    for entry in LEARNERS:
+        if entry.load() is _entry(learner, LEARNERS).load() and dict(entry.parameters) == unusual:
+            return ["--learner", entry.key]
+    raise _UnsayableError
 
 
 def _seed_words(params: list[dict[str, Any]]) -> list[str]:

@@ -994,7 +994,7 @@ class QuantileSummary:
             raise ValueError(f"q must lie in [0, 1], got {q!r}.")
         order = np.argsort(fractions)
         found = np.empty((self.n_features, len(fractions)))
-        for first, runs, _ in self._runs():
+        for first, runs, _ in self._in_one_scale()._runs():
             part = np.empty((len(runs.start), len(fractions)))
             _select(runs.values, runs.below, runs.start, runs.stop, fractions[order], part)
             found[first : first + len(part), order] = part
@@ -1032,12 +1032,13 @@ class QuantileSummary:
         check_number("n_bins", n_bins, low=1, integer=True)
         fractions = np.arange(1, n_bins) / n_bins
         below = np.zeros((self.n_features, n_bins + 1, self.n_classes))
-        for first, runs, of_class in self._runs():
+        now = self._in_one_scale()
+        for first, runs, of_class in now._runs():
             cuts = np.empty((len(runs.start), n_bins - 1))
             _select(runs.values, runs.below, runs.start, runs.stop, fractions, cuts)
             part = below[first : first + len(cuts), 1:-1]
             _weigh(runs.values, runs.below, runs.start, runs.stop, of_class, cuts, part)
-        below /= self._gain
+        below /= now._gain
         below[:, -1] = self.count().T
         below = np.where(below > (1.0 - _TOLERANCE) * below[:, -1:], below[:, -1:], below)  # rounding
         return np.diff(below, axis=1)
@@ -1059,6 +1060,14 @@ class QuantileSummary:
             low, high, count = (part.sum(axis=0) for part in (low, high, count))
         error = np.maximum(low, high)
         return np.divide(error, count, out=np.zeros_like(error), where=count > 0.0).T
+
+    def _in_one_scale(self) -> QuantileSummary:
+        """Return itself, or the same in other numbers where the classes fade by clocks of their own."""
+        if (self._gain == self._gain[:1]).all():
+            return self
+        now = copy.copy(self)
+        now._rescale()
+        return now
 
     def _runs(self) -> Iterator[tuple[int, _Runs, Array]]:
         """Yield the first feature of a chunk, the runs of its features, and which class each run is of."""

@@ -1,6 +1,8 @@
-"""T-score and Fisher score, slow and obvious: keep every row and its faded weight, then use the definitions."""
+"""The five scores, slow and obvious: keep every row and its faded weight, then use the definitions."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
@@ -56,3 +58,70 @@ def _t(x, inside, y, w):
         errors.append(variance / size)
     gap, error = abs(means[0] - means[1]), np.sqrt(sum(errors))
     return gap / error if error > 0 else (np.inf if gap > 0 else 0.0)
+
+
+def quantile_bins(x, w, n_bins):
+    """Return the bin of each value: how many cuts q_h lie below it, q_h the smallest value with F(q_h) >= h / K."""
+    values = np.unique(x)
+    cumulative = np.array([w[x <= value].sum() for value in values])
+    cuts = []
+    for h in range(1, n_bins):
+        reached = cumulative >= h / n_bins * cumulative[-1] * (1 - 1e-12)
+        cuts.append(values[reached][0])
+    return np.array([sum(value > cut for cut in cuts) for value in x])
+
+
+def table(x, y, w, n_bins, n_classes):
+    """Return the weight of each bin (n_bins=None: of each value, a category) and class."""
+    known = ~np.isnan(x) & (w > 0)
+    x, y, w = x[known], y[known], w[known]
+    if len(x) == 0:
+        return np.zeros((1, n_classes))
+    bins = x.astype(int) if n_bins is None else quantile_bins(x, w, n_bins)
+    counts = np.zeros((bins.max() + 1, n_classes))
+    for b, c, weight in zip(bins, y, w, strict=True):
+        counts[b, c] += weight
+    return counts
+
+
+def mutual_information(counts):
+    n, total = counts.sum(), 0.0
+    for b, c in itertools.product(*map(range, counts.shape)):
+        if counts[b, c] > 0:
+            total += counts[b, c] / n * np.log(counts[b, c] * n / (counts[b].sum() * counts[:, c].sum()))
+    return total
+
+
+def chi_square(counts):
+    n, total = counts.sum(), 0.0
+    for b, c in itertools.product(*map(range, counts.shape)):
+        expected = counts[b].sum() * counts[:, c].sum() / n if n > 0 else 0.0
+        if expected > 0:
+            total += (counts[b, c] - expected) ** 2 / expected
+    return total
+
+
+def impurity(counts):
+    return 1.0 - ((counts / counts.sum()) ** 2).sum() if counts.sum() > 0 else 0.0
+
+
+def split_gain(counts, left):
+    """Return what a split into the bins `left` and all others takes off the impurity."""
+    inside = np.isin(np.arange(len(counts)), left)
+    of_classes, n = counts.sum(axis=0), counts.sum()
+    sides = [counts[side].sum(axis=0) for side in (inside, ~inside)]
+    return impurity(of_classes) - sum(side.sum() / n * impurity(side) for side in sides) if n > 0 else 0.0
+
+
+def gini(counts):
+    return max([0.0, *(split_gain(counts, range(h)) for h in range(1, len(counts)))])
+
+
+def gini_of_categories(counts):
+    """Return the best gain of all splits of the categories in two (of two classes), else of the ordered ones."""
+    if counts.shape[1] == 2:
+        half = range(1, len(counts) // 2 + 1)
+        subsets = (s for size in half for s in itertools.combinations(range(len(counts)), size))
+        return max([0.0, *(split_gain(counts, s) for s in subsets)])
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    return max(gini(counts[np.argsort(share[:, c])]) for c in range(counts.shape[1]))

@@ -4,4 +4,13 @@ from tamis.rows.fires import FIRES
 from tamis.rows.ofs import OFS
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
 
-__all__ = ["FIRES", "OFS", "ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]
+__all__ = [
+    "FIRES",
+    "OFS",
+    "ChiSquare",
+    "FisherScore",
+    "GiniIndex",
+    "MutualInformation",
+    "Screening",
+    "TScore",
+]

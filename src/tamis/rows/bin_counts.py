@@ -69,6 +69,13 @@ class BinCounts:
             self._categories = copy.copy(self._categories)
             self._categories.grow(n_classes)
 
+    def widen(self, n_features: int) -> None:
+        """Make room for further columns of numbers, which were 0 in all (CSR) rows so far."""
+        self._quantiles = copy.copy(self._quantiles)
+        self._quantiles.widen(n_features - len(self.categorical))
+        self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
+        self.n_features = n_features
+
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""
         self._quantiles.reorder(order)
@@ -84,7 +91,7 @@ class BinCounts:
         if (fit | np.isnan(values)).all():
             return
         row, at = np.argwhere(~(fit | np.isnan(values)))[0]
-        column = self.categorical[at]
+        column = int(self.categorical[at])
         raise DataError(
             f"Column {names[column] if names else column!r} is categorical, but holds {values[row, at]} in row {row}"
             f" of the batch: encode its values as 0, 1, ..., {_MOST_CATEGORIES - 1} at most."

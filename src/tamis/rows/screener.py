@@ -127,6 +127,37 @@ class Screener(RowSelector):
             age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
         return factor**age, factor ** counts.astype(np.float64)
 
+    def widen(self, n_features: int) -> Self:
+        """Make room for further columns, which were 0 in all rows so far.
+
+        For CSR rows whose number of columns shows only while they arrive, such as those of an svmlight file.
+
+        Parameters
+        ----------
+        n_features : int
+            At least as many as there are.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If `n_features` is too small, the columns have names, or dense rows were learned from.
+        """
+        _ = self.waiting_  # raises if nothing was learned
+        if self._names() is not None:
+            raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
+        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        moments, bins = copy.copy(self._moments), copy.copy(self._bins)
+        if moments.n_features:
+            moments.widen(n_features)
+        if bins is not None:
+            bins.widen(n_features)
+        self._moments, self._bins, self.n_features_in_ = moments, bins, int(n_features)
+        return self
+
     # -- merging -------------------------------------------------------------------------------------------
 
     def merge(self, other: Self) -> Self:
@@ -242,10 +273,10 @@ class Screener(RowSelector):
                 scores[columns] = gini_decrease(table) if in_order else gini_of_categories(table)
                 continue
             statistic, freedom = chi_square(table)
-            scores[columns] = statistic
+            found = mutual_information(table) if name == "mi" else statistic
             if name == "mi":
-                scores[columns] = mutual_information(table)
-                statistic = 2.0 * table.sum(axis=(1, 2)) * scores[columns]
+                statistic = 2.0 * table.sum(axis=(1, 2)) * found
+            scores[columns] = np.where(freedom > 0, found, 0.0)  # rounding
             pvalues[columns] = chi_square_pvalue(effective * statistic, freedom)
         return Readout(scores, None if name == "gini" else pvalues)
 

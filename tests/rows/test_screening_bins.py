@@ -1,0 +1,339 @@
+"""Mutual information, chi-square and Gini index against the definitions on all rows, SciPy and scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import mutual_info_score
+
+import tamis
+from tamis import ChiSquare, GiniIndex, MutualInformation, Screening
+from tamis.errors import DataError
+from tamis.rows.bin_counts import columns_of
+from tests.twins import screening as twin
+
+BINNED = (MutualInformation, ChiSquare, GiniIndex)
+ALL = ["t", "fisher", "mi", "chi2", "gini"]
+
+
+def rows(n_classes=3, n=90, seed=0, missing=False):
+    """Column 0 depends on the class, 1 has few values, 2 is mostly zero, 3 holds categories, 4 is constant."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    X = rng.normal(size=(n, 5)).astype(np.float32).astype(np.float64)
+    X[:, 0] = (X[:, 0] + y).astype(np.float32)
+    X[:, 1] = np.round(X[:, 1])
+    X[rng.random(n) < 0.7, 2] = 0.0
+    X[:, 3] = (rng.integers(0, 5, n) * (rng.random(n) < 0.5) + y) % 5
+    X[:, 4] = 3.0
+    if missing:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+def expected(X, y, w, n_classes, n_bins, categorical=()):
+    tables = [
+        twin.table(X[:, j], y, w, None if j in categorical else n_bins, n_classes) for j in range(X.shape[1])
+    ]
+    splits = [twin.gini_of_categories if j in categorical else twin.gini for j in range(X.shape[1])]
+    return {
+        "mi": [twin.mutual_information(table) for table in tables],
+        "chi2": [twin.chi_square(table) for table in tables],
+        "gini": [split(table) for split, table in zip(splits, tables, strict=True)],
+    }
+
+
+@given(
+    cuts=st.lists(st.integers(1, 89), max_size=5),
+    sparse=st.lists(st.booleans(), min_size=6, max_size=6),
+    n_classes=st.integers(2, 4),
+    n_bins=st.integers(2, 7),
+    missing=st.booleans(),
+    factor=st.sampled_from([None, 0.99, 0.5]),
+    per=st.sampled_from(["row", "batch"]),
+    clock=st.sampled_from(["global", "class"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_batching_equals_the_definition(cuts, sparse, n_classes, n_bins, missing, factor, per, clock):
+    X, y = rows(n_classes, missing=missing)
+    bounds = [0, *sorted(set(cuts)), 90]
+    screening = Screening(
+        2, scores=ALL, n_bins=n_bins, categorical=[3], fading=factor, fade_per=per, clock=clock
+    )
+    for a, b, csr in zip(bounds, bounds[1:], sparse, strict=False):
+        part = sp.csr_matrix(X[a:b]) if csr else X[a:b]
+        screening.partial_fit(part, y[a:b], classes=range(n_classes))
+    w = twin.faded_weights([y[a:b] for a, b in itertools.pairwise(bounds)], factor or 1.0, per, clock)
+    for name, scores in expected(X, y, w, n_classes, n_bins, categorical=(3,)).items():
+        np.testing.assert_allclose(screening.scores_of(name), scores, rtol=1e-8, atol=1e-12, err_msg=name)
+        assert screening.scores_of(name)[4] == 0.0  # constant
+    for j in range(4):
+        assert screening.scores_of("fisher")[j] == pytest.approx(twin.fisher(X[:, j], y, w), rel=1e-8)
+    known = [w[~np.isnan(X[:, j])].sum() for j in range(5)]
+    np.testing.assert_allclose(screening.n_observed_, known, rtol=1e-9)
+
+
+@given(at=st.lists(st.integers(0, 90), min_size=2, max_size=2), swap=st.booleans(), sparse=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_merged_parts_equal_the_whole(at, swap, sparse):
+    X, y = rows(4)
+    X[:70, 3] = np.minimum(X[:70, 3], 1)  # the last part alone has seen all categories
+    labels, (first, second) = np.array(["d", "a", "c", "b"])[y], sorted(at)
+    parts = []
+    for i, rows_of in enumerate((slice(0, first), slice(first, second), slice(second, 90))):
+        parts.append(Screening(2, scores=ALL, categorical=[3]))
+        if len(y[rows_of]):
+            part = sp.csr_matrix(X[rows_of]) if sparse and i == 1 else X[rows_of]
+            parts[-1].partial_fit(part, labels[rows_of])
+    one, two, three = parts[::-1] if swap else parts
+    merged = one.merge(two).merge(three)
+    whole = Screening(2, scores=ALL, categorical=[3]).fit(X, labels)
+    assert merged.n_seen_ == 90
+    for name in ALL:
+        np.testing.assert_allclose(merged.scores_of(name), whole.scores_of(name), rtol=1e-9, atol=1e-12)
+
+
+def test_equals_scipy_and_scikit_learn_on_the_same_bins():
+    X, y = rows(3, n=270)
+    bins = [twin.quantile_bins(X[:, j], np.ones(270), 5) for j in range(3)]
+    mi, chi = MutualInformation(2).fit(X[:, :3], y), ChiSquare(2).fit(X[:, :3], y)
+    np.testing.assert_allclose(mi.scores_, [mutual_info_score(b, y) for b in bins], rtol=1e-12)
+    tables = [np.array([[np.sum((b == i) & (y == c)) for c in range(3)] for i in np.unique(b)]) for b in bins]
+    for kind, selector in ((None, chi), ("log-likelihood", mi)):
+        found = [scipy.stats.chi2_contingency(t, correction=False, lambda_=kind) for t in tables]
+        np.testing.assert_allclose(selector.pvalues_, [f.pvalue for f in found], rtol=1e-9)
+    np.testing.assert_allclose(
+        chi.scores_,
+        [scipy.stats.chi2_contingency(t, correction=False).statistic for t in tables],
+        rtol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("name", ["splice", "wdbc"])
+def test_real_data_are_scored_as_offline(load_shared, name):
+    """Splice holds codes, so counts are exact at any eps; of wdbc's values an eps of 1 / 569 keeps all."""
+    X, y, _ = load_shared(name)
+    X = np.asarray(X, dtype=np.float32).astype(np.float64)[:, :20]
+    codes = np.unique(y, return_inverse=True)[1]
+    screening = Screening(3, scores=ALL, eps=0.1 if name == "splice" else 1 / 569)
+    for start in range(0, len(y), 100):
+        screening.partial_fit(X[start : start + 100], y[start : start + 100])
+    order = [screening.classes_.tolist().index(label) for label in np.unique(y).tolist()]
+    assert sorted(order) == list(range(len(order)))
+    for score, values in expected(X, codes, np.ones(len(y)), len(order), 5).items():
+        np.testing.assert_allclose(screening.scores_of(score), values, rtol=1e-9, atol=1e-12)
+
+
+def test_scores_of_thinned_values_are_near_those_of_all():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 8000)
+    X = rng.normal(size=(8000, 12)) + np.linspace(0, 1, 12) * y[:, None]
+    screening = Screening(3, scores=["mi", "chi2", "gini"], eps=0.02)
+    for start in range(0, 8000, 500):
+        screening.partial_fit(X[start : start + 500], y[start : start + 500])
+    assert screening.nbytes_ < X.nbytes / 5
+    for name, values in expected(X[:, -2:], y, np.ones(8000), 2, 5).items():
+        np.testing.assert_allclose(screening.scores_of(name)[-2:], values, rtol=0.05)
+        assert (np.diff(screening.scores_of(name)[3:]) > 0).all()
+
+
+def test_pvalues_of_unrelated_features_are_uniform_while_rows_fade():
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(0, 3, 900), rng.normal(size=(900, 1500))
+    for kind in (ChiSquare, MutualInformation):
+        for options in ({}, {"fading": 0.99}):
+            pvalues = kind(2, eps=0.02, **options).fit(X, y).pvalues_
+            # a tenth of the effective rows in a cell makes chi-square's tail a little light
+            assert 0.03 < np.mean(pvalues < 0.05) < 0.075
+            assert 0.42 < np.mean(pvalues < 0.5) < 0.58
+
+
+def test_categories_have_no_order():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 12, size=(400, 2)).astype(float), rng.integers(0, 2, 400)
+    X[:, 1] = np.where(rng.random(400) < 0.8, 2 * (X[:, 1] // 2) + y, X[:, 1])  # odd or even
+    renamed = np.random.default_rng(1).permutation(12)[X.astype(int)]
+    for kind in BINNED:
+        plain, other = (kind(1, categorical="all").fit(rows_, y).scores_ for rows_ in (X, renamed))
+        np.testing.assert_allclose(plain, other, rtol=1e-12)
+        assert plain[1] > 5 * kind(1).fit(X, y).scores_[1]  # bins of neighbours see little
+
+
+def test_columns_are_named_in_three_ways():
+    pandas = pytest.importorskip("pandas")
+    X, y = rows(2)
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    by_name = MutualInformation(2, categorical=["d"]).fit(frame, y).scores_
+    mask = np.arange(5) == 3
+    for given_ in ([3], np.array([3]), mask, mask.tolist()):
+        np.testing.assert_array_equal(MutualInformation(2, categorical=given_).fit(X, y).scores_, by_name)
+    assert columns_of("all", 3, None).tolist() == [0, 1, 2]
+    for bad, message in (
+        ("d", "categorical must be 'all'"),
+        (3, "categorical must be 'all'"),
+        (["z"], "'z', but the columns are 0 to 4 or a, b"),
+        ([5], "the column 5, but"),
+        ([True, False], "a mask of 2 columns, but there are 5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MutualInformation(2, categorical=bad).fit(frame, y)
+    with pytest.raises(ValueError, match="0 to 4, without names"):
+        MutualInformation(2, categorical=["d"]).fit(X, y)
+
+
+def test_table_holds_every_score_in_rows_of_features():
+    X, y = rows(2, missing=True)
+    X[:, 2] = np.nan
+    screening = Screening(1, select_by="gini", categorical=[3]).fit(X, y)
+    table = screening.table_
+    assert list(table) == [
+        "feature", "n_observed", "t", "t_pvalue", "fisher", "fisher_pvalue", "mi", "mi_pvalue",
+        "chi2", "chi2_pvalue", "gini",
+    ]  # fmt: skip
+    assert table["feature"].tolist() == ["x0", "x1", "x2", "x3", "x4"]
+    np.testing.assert_array_equal(table["gini"], screening.scores_)
+    assert screening.get_support(indices=True) == [np.argmax(table["gini"])]
+    assert table["n_observed"][2] == 0.0  # flagged, and no score says anything of it
+    assert [table[name][2] for name in ALL] == [0.0] * 5
+    assert [table[f"{name}_pvalue"][2] for name in ALL[:4]] == [1.0] * 4
+    singles = {"mi": MutualInformation, "chi2": ChiSquare, "gini": GiniIndex}
+    for name, kind in singles.items():
+        single = kind(1, categorical=[3]).fit(X, y)
+        np.testing.assert_array_equal(single.scores_, table[name])
+        np.testing.assert_array_equal(single.n_observed_, table["n_observed"])
+    assert GiniIndex(1).fit(X, y).pvalues_ is None
+
+
+def test_only_what_is_asked_for_is_kept():
+    X, y = rows(2)
+    moments, bins, both = (Screening(scores=names).fit(X, y) for names in (["t"], ["mi", "gini"], ALL))
+    assert moments._bins is None
+    assert bins._moments.n_features == 0
+    assert both.nbytes_ >= moments.nbytes_ + bins.nbytes_ - 200
+
+
+def test_one_class_only_waits():
+    X, _ = rows(2)
+    for kind in BINNED:
+        selector = kind(2).fit(X, np.zeros(90))
+        assert selector.waiting_
+        assert selector.get_support().all()
+        assert not selector.scores_.any()
+    table = Screening(2).fit(X, np.zeros(90)).table_
+    assert not any(table[name].any() for name in ALL)
+    assert table["mi_pvalue"].tolist() == [1.0] * 5
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("scores", [["mi"], ["t", "gini"]])
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (2, np.inf, "infinity in column 2 of row 7"),
+        (2, 1e39, "too large for float32: rescale them, or choose dtype='float64'"),
+        (3, 2.5, "Column 3 is categorical, but holds 2.5 in row 7 of the batch: encode"),
+        (3, -1.0, "Column 3 is categorical, but holds -1.0"),
+        (3, 65536.0, "Column 3 is categorical, but holds 65536.0"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_and_leaves_no_trace(sparse, scores, column, value, message):
+    X, y = rows(2, missing=True)
+    screening = Screening(2, scores=scores, categorical=[3]).fit(X, y)
+    before = screening.table_
+    bad = X.copy()
+    bad[7, column] = value
+    with pytest.raises(DataError, match=message):
+        screening.partial_fit(sp.csr_matrix(bad) if sparse else bad, np.array(["new"] * 90))
+    assert screening.classes_.tolist() == [0, 1]
+    for name, values in before.items():
+        np.testing.assert_array_equal(screening.table_[name], values)
+    control = Screening(2, scores=scores, categorical=[3]).fit(X, y).partial_fit(X, y)
+    np.testing.assert_array_equal(screening.partial_fit(X, y).scores_, control.scores_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_bins": 1}, "n_bins must be an integer in"),
+        ({"eps": 0.5}, "eps must be a number in"),
+        ({"eps": 0.0}, "eps must be a number in"),
+        ({"dtype": "float16"}, "dtype must be one of 'float32', 'float64', got 'float16'"),
+        ({"scores": ["mi", "entropy"]}, "scores must be one of 't', .*, got 'entropy'"),
+        ({"scores": "mi"}, "scores must be a list of t, fisher, mi, chi2, gini, got 'mi'"),
+        ({"scores": []}, "scores must be a list"),
+        ({"scores": ["t"], "select_by": "mi"}, "select_by must be one of 't', got 'mi'"),
+        ({"half_life": 3, "fading": 0.5}, "say the same: give one"),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    X, y = rows(2)
+    with pytest.raises(ValueError, match=message):
+        Screening(2, **options).fit(X, y)
+
+
+def test_scores_not_asked_for_are_refused():
+    X, y = rows(2)
+    with pytest.raises(ValueError, match="name must be one of 'mi', got 't'"):
+        Screening(2, scores=["mi"]).fit(X, y).scores_of("t")
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "message"),
+    [
+        ({"n_bins": 5}, {"n_bins": 7}, "n_bins is 5 here and 7 there"),
+        ({"eps": 0.1}, {"eps": 0.01}, r"eps is 0\.1 here and 0\.01 there"),
+        ({}, {"fading": 0.9}, r"fading is None here and 0\.9 there"),
+        ({"categorical": [3]}, {"categorical": [4]}, r"categorical is \[3\] here and \[4\] there"),
+        ({}, {"dtype": "float64"}, "dtype is 'float32' here and 'float64' there"),
+    ],
+)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_merging_what_does_not_fit_is_refused(mine, theirs, message, fitted):
+    X, y = rows(2)
+    here, there = MutualInformation(2, **mine), MutualInformation(2, **theirs).fit(X, y)
+    if fitted:
+        here.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        here.merge(there)
+
+
+def test_how_much_is_selected_does_not_keep_states_apart():
+    X, y = rows(2)
+    merged = Screening(1, select_by="t").fit(X, y).merge(Screening(4, select_by="mi").fit(X, y))
+    assert (merged.get_support().sum(), merged.n_seen_) == (1, 180)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_long_stream_goes_on_after_saving(tmp_path, sparse):
+    rng = np.random.default_rng(0)
+
+    def batch():
+        X, y = rng.normal(size=(500, 4)), rng.integers(0, 2, 500)
+        X[:, 3] = rng.integers(0, 3, 500) + y
+        return (sp.csr_matrix(X) if sparse else X), y
+
+    batches = [batch() for _ in range(12)]
+    whole, half = (Screening(2, eps=0.05, categorical=[3], half_life=1000) for _ in range(2))
+    for X, y in batches:
+        whole.partial_fit(X, y)
+    for X, y in batches[:7]:
+        half.partial_fit(X, y)
+    half = tamis.load(tamis.save(half, tmp_path / "half.tamis"))
+    for X, y in batches[7:]:
+        half.partial_fit(X, y)
+    for name, values in whole.table_.items():
+        np.testing.assert_array_equal(half.table_[name], values)
+
+
+def test_float64_keeps_neighbours_apart():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = 1e9 + np.column_stack([y + 0.1 * rng.random(400), rng.random(400)])
+    assert MutualInformation(1).fit(X, y).scores_[0] == 0.0
+    assert MutualInformation(1, dtype="float64").fit(X, y).scores_[0] > 0.5

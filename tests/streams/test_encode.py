@@ -118,3 +118,10 @@ def test_what_is_no_number_is_refused_by_row(values, missing, message):
     with pytest.raises(StreamError, match=message):
         encoder.encode(pa.array(values), first_row=10)
     assert (encoder._sum, encoder._count) == (0.0, 0)
+
+
+def test_missing_numbers_can_be_kept():
+    encoder = ColumnEncoder("heat", "keep")
+    np.testing.assert_array_equal(encoder.encode(pa.array([1.5, None, 2.0]), 1), [1.5, np.nan, 2.0])
+    with pytest.raises(StreamError, match="infinite in row 5"):
+        encoder.encode(pa.array([None, np.inf]), 4)

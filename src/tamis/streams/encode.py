@@ -25,8 +25,8 @@ class ColumnEncoder:
     ----------
     name : str
         Name of the column, for messages.
-    missing : {"error", "mean"}
-        What happens to missing numbers: refused, or replaced by the mean of the rows before (0 before any).
+    missing : {"error", "mean", "keep"}
+        What happens to missing numbers: refused, replaced by the mean of the rows before (0 before any), or left NaN.
     categorical : bool
         Whether the column holds categories even if they look like numbers.
     declared : list of str, optional
@@ -112,7 +112,7 @@ class ColumnEncoder:
         finite = np.isfinite(values)
         if not finite.all():
             self._refuse(values, first_row)
-        if self.missing == "error":
+        if self.missing != "mean":
             return values
         # Sums run row by row, so a mean depends neither on later rows nor on where blocks begin.
         sums = np.cumsum(np.concatenate([[self._sum], np.where(finite, values, 0.0)]))
@@ -125,7 +125,7 @@ class ColumnEncoder:
             ("infinite", np.isinf(values), ""),
             ("missing", np.isnan(values), ", or choose missing='mean'"),
         ):
-            if found.any() and not (what == "missing" and self.missing == "mean"):
+            if found.any() and not (what == "missing" and self.missing != "error"):
                 row = first_row + int(np.argmax(found))
                 raise StreamError(
                     f"Column {self.name!r} is {what} in row {row}: mend or drop the row{advice}."

@@ -45,7 +45,7 @@ def open_file(
     drop: Sequence[str] = (),
     missing: str = "error",
     drop_unlabelled: bool = False,
-    n_features: int | None = None,
+    n_features: int | str | None = None,
     zero_based: bool | None = None,
 ) -> FileStream:
     r"""Open a file as a stream of rows.
@@ -68,13 +68,13 @@ def open_file(
         Columns to be encoded as categories although they look like numbers; the label among them is read as text.
     drop : list of str
         Columns to leave out, such as names and serial numbers.
-    missing : {"error", "mean"}, default="error"
-        What happens to missing numbers: refused, or replaced by the mean of their column in the rows before.
+    missing : {"error", "mean", "keep"}, default="error"
+        What happens to missing numbers: refused, replaced by the mean of their column in the rows before, or left NaN.
     drop_unlabelled : bool, default=False
         Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
-    n_features : int, optional
+    n_features : int or "any", optional
         Number of columns of an svmlight file. Without it the file is read once beforehand to find out; standard
-        input needs it.
+        input needs it. "any": one pass, in which each batch is as wide as the widest row so far.
     zero_based : bool, optional
         Whether the columns of an svmlight file are counted from 0. By default from 1, unless reading it beforehand
         finds a 0.
@@ -105,8 +105,8 @@ def open_file(
     >>> stream.feature_names, y.tolist()
     (['weight', 'colour'], ['apple', 'plum', 'apple'])
     """
-    check_choice("missing", missing, ("error", "mean"))
-    if n_features is not None:
+    check_choice("missing", missing, ("error", "mean", "keep"))
+    if n_features is not None and n_features != "any":
         check_number("n_features", n_features, low=1, integer=True)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")

@@ -248,7 +248,11 @@ def _join(parts: list[Batch]) -> Batch:
     if len(parts) == 1:
         return parts[0]
     blocks = [X for X, _ in parts]
-    X = sp.vstack(blocks, format="csr") if any(map(sp.issparse, blocks)) else np.concatenate(blocks)
+    if any(map(sp.issparse, blocks)):
+        width = max(X.shape[1] for X in blocks)  # svmlight rows of any width
+        blocks = [sp.csr_matrix(X) for X in blocks]
+        blocks = [sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)) for X in blocks]
+    X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     labels = [y for _, y in parts]
     kinds = {y.dtype.kind for y in labels}
     if len(kinds) > 1 and not kinds <= set("iuf"):  # joining 1 and "1" must not make them one label

@@ -23,11 +23,18 @@ class SvmlightStream(FileStream):
 
     The columns are counted from 1, or from 0 where `zero_based` says so. Where neither that nor the number of columns
     is given, the file is read once beforehand to find out. Labels are int64 as long as all are whole numbers.
+
+    With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
+    not given either, column j is then the one that the file calls j; `lowest` is the lowest of those read.
     """
 
-    def __init__(self, source: Source, n_features: int | None, zero_based: bool | None) -> None:
+    def __init__(self, source: Source, n_features: int | str | None, zero_based: bool | None) -> None:
         super().__init__(source)
-        if n_features is None:
+        self.lowest: int | None = None
+        self._any = n_features == "any"
+        if self._any:
+            n_features, zero_based = None, True if zero_based is None else zero_based
+        elif n_features is None:
             if source.is_stdin:
                 raise ValueError(
                     "n_features must be given for svmlight rows from standard input: their width is not known."
@@ -35,7 +42,7 @@ class SvmlightStream(FileStream):
             low, high = self._index_range()
             zero_based = low == 0 if zero_based is None else zero_based
             n_features = max(1, high + int(zero_based))
-        self.n_features = n_features
+        self.n_features = n_features if isinstance(n_features, int) else None
         self._zero_based = bool(zero_based)
 
     def describe(self) -> dict[str, Any]:
@@ -43,7 +50,7 @@ class SvmlightStream(FileStream):
         return {
             "kind": "file",
             "format": "svmlight",
-            "n_features": self.n_features,
+            "n_features": "any" if self._any else self.n_features,
             "zero_based": self._zero_based,
             **self._source.fingerprint(),
         }
@@ -111,10 +118,13 @@ class SvmlightStream(FileStream):
 
     def _blocks(self, start: int) -> Iterator[Batch]:
         options = {"n_features": self.n_features, "zero_based": self._zero_based}
-        whole, rows = True, 0
+        whole, rows, width = True, 0, 1
+        self.lowest = None
         for first, lines in self._line_blocks():
             X, y = self._parse(lines, first, options)
             rows += len(y)
+            if self._any:
+                X, width = self._widened(X, width)
             whole = whole and bool((y == np.floor(y)).all())
             skip = min(start, len(y))
             start -= skip
@@ -123,3 +133,11 @@ class SvmlightStream(FileStream):
         if rows == 0:
             raise StreamError(f"{self._source.name!r} has no rows.")
         self._source.finish()
+
+    def _widened(self, X: Any, width: int) -> tuple[Any, int]:
+        """Return the rows as wide as the widest so far, and that width."""
+        if X.nnz:
+            width = max(width, X.shape[1])
+            lowest = int(X.indices.min())
+            self.lowest = lowest if self.lowest is None else min(self.lowest, lowest)
+        return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)), width

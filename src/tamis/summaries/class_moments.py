@@ -197,6 +197,21 @@ class ClassMoments:
             shape = (n_classes - len(value), *value.shape[1:])
             setattr(self, name, np.concatenate([value, np.full(shape, 1.0 if name == "_gain" else 0.0)]))
 
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all rows so far; these must have been CSR rows.
+
+        Raises
+        ------
+        ValueError
+            If some rows were dense.
+        """
+        if not np.array_equal(self._weight, self._sparse_weight):
+            raise ValueError("Dense rows have a fixed number of columns: give CSR rows from the first one on.")
+        more = ((0, 0), (0, n_features - self.n_features))
+        self._present, self._mean, self._m2 = (np.pad(a, more) for a in (self._present, self._mean, self._m2))
+        if self._stored.shape[1]:
+            self._stored = np.pad(self._stored, more)
+
     def reorder(self, order: Array) -> None:
         """Give each class another code: row c becomes what row `order[c]` was."""
         for name, value in vars(self).items():

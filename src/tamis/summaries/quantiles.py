@@ -431,6 +431,14 @@ class _ClassPoints:
         np.cumsum(np.bincount(columns[new], minlength=n_features), out=start[1:])
         return _Table(start, values[new], np.add.reduceat(weights, new))
 
+    def widened(self, n_features: int) -> _ClassPoints:
+        """Return the same points with further features, of which none were stored; no dense row may be staged."""
+        found, more = copy.copy(self), (0, n_features - len(self.slot))
+        found.staged = np.empty((0, n_features), self.dtype)
+        found.slot = np.pad(self.slot, more, constant_values=-1)
+        found.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
+        return found
+
     # -- levels --------------------------------------------------------------------------------------------
 
     def _absorb(self, block: _Buffer, counted: _Table) -> None:
@@ -848,6 +856,21 @@ class QuantileSummary:
         )
         new = [_ClassPoints(self.n_features, self.eps, self.dtype) for _ in range(n)]
         self._points = [*self._points, *new]
+
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all rows so far; these must have been CSR rows.
+
+        Raises
+        ------
+        ValueError
+            If some rows were dense.
+        """
+        if not np.array_equal(self._weight, self._sparse_weight):
+            raise ValueError("Dense rows have a fixed number of columns: give CSR rows from the first one on.")
+        more = ((0, 0), (0, n_features - self.n_features))
+        self._stored, self._missing = (np.pad(a, more) if a.size else a for a in (self._stored, self._missing))
+        self._points = [points.widened(n_features) for points in self._points]
+        self.n_features = n_features
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""

@@ -9,12 +9,16 @@ __version__ = "0.1.0.dev0"
 
 # Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
 _NAMES = {
+    "AlphaInvesting": "tamis.columns.alpha_investing",
+    "ETANA": "tamis.cells.etana",
+    "FETANA": "tamis.cells.fetana",
     "ChiSquare": "tamis.rows.screening",
     "FIRES": "tamis.rows.fires",
     "FisherScore": "tamis.rows.screening",
     "GiniIndex": "tamis.rows.screening",
     "MutualInformation": "tamis.rows.screening",
     "Screening": "tamis.rows.screening",
+    "IFC2F": "tamis.cells.ifc2f",
     "OFS": "tamis.rows.ofs",
     "SparseFSA": "tamis.learners.sparse_fsa",
     "TScore": "tamis.rows.screening",
@@ -27,7 +31,9 @@ _NAMES = {
 _PACKAGES = (
     "base",
     "catalog",
+    "cells",
     "checks",
+    "columns",
     "errors",
     "evaluate",
     "learners",

@@ -2,9 +2,10 @@
 
 Rows arrive: :class:`RowSelector`, three hooks to write (`_start`, `_learn`, `_relevance`).
 
-Columns arrive: ``ColumnSelector(SelectorMixin, BaseEstimator)`` with ``start(y)``, then
-``offer(column, name) -> bool`` and ``offer_many(block, names)``; ``fit(X, y)`` offers every column in order;
-``selected_`` holds the names in order of entry, ``trace_`` one record per offer. It arrives with its first method.
+Columns arrive: :class:`ColumnSelector`, two hooks to write (`_begin`, and `_consider` or `_consider_block`). It is
+told the target by ``start(y)``, then asked ``offer(column, name) -> bool`` or ``offer_many(block, names)``;
+``fit(X, y)`` offers every column in order; ``selected_`` holds the names in order of entry, ``trace_`` one record
+per offer.
 
 Cells arrive: ``CellClassifier(ClassifierMixin, BaseEstimator)`` with ``fit``, ``predict``, ``predict_proba``,
 ``acquire(x)`` for the full trace of one instance, and ``open()`` for a session whose ``next_feature``,
@@ -36,9 +37,10 @@ from tamis._check import (
     refuse_missing,
     refuse_nonfinite,
 )
+from tamis.column_selector import ColumnSelector, FeatureStream
 from tamis.errors import DataError
 
-__all__ = ["RowSelector", "n_to_select", "top_mask"]
+__all__ = ["ColumnSelector", "FeatureStream", "RowSelector", "n_to_select", "top_mask"]
 
 
 class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

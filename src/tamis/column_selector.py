@@ -1,0 +1,494 @@
+"""Columns arrive: the contract of a selector that is told the target once and then offered features.
+
+A feature is offered once, decided upon at once and then forgotten, unless it is accepted. An error in an offer
+changes nothing. A stream of features is an iterable of ``(name, column)`` or ``(names, block)`` pairs, or a
+:class:`FeatureStream`, which sees what was accepted before it makes the next feature.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array, as_column, as_rows, as_weights, check_choice, encode_labels, refuse_missing
+from tamis.errors import DataError
+from tamis.trace import ACCEPTED, Trace, Verdicts
+
+__all__ = ["ColumnSelector", "FeatureStream"]
+
+Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
+_CELLS = 1 << 18  # of a block that are looked at together: 2 MB, which stay in a core's cache
+
+
+@runtime_checkable
+class FeatureStream(Protocol):
+    """Something that makes features and may look at what was selected before it makes the next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> class Powers:
+    ...     def __init__(self, column):
+    ...         self.column, self.power = column, 0
+    ...     def next_features(self, selector):
+    ...         if "x^2" in selector.selected_ or self.power == 5:
+    ...             return None  # found it, or gave up
+    ...         self.power += 1
+    ...         return f"x^{self.power}", self.column**self.power
+    >>> x = np.linspace(-1, 1, 50)
+    >>> AlphaInvesting().fit_stream(Powers(x), x**2 + 0.01 * np.sin(99 * x)).selected_
+    ['x^2']
+    """
+
+    def next_features(self, selector: ColumnSelector) -> tuple[str | Sequence[str], Any] | None:
+        """Return a name and a column, or names and a block of columns; None when there are no more."""
+
+
+class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Selects features while columns arrive, one at a time or in blocks.
+
+    A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks:
+    `_begin` checks the parameters and allocates the state for a target, and `_consider` decides about one column,
+    or `_consider_block` about several. State that a hook changes must be new objects, or be appended where the old
+    state does not look, for what an error leaves behind is undone with a shallow copy of ``_state()``.
+
+    Attributes
+    ----------
+    selected_ : list of str
+        Names of the features that are selected, in the order in which they entered.
+    trace_ : ndarray of shape (n_records,), structured
+        One record per offer (with ``trace="selected"``, per accepted offer): ``offer`` (its place, from 0), ``name``,
+        ``statistic``, ``p_value``, ``log_p`` (p-values may underflow), ``threshold``, ``wealth`` after the offer,
+        ``n_missing`` (values that were imputed), and ``decision``: accepted, rejected, constant, collinear or full.
+    n_offered_ : int
+        Columns offered so far.
+    stopped_ : str or None
+        Why no further feature can be accepted, if that is so.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the target (classification only).
+    n_features_in_ : int
+        Columns of `X` for `fit`; otherwise columns offered.
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present after `fit` with a frame.
+    """
+
+    missing: str
+    trace: str
+    n_offered_: int
+    stopped_: str | None
+    classes_: Array
+
+    # -- hooks ---------------------------------------------------------------------------------------------
+
+    _whole_blocks = False  # True: `_consider_block` is given each block of offers in one piece
+    _parts: tuple[str, ...] = ()  # attributes with state that hooks change in place, to be copied before
+
+    @abstractmethod
+    def _begin(self, y: Array, weight: Array) -> None:
+        """Check the parameters and allocate the state: `y` holds class codes, or the float64 target."""
+
+    def _consider(self, column: NDArray[np.float64]) -> Verdicts:
+        """Decide about one column of shape (n_rows,)."""
+        raise NotImplementedError(f"{type(self).__name__} must define _consider or _consider_block.")
+
+    def _consider_block(self, columns: Columns) -> Verdicts:
+        """Decide about the columns, one after the other as they come."""
+        raise NotImplementedError
+
+    def _is_regression(self) -> bool:
+        return False
+
+    # -- verbs ---------------------------------------------------------------------------------------------
+
+    def start(self, y: Any, sample_weight: Any = None) -> Self:
+        """Forget what was selected and take the target of the features to come.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights, not negative; a row of weight 2 counts as the row twice.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If nothing can be learned about this target.
+        ValueError
+            If a parameter is out of its range.
+        """
+        with_old = dict(self.__dict__)
+        try:
+            self._start(y, sample_weight)
+        except BaseException:
+            self._restore(with_old)
+            raise
+        return self
+
+    def offer(self, column: Any, name: str | None = None) -> bool:
+        """Decide about one feature. If it raises, nothing has changed.
+
+        Parameters
+        ----------
+        column : array-like or sparse column of shape (n_rows,) or (n_rows, 1)
+        name : str, optional
+            By default ``"x"`` and the place in the order of offers. A feature that was rejected may be offered
+            again, the name of one that is selected not.
+
+        Returns
+        -------
+        bool
+            Whether the feature was accepted.
+
+        Raises
+        ------
+        DataError
+            If the column cannot be decided upon; the message names it.
+        """
+        check_is_fitted(self)
+        given = getattr(column, "name", None) if name is None else name
+        label = given if isinstance(given, str) else None
+        return bool(self._in_one_piece(_one_column(column), None if label is None else [label])[0])
+
+    def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Decide about the columns of a block in order, as if offered one at a time. If it raises, nothing has changed.
+
+        Parameters
+        ----------
+        block : array-like, CSR or CSC matrix, memory-mapped array or frame of shape (n_rows, m)
+        names : sequence of str, optional
+            By default the columns of the frame, or ``"x"`` and the place in the order of offers.
+
+        Returns
+        -------
+        ndarray of shape (m,), bool
+            Which were accepted.
+
+        Raises
+        ------
+        DataError
+            If a column cannot be decided upon; the message names it.
+        """
+        check_is_fitted(self)
+        columns, own = _block(block)
+        return self._in_one_piece(columns, own if names is None else [str(name) for name in names])
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Start with `y`, then offer the columns of `X` in order.
+
+        Parameters
+        ----------
+        X : array-like, CSR or CSC matrix, memory-mapped array or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        before = dict(self.__dict__)
+        try:
+            columns, names = _block(X)
+            y = as_column(y, columns.shape[0], type(self).__name__, allow_missing=True)
+            self._start(y, sample_weight)
+            self._take_in(columns, names)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+        except BaseException:
+            self._restore(before)
+            raise
+        return self
+
+    def fit_stream(self, features: FeatureStream | Iterable[Any], y: Any, sample_weight: Any = None) -> Self:
+        """Start with `y`, then offer what a stream of features brings until it ends or no more can be accepted.
+
+        Parameters
+        ----------
+        features : FeatureStream or iterable
+            Pairs of a name and a column, or of names and a block of columns.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self.start(y, sample_weight).offer_stream(features)
+
+    def offer_stream(self, features: FeatureStream | Iterable[Any]) -> Self:
+        """Go on with a stream of features; what was decided stays, whatever happens to the stream.
+
+        Parameters
+        ----------
+        features : FeatureStream or iterable
+            As for `fit_stream`.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        for names, columns in self._pairs(features):
+            if isinstance(names, str) or names is None:
+                self.offer(columns, names)
+            else:
+                self.offer_many(columns, names)
+            if self.stopped_ is not None:
+                break
+        return self
+
+    def _pairs(self, features: Any) -> Iterator[tuple[Any, Any]]:
+        if isinstance(features, FeatureStream):
+            yield from iter(lambda: features.next_features(self), None)
+        else:
+            yield from features
+
+    # -- one offer -----------------------------------------------------------------------------------------
+
+    def _start(self, y: Any, sample_weight: Any) -> None:
+        y = as_column(y, len(y) if hasattr(y, "__len__") else 0, type(self).__name__, allow_missing=True)
+        if len(y) == 0:
+            raise DataError("y has 0 sample(s), but a minimum of 1 is required.")
+        check_choice("missing", self.missing, ("refuse", "mean"))
+        check_choice("trace", self.trace, ("all", "selected"))
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
+        assert weight is not None
+        if not weight.any():
+            raise DataError("Every sample_weight is zero: give at least one row a weight.")
+        if self._is_regression():
+            y = _as_numbers(y)
+        else:
+            y, self.classes_ = encode_labels(y, np.array([]))
+        self.stopped_ = None
+        self._n_rows = len(y)
+        self._kept: tuple[tuple[int, str], ...] = ()  # place of the offer, name
+        self._trace = Trace(accepted_only=self.trace == "selected")
+        self._begin(y, weight)
+        self.n_offered_ = self.n_features_in_ = 0
+
+    def _in_one_piece(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+        before = dict(self.__dict__)
+        before.update({part: copy.copy(before[part]) for part in ("_trace", *self._parts)})
+        try:
+            self.__dict__.pop("feature_names_in_", None)
+            return self._take_in(columns, names)
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def _restore(self, before: dict[str, Any]) -> None:
+        self.__dict__.clear()
+        self.__dict__.update(before)
+
+    def _take_in(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+        n_rows, m = columns.shape
+        if n_rows != self._n_rows:
+            what = (
+                f"Feature {self._label(names, 0)!r}" if m == 1 else f"The block of {self._label(names, 0)!r}"
+            )
+            raise DataError(
+                f"{what} has {n_rows} values, but y has {self._n_rows} rows (inconsistent numbers of samples):"
+                " give one value for each row."
+            )
+        self._check_names(names, m)
+        width = m if self._whole_blocks else max(1, _CELLS // n_rows)
+        accepted = np.zeros(m, dtype=bool)
+        for start in range(0, m, width):
+            part = slice(start, min(start + width, m))
+            accepted[part] = self._take_in_part(columns[:, part], None if names is None else names[part])
+        return accepted
+
+    def _take_in_part(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+        columns, n_missing = self._without_gaps(_as_float64(columns), names)
+        if type(self)._consider_block is not ColumnSelector._consider_block:
+            return self._note(self._consider_block(columns), names, n_missing)
+        accepted = np.zeros(columns.shape[1], dtype=bool)
+        for j in range(columns.shape[1]):
+            column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
+            own = None if names is None else names[j : j + 1]
+            accepted[j : j + 1] = self._note(self._consider(column), own, n_missing[j : j + 1])
+        return accepted
+
+    def _note(
+        self, verdicts: Verdicts, names: list[str] | None, n_missing: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        self._trace.append(self.n_offered_, names, verdicts, n_missing)
+        accepted: NDArray[np.bool_] = verdicts.decision == ACCEPTED
+        if verdicts.dropped:
+            self._kept = tuple(kept for kept in self._kept if kept[0] not in verdicts.dropped)
+        new = [(self.n_offered_ + j, self._label(names, j)) for j in np.flatnonzero(accepted).tolist()]
+        self._kept = (*self._kept, *new)
+        self.n_offered_ += len(accepted)
+        self.n_features_in_ = self.n_offered_
+        return accepted
+
+    def _label(self, names: list[str] | None, j: int) -> str:
+        return f"x{self.n_offered_ + j}" if names is None else names[j]
+
+    def _check_names(self, names: list[str] | None, m: int) -> None:
+        if names is not None and len(names) != m:
+            raise DataError(
+                f"names has {len(names)} entries, but the block has {m} columns: give one for each."
+            )
+        if names is not None and len(set(names)) < m:
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise DataError(f"Feature {twice!r} stands twice in the block: give each column its own name.")
+        for _, name in self._kept:
+            taken = name in names if names is not None else self._is_coming(name, m)
+            if taken:
+                raise DataError(f"Feature {name!r} is selected already: give the new column another name.")
+
+    def _is_coming(self, name: str, m: int) -> bool:
+        """Whether the next `m` columns without a name would be given this one."""
+        number = name.removeprefix("x")
+        return number.isdecimal() and self.n_offered_ <= int(number) < self.n_offered_ + m and name[0] == "x"
+
+    def _without_gaps(self, columns: Columns, names: list[str] | None) -> tuple[Columns, NDArray[np.int32]]:
+        m = columns.shape[1]
+        n_missing = np.zeros(m, dtype=np.int32)
+        with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
+            values = columns.data if sp.issparse(columns) else columns
+            if np.isfinite(values.sum()) or np.isfinite(values).all():
+                return columns, n_missing
+        columns = columns.toarray() if sp.issparse(columns) else columns.copy()
+        for j in np.flatnonzero(~np.isfinite(columns).all(axis=0)).tolist():
+            columns[:, j], n_missing[j] = self._imputed(columns[:, j], self._label(names, j))
+        return columns, n_missing
+
+    def _imputed(self, column: NDArray[np.float64], name: str) -> tuple[NDArray[np.float64], int]:
+        bad = ~np.isfinite(column)
+        row = int(np.flatnonzero(bad)[0])
+        if np.isinf(column).any():
+            row = int(np.flatnonzero(np.isinf(column))[0])
+            raise DataError(f"Feature {name!r} holds infinity in row {row}: replace or drop it first.")
+        if self.missing == "refuse":
+            raise DataError(
+                f"Feature {name!r} holds NaN in row {row} (Input X contains NaN): impute it first, or set"
+                " missing='mean'."
+            )
+        if bad.all():
+            raise DataError(f"Feature {name!r} holds nothing but NaN: leave it out.")
+        return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    @property
+    def selected_(self) -> list[str]:
+        """Names of the features that are selected, in the order in which they entered."""
+        check_is_fitted(self)
+        return [name for _, name in self._kept]
+
+    @property
+    def trace_(self) -> Array:
+        """One record per offer, or per accepted offer."""
+        check_is_fitted(self)
+        return self._trace.records()
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[[place for place, _ in self._kept]] = True
+        return mask
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns of `X`, in the order in which they were offered.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_rows, n_features_in_)
+            The columns in the order in which they were offered; or, after `start` and `offer`, a frame that has the
+            selected features among its columns.
+
+        Returns
+        -------
+        array, sparse matrix or frame of shape (n_rows, n_selected)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "feature_names_in_"):
+            frame = nw.from_native(X, eager_only=True, pass_through=True)
+            wanted = self.get_feature_names_out().tolist()
+            if isinstance(frame, nw.DataFrame) and wanted and set(wanted) <= set(frame.columns):
+                return frame.select(wanted).to_numpy()
+        return super().transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the selected features, in the order in which they were offered.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of all columns, if they are to be called otherwise.
+
+        Returns
+        -------
+        ndarray of shape (n_selected,), str
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            names: Array = super().get_feature_names_out(input_features)
+            return names
+        return np.array([name for _, name in sorted(self._kept)], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_offered_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "mean"
+        tags.target_tags.required = True
+        return tags
+
+
+def _as_numbers(y: Array) -> Array:
+    refuse_missing(y)
+    try:
+        return np.array(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"This model needs a numeric target, but y holds {y[0]!r}: encode it, or choose a model for classes."
+        ) from None
+
+
+def _one_column(column: Any) -> Any:
+    """Return a column as a block of one."""
+    if sp.issparse(column):
+        return _block(column if column.ndim == 2 else column.reshape(-1, 1))[0]
+    values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
+    values = values.to_numpy() if isinstance(values, nw.Series) else np.asarray(column)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[1] != 1:
+        raise DataError(
+            f"A column must have shape (n_rows,) or (n_rows, 1), got {np.shape(column)}: use offer_many for blocks."
+        )
+    return _block(values)[0]
+
+
+def _block(block: Any) -> tuple[Any, list[str] | None]:
+    """Return the columns as something that can be sliced cheaply, and their names if they have any."""
+    if isinstance(block, np.ndarray) and block.ndim == 2 and block.dtype.kind in "fiub" and block.size:
+        return block, None
+    rows, names = as_rows(block)
+    return (rows.tocsc() if sp.issparse(rows) else rows), names
+
+
+def _as_float64(columns: Any) -> Columns:
+    return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)

@@ -1,0 +1,162 @@
+"""A linear model that grows by one feature at a time; testing a candidate and accepting one cost O(n q) each.
+
+Kept are Q, an orthonormal basis of the intercept and the q selected features, and the residual r of y on it. For a
+candidate x::
+
+    z = x - Q Q'x,  c = z.r,  RSS' = RSS - c^2 / |z|^2                                     (1)
+    t^2 = (c^2 / |z|^2) / (RSS' / (n - q - 2)),  p from Student's t with n - q - 2 degrees     (2)
+    robust (HC3): t^2 = c^2 / sum_i z_i^2 e_i^2 / (1 - h_i)^2,  e = r - (c / |z|^2) z          (3)
+    2 (change of log likelihood) = n log(RSS / RSS')                                          (4)
+
+which are exactly the figures of a regression of y on the intercept, the selected features and x. Rows with weights
+are multiplied by the square root of their weight, and n is the sum of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.tails import log_t_tail
+from tamis.errors import DataError
+from tamis.trace import REJECTED
+
+__all__ = ["LinearModel", "scale_rows"]
+
+Floats = NDArray[np.float64]
+_EXACT = 1e-22  # of the variance of y: what rounding leaves of the residual of a perfect fit
+
+
+class LinearModel:
+    """Least squares on the features accepted so far.
+
+    Parameters
+    ----------
+    y, weight : ndarray of shape (n_rows,), float64
+    intercept : bool
+    robust : bool
+        Use the heteroscedasticity-robust variance HC3.
+    exp_tail : bool
+        Use p = exp(-(RSS - RSS') / (2 RSS / n)), as the public implementations of alpha-investing do.
+
+    Raises
+    ------
+    DataError
+        If `y` is constant or there are too few rows.
+
+    Examples
+    --------
+    >>> x, y = np.array([1.0, 2, 3, 4, 5]), np.array([1.0, 3, 2, 5, 4])
+    >>> model = LinearModel(y, np.ones(5), True, False, False)
+    >>> proposal = model.propose(x)
+    >>> round(float(np.exp(proposal.log_p)), 6)
+    0.104088
+    """
+
+    slack = 1e-6  # log p of many candidates at once is this close to that of one
+
+    def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
+        self.intercept, self.robust, self.exp_tail = intercept, robust, exp_tail
+        self.n = float(weight.sum())
+        self.root = None if (weight == 1.0).all() else np.sqrt(weight)
+        self.k = 0
+        self.buffer = np.empty((len(y), 8), order="F")
+        self.residual = y if self.root is None else self.root * y
+        self.leverage = np.zeros(len(y))
+        if self.n - intercept - 1 <= 0:
+            raise DataError(
+                f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for a linear model: give"
+                f" {2 + intercept} rows or more."
+            )
+        total = float(self.residual @ self.residual)
+        if intercept:
+            first = np.ones(len(y)) if self.root is None else self.root
+            self._extend(first / np.linalg.norm(first))
+            self.residual = self.residual - self.basis[:, 0] * float(self.basis[:, 0] @ self.residual)
+        self.rss = self.total = float(self.residual @ self.residual)
+        if self.rss <= 1e-28 * total:
+            raise DataError(f"y is constant ({y[0]:g}), so no feature can explain it: check the target.")
+
+    @property
+    def basis(self) -> Floats:
+        """Q, of shape (n_rows, k)."""
+        return self.buffer[:, : self.k]
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom that a candidate's test has: n - q - 2 with an intercept."""
+        return self.n - self.k - 1
+
+    def full(self) -> str | None:
+        """Return why no further feature can be tested, if that is so."""
+        q = self.k - self.intercept
+        if self.df < 1:
+            return f"{q} features for {self.n:g} rows leave no degrees of freedom"
+        if self.rss <= _EXACT * self.total:
+            return f"{q} features explain y exactly"
+        return None
+
+    def evidence(self, X: Any) -> Evidence:
+        """Return what speaks for each column of X, given the features accepted so far."""
+        X = scale_rows(X, self.root)
+        if self.robust:
+            X = X.toarray() if sp.issparse(X) else X
+            z, zz, status = project_carefully(X, self.basis, self.intercept)
+            c = self.residual @ z
+        else:
+            zz, c, status = project(X, self.basis, self.residual, self.intercept)
+        fit = status == REJECTED
+        zz, c = np.where(fit, zz, 1.0), np.where(fit, c, 0.0)
+        drop = np.minimum(c * c / zz, self.rss)
+        robust = self._robust_t2(z, zz, c) if self.robust else None
+        statistic, log_p = self._figures(drop, self.rss - drop, robust)
+        return Evidence(statistic, log_p, status)
+
+    def propose(self, x: Floats) -> Proposal:
+        """Return one candidate, tested in full precision."""
+        x = scale_rows(x[:, None], self.root)
+        z, zz, _ = project_carefully(x, self.basis, self.intercept)
+        c, column = self.residual @ z, z[:, 0] / math.sqrt(zz[0])
+        residual = self.residual - column * float(column @ self.residual)
+        rss = np.array([residual @ residual])
+        robust = self._robust_t2(z, zz, c) if self.robust else None
+        statistic, log_p = self._figures(c * c / zz, rss, robust)
+        return Proposal(float(statistic[0]), float(log_p[0]), column, (residual, float(rss[0])))
+
+    def accept(self, proposal: Proposal) -> None:
+        """Add a candidate to the model."""
+        self._extend(proposal.column)
+        self.residual, self.rss = proposal.fitted
+
+    def _extend(self, column: Floats) -> None:
+        self.buffer = append_column(self.buffer, self.k, column)
+        self.k += 1
+        self.leverage = self.leverage + column * column
+
+    def _figures(self, drop: Floats, rss: Floats, robust_t2: Floats | None) -> tuple[Floats, Floats]:
+        with np.errstate(divide="ignore"):  # a perfect fit: infinite evidence
+            statistic = self.n * np.log(self.rss / rss)  # (4)
+            t2 = drop * self.df / rss if robust_t2 is None else robust_t2  # (2)
+        if self.exp_tail:
+            return statistic, -0.5 * self.n * drop / self.rss
+        return (statistic if robust_t2 is None else t2), log_t_tail(t2, self.df)
+
+    def _robust_t2(self, z: Floats, zz: Floats, c: Floats) -> Floats:
+        share = 1.0 if self.root is None else np.where(self.root > 0, self.root**-2.0, 0.0)[:, None]
+        e = self.residual[:, None] - z * (c / zz)
+        leverage = (self.leverage[:, None] + z * z / zz) * share
+        spread = (z * e) ** 2 * share / np.maximum(1.0 - leverage, 1e-12) ** 2
+        t2: Floats = c * c / np.maximum(spread.sum(axis=0), 1e-300)  # (3)
+        return t2
+
+
+def scale_rows(X: Any, root: Floats | None) -> Any:
+    """Return X with each row multiplied by its factor; X itself is left as it is."""
+    if root is None:
+        return X
+    return sp.csc_matrix(X.multiply(root[:, None])) if sp.issparse(X) else X * root[:, None]

@@ -1,0 +1,126 @@
+"""What a candidate adds to the features that are selected already: its residual on their orthonormal basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis.trace import COLLINEAR, CONSTANT, REJECTED
+
+__all__ = ["Evidence", "Proposal", "append_column", "project", "project_carefully"]
+
+Floats = NDArray[np.float64]
+
+_LOSSY = 1e-4  # of |x|^2: when less than this is left, the difference of two sums has lost digits
+_CONSTANT = 1e-28  # of |x|^2, what rounding leaves of a constant column that is centred
+_COLLINEAR = 1e-12  # of |x - mean|^2: an angle of 1e-6 to the span of the selected features
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for each of several candidates, shape (m,) each.
+
+    Attributes
+    ----------
+    statistic : float64
+        2 (log likelihood with the candidate - without it), or what takes its place.
+    log_p : float64
+        Log of its p-value.
+    status : int8
+        REJECTED if it can be tested, else CONSTANT or COLLINEAR (see :mod:`tamis.trace`).
+    """
+
+    statistic: Floats
+    log_p: Floats
+    status: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One candidate, tested exactly, and what is needed to accept it."""
+
+    statistic: float
+    log_p: float
+    column: Floats  # what it adds to the basis, of length 1
+    fitted: Any  # the model with it, as the model that made the proposal wants it
+
+
+def project(
+    X: Any, basis: Floats, residual: Floats, centred: bool
+) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """Return |z|^2, z . residual and the status of each column, z being the part outside the span of the basis.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, m), float64, or CSC matrix
+    basis : ndarray of shape (n_rows, k), float64
+        Orthonormal columns; if `centred`, the first is the intercept's.
+    residual : ndarray of shape (n_rows,), float64
+        Orthogonal to the basis.
+    centred : bool
+        Whether there is an intercept.
+
+    Returns
+    -------
+    zz, c : ndarray of shape (m,), float64
+    status : ndarray of shape (m,), int8
+
+    Examples
+    --------
+    >>> basis, residual = np.array([[1.0], [0.0], [0.0]]), np.array([0.0, 1.0, 0.0])
+    >>> zz, c, status = project(np.array([[3.0, 2.0], [4.0, 0.0], [0.0, 0.0]]), basis, residual, False)
+    >>> zz, c, status  # the second column is in the span
+    (array([16.,  0.]), array([4., 0.]), array([0, 3], dtype=int8))
+    """
+    if sp.issparse(X):
+        inside = np.asarray((X.T @ basis).T)
+        c = np.asarray(X.T @ residual)
+        xx = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    else:
+        inside = basis.T @ X
+        c = residual @ X
+        xx = np.einsum("ij,ij->j", X, X)
+    zz: Floats = xx - np.einsum("ij,ij->j", inside, inside)
+    status = np.full(len(xx), REJECTED, dtype=np.int8)
+    lossy = np.flatnonzero(~(zz > _LOSSY * xx))
+    if len(lossy):
+        columns = X[:, lossy].toarray() if sp.issparse(X) else X[:, lossy]
+        z, zz[lossy], status[lossy] = project_carefully(columns, basis, centred)
+        c[lossy] = residual @ z
+    return zz, c, status
+
+
+def project_carefully(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """Return z, |z|^2 and the status of each column, by projecting twice; X is left as it is."""
+    xx = np.einsum("ij,ij->j", X, X)
+    z, status = X, np.full(X.shape[1], REJECTED, dtype=np.int8)
+    if centred:
+        first = basis[:, :1]
+        for _ in range(2):
+            z = z - first * (first.T @ z)
+        centred_xx = np.einsum("ij,ij->j", z, z)
+        status[centred_xx <= _CONSTANT * xx] = CONSTANT
+        xx = centred_xx
+    status[xx == 0.0] = CONSTANT
+    for _ in range(2):
+        z = z - basis @ (basis.T @ z)
+    zz: Floats = np.einsum("ij,ij->j", z, z)
+    status[(zz <= _COLLINEAR * xx) & (status == REJECTED)] = COLLINEAR
+    return z, zz, status
+
+
+def append_column(buffer: Floats, k: int, column: Floats) -> Floats:
+    """Return a buffer whose first `k` columns are those of `buffer`, and the next is `column`.
+
+    The columns after the k-th belong to nobody, so a model that still knows `k` of them sees no change.
+    """
+    if k == buffer.shape[1]:
+        wider = np.empty((buffer.shape[0], max(8, 2 * k)), order="F")
+        wider[:, :k] = buffer
+        buffer = wider
+    buffer[:, k] = column
+    return buffer

@@ -1,0 +1,128 @@
+"""Columns tested one after the other against a growing model, many at a time where none of them is accepted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, check_choice, check_number
+from tamis.column_selector import ColumnSelector
+from tamis.columns.linear import LinearModel
+from tamis.columns.projection import Proposal
+from tamis.errors import DataError
+from tamis.trace import ACCEPTED, FULL, REJECTED, Verdicts
+
+__all__ = ["SequentialSelector"]
+
+Floats = NDArray[np.float64]
+_NARROW, _WIDE = 32, 4096  # columns that are tested at once
+
+
+class SequentialSelector(ColumnSelector):
+    """A selector whose bar for the next candidate depends on what happened to those before it.
+
+    The candidates of a block are tested at once against the model as it stands; the first that may pass its bar is
+    tested again on its own, in full precision. If it is accepted, those after it are tested anew. So decisions are
+    those of one offer at a time.
+
+    A subclass writes `_bars`, `_may_pass`, `_passes` and `_settle`.
+    """
+
+    model: str
+    intercept: bool
+    max_features: int | None
+    _parts: tuple[str, ...] = ("_model",)
+    _model: Any
+
+    @abstractmethod
+    def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
+        """Return the bars of the candidates offered at these places, as long as none is accepted."""
+
+    @abstractmethod
+    def _may_pass(self, statistic: Floats, log_p: Floats, bars: Floats) -> NDArray[np.bool_]:
+        """Return which candidates are worth the exact test."""
+
+    @abstractmethod
+    def _passes(self, proposal: Proposal, bar: float) -> bool:
+        """Return whether a candidate is accepted."""
+
+    @abstractmethod
+    def _settle(self, verdicts: Verdicts, at: NDArray[np.int64], bars: Floats, accepted: bool) -> None:
+        """Note thresholds and wealth of candidates that are decided upon, and move the bar."""
+
+    def _is_regression(self) -> bool:
+        return self.model != "logistic"
+
+    def _start_model(self, y: Array, weight: Array, robust: bool = False, exp_tail: bool = False) -> None:
+        check_choice("model", self.model, ("linear", "logistic", "poisson"))
+        check_choice("intercept", self.intercept, (True, False))
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, low=1, integer=True)
+        if self.model == "linear":
+            self._model = LinearModel(y, weight, self.intercept, robust, exp_tail)
+            return
+        raise DataError("to come")
+
+    # -- the sequence --------------------------------------------------------------------------------------
+
+    def _consider_block(self, columns: Any) -> Verdicts:
+        verdicts = Verdicts.blank(columns.shape[1])
+        start, width = 0, min(_WIDE, max(_NARROW, columns.shape[1]))
+        while start < columns.shape[1]:
+            if self.stopped_ is not None:
+                verdicts.decision[start:] = FULL
+                break
+            done = self._consider_part(columns[:, start : start + width], start, verdicts)
+            width = max(_NARROW, width // 2) if done < width else min(_WIDE, 2 * width)
+            start += done
+        return verdicts
+
+    def _consider_part(self, columns: Any, start: int, verdicts: Verdicts) -> int:
+        """Decide up to the first acceptance; return how many columns that are."""
+        evidence = self._model.evidence(columns)
+        stop, passed = int(columns.shape[1]), 0
+        testable = np.flatnonzero(evidence.status == REJECTED)
+        while passed < len(testable):
+            rest = testable[passed:]
+            statistic, log_p = evidence.statistic[rest], evidence.log_p[rest]
+            bars = self._bars(log_p, self.n_offered_ + start + rest)
+            near = np.flatnonzero(self._may_pass(statistic, log_p, bars))
+            n_clear = int(near[0]) if len(near) else len(rest)
+            clear = start + rest[:n_clear]
+            verdicts.statistic[clear], verdicts.log_p[clear] = statistic[:n_clear], log_p[:n_clear]
+            self._settle(verdicts, clear, bars[:n_clear], False)
+            passed += n_clear + 1
+            if len(near) and self._try(columns, int(rest[n_clear]), start, float(bars[n_clear]), verdicts):
+                stop = int(rest[n_clear]) + 1
+                break
+        refused = np.flatnonzero(evidence.status[:stop] != REJECTED)
+        verdicts.decision[start + refused] = evidence.status[refused]
+        return stop
+
+    def _try(self, columns: Any, j: int, start: int, bar: float, verdicts: Verdicts) -> bool:
+        """Test one column exactly; return whether it was accepted."""
+        proposal = self._model.propose(_dense_column(columns, j))
+        accepted = self._passes(proposal, bar)
+        at = np.array([start + j])
+        verdicts.statistic[at], verdicts.log_p[at] = proposal.statistic, proposal.log_p
+        self._settle(verdicts, at, np.array([bar]), accepted)
+        if accepted:
+            verdicts.decision[at] = ACCEPTED
+            self._model.accept(proposal)
+            self.stopped_ = self._model.full() or self._too_many()
+        return accepted
+
+    def _too_many(self) -> str | None:
+        q = self._model.k - self.intercept
+        if self.max_features is None or q < self.max_features:
+            return None
+        return f"max_features: {q} features are selected"
+
+
+def _dense_column(columns: Any, j: int) -> Floats:
+    column: Floats = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
+    return column

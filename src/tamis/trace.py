@@ -1,0 +1,136 @@
+"""What a selector of columns writes down of every offer: the evidence, the bar it had to pass, and the decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+
+__all__ = [
+    "ACCEPTED",
+    "COLLINEAR",
+    "CONSTANT",
+    "DECISIONS",
+    "FULL",
+    "RECORD",
+    "REJECTED",
+    "Trace",
+    "Verdicts",
+]
+
+DECISIONS = ("rejected", "accepted", "constant", "collinear", "full")
+REJECTED, ACCEPTED, CONSTANT, COLLINEAR, FULL = range(len(DECISIONS))
+
+RECORD = np.dtype(
+    [
+        ("offer", np.int64), ("name", object), ("statistic", np.float64), ("p_value", np.float64),
+        ("log_p", np.float64), ("threshold", np.float64), ("wealth", np.float64), ("n_missing", np.int32),
+        ("decision", "U9"),
+    ]
+)  # fmt: skip
+_FLOATS = ("statistic", "log_p", "threshold", "wealth")
+_LEAST = 64  # records there is room for at first
+
+
+@dataclass
+class Verdicts:
+    """What was decided about consecutive columns.
+
+    Attributes
+    ----------
+    decision : ndarray of shape (m,), int8
+        Positions in :data:`DECISIONS`.
+    statistic, log_p, threshold, wealth : ndarray of shape (m,), float64
+        NaN where a method knows no such thing, or the column was not tested.
+    dropped : tuple of int
+        Offers accepted earlier that leave again, by their place in the order of offers.
+
+    Examples
+    --------
+    >>> verdicts = Verdicts.blank(2)
+    >>> verdicts.decision[1] = ACCEPTED
+    >>> verdicts.decision, verdicts.wealth
+    (array([0, 1], dtype=int8), array([nan, nan]))
+    """
+
+    decision: NDArray[np.int8]
+    statistic: NDArray[np.float64]
+    log_p: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    wealth: NDArray[np.float64]
+    dropped: tuple[int, ...] = field(default=())
+
+    @classmethod
+    def blank(cls, m: int) -> Verdicts:
+        """Return `m` rejections that say nothing else."""
+        unknown = np.full((len(_FLOATS), m), np.nan)
+        return cls(np.zeros(m, dtype=np.int8), unknown[0], unknown[1], unknown[2], unknown[3])
+
+
+class Trace:
+    """The records of all offers, or of the accepted ones only; 57 bytes each.
+
+    A shallow copy is a snapshot: records added to one of the two later do not change the other, as long as only one
+    of them goes on.
+
+    Examples
+    --------
+    >>> trace = Trace()
+    >>> trace.append(0, ["red"], Verdicts.blank(1), np.zeros(1, dtype=np.int32))
+    >>> trace.records()["name"].tolist(), trace.records()["decision"].tolist()
+    (['red'], ['rejected'])
+    """
+
+    def __init__(self, *, accepted_only: bool = False) -> None:
+        self.accepted_only = accepted_only
+        self.length = 0
+        self._floats = np.empty((_LEAST, len(_FLOATS)))
+        self._counts = np.empty((_LEAST, 3), dtype=np.int64)  # place of the offer, values missing, decision
+        self._names = np.empty(_LEAST, dtype=object)
+
+    def append(
+        self, first: int, names: list[str] | None, verdicts: Verdicts, n_missing: NDArray[np.int32]
+    ) -> None:
+        """Write down consecutive offers; `names` is None where they have none but their place."""
+        kept: Any = slice(None)
+        if self.accepted_only:
+            kept = np.flatnonzero(verdicts.decision == ACCEPTED)
+        offers = np.arange(first, first + len(verdicts.decision))[kept]
+        self._make_room(len(offers))
+        rows = slice(self.length, self.length + len(offers))
+        for j, name in enumerate(_FLOATS):
+            self._floats[rows, j] = getattr(verdicts, name)[kept]
+        self._counts[rows, 0] = offers
+        self._counts[rows, 1] = n_missing[kept]
+        self._counts[rows, 2] = verdicts.decision[kept]
+        self._names[rows] = None if names is None else np.array(names, dtype=object)[kept]
+        self.length += len(offers)
+
+    def _make_room(self, n: int) -> None:
+        if self.length + n <= len(self._names):
+            return
+        capacity = max(2 * len(self._names), self.length + n)
+        for name in ("_floats", "_counts", "_names"):
+            old: Array = getattr(self, name)
+            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+            new[: self.length] = old[: self.length]
+            setattr(self, name, new)
+
+    def records(self) -> Array:
+        """Return the records as a structured array of dtype :data:`RECORD`."""
+        found = np.empty(self.length, dtype=RECORD)
+        for j, name in enumerate(_FLOATS):
+            found[name] = self._floats[: self.length, j]
+        counts = self._counts[: self.length]
+        found["offer"], found["n_missing"] = counts[:, 0], counts[:, 1]
+        found["decision"] = np.array(DECISIONS)[counts[:, 2]]
+        found["p_value"] = np.exp(found["log_p"])
+        found["name"] = [
+            f"x{offer}" if name is None else name
+            for offer, name in zip(counts[:, 0].tolist(), self._names[: self.length].tolist(), strict=True)
+        ]
+        return found

@@ -1,0 +1,364 @@
+"""The contract of a classifier that buys features one by one, and a walk over many rows at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array, Rows, as_column, as_rows, encode_labels, refuse_nonfinite
+from tamis.errors import DataError
+
+if TYPE_CHECKING:
+    from tamis.cells.session import Session
+
+__all__ = ["Acquisition", "CellClassifier", "State"]
+
+_CELLS = 1 << 24  # codes held at once by a walk
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class State:
+    """What is known of some rows; the features are those that the model may ask for, in its own order.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, K), int16
+        Codes; -1 where unknown.
+    asked : ndarray of shape (n_rows, K), bool
+        Bought, given, or not to be had: not to be asked for again.
+    posterior : ndarray of shape (n_rows, n_classes)
+    stage : ndarray of shape (n_rows,), int
+        How far along the order a row is, where the order is fixed.
+    """
+
+    values: NDArray[np.int16]
+    asked: NDArray[np.bool_]
+    posterior: Floats
+    stage: NDArray[np.int64]
+
+    def of(self, rows: Array) -> State:
+        """Return the state of some rows."""
+        return State(self.values[rows], self.asked[rows], self.posterior[rows], self.stage[rows])
+
+    def put(self, rows: Array, part: State) -> None:
+        """Set the state of some rows."""
+        self.values[rows], self.asked[rows] = part.values, part.asked
+        self.posterior[rows], self.stage[rows] = part.posterior, part.stage
+
+
+@dataclass(frozen=True)
+class Acquisition:
+    """What was bought for one row, and what it led to.
+
+    Attributes
+    ----------
+    label : object
+        The decision.
+    cost : float
+        What the features cost.
+    features : list of str or int
+        In the order in which they were bought; names where the model knows them.
+    values : list of float
+    posteriors : ndarray of shape (n_bought + 1, n_classes)
+        Before the first feature, and after each.
+    """
+
+    label: Any
+    cost: float
+    features: list[Any]
+    values: list[float]
+    posteriors: Floats
+
+
+class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifies a row from as few of its values as pay for themselves.
+
+    A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and writes
+    three hooks: `_learn` fits the model and sets `candidates_`, `_next` chooses what to buy, `_observe` takes it in.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    prior_ : ndarray of shape (n_classes,)
+        Share of each class in the rows of `fit`; the posterior before anything is bought.
+    candidates_ : ndarray of shape (K,), int
+        Columns that may be bought, in the model's order.
+    prices_ : ndarray of shape (K,)
+        What each of them costs.
+    n_features_used_ : ndarray of shape (n_rows,), int
+        Values bought for each row of the last `predict`.
+    cost_ : ndarray of shape (n_rows,)
+        What they cost.
+    """
+
+    cost: float | Array | Mapping[str, float]
+    misclassification_cost: Array | None
+    classes_: Array
+    prior_: Floats
+    candidates_: NDArray[np.int64]
+    prices_: Floats
+
+    # -- hooks ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _learn(self, X: Rows, y: Array) -> None:
+        """Fit the model; `y` holds class codes. Sets `candidates_`."""
+
+    @abstractmethod
+    def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
+        """Return the codes of values of the candidates at these positions; -1 for NaN."""
+
+    @abstractmethod
+    def _next(self, state: State) -> NDArray[np.int64]:
+        """Return the position to buy for each row, or -1 where it is better to stop; may move the state on."""
+
+    @abstractmethod
+    def _observe(self, state: State, position: Array, code: Array) -> None:
+        """Take in one value of each row; a code of -1 is not to be had."""
+
+    def _start(self, n_rows: int) -> State:
+        K = len(self.candidates_)
+        return State(
+            np.full((n_rows, K), -1, dtype=np.int16),
+            np.zeros((n_rows, K), dtype=bool),
+            np.tile(self._first_belief(), (n_rows, 1)),
+            np.zeros(n_rows, dtype=np.int64),
+        )
+
+    def _first_belief(self) -> Floats:
+        return self.prior_
+
+    # -- verbs ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from complete rows.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            NaN is a value that is missing.
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If a value is infinite or a label is missing.
+        ValueError
+            If a parameter is out of its range.
+        """
+        before = dict(self.__dict__)
+        try:
+            for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
+                delattr(self, name)
+            self._fit(X, y)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
+        X, names = as_rows(X)
+        y = as_column(y, X.shape[0], type(self).__name__)
+        refuse_nonfinite(X, names, allow_nan=True)
+        self.n_features_in_ = X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        codes, classes = encode_labels(y, np.array([]))
+        order = np.argsort(classes)
+        self.classes_ = classes[order]
+        codes = np.argsort(order)[codes]
+        self.prior_ = np.bincount(codes, minlength=len(classes)) / len(codes)
+        self._Q = self._misclassification()
+        costs = self._costs()
+        self._learn(X, codes)
+        self.prices_ = costs[self.candidates_]
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row, buying its values one by one.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            NaN is a value that is not to be had: it is passed over and costs nothing.
+        """
+        return self._decide(self._walk(self._rows(X)).posterior)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the posterior of each row when it stops, shape (n_rows, n_classes)."""
+        return self._walk(self._rows(X)).posterior
+
+    def acquire(self, x: Any) -> Acquisition | list[Acquisition]:
+        """Return what is bought for a row, in order, and the posterior after each value.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (n_rows, n_features)
+            For rows a list is returned.
+        """
+        if not hasattr(x, "columns") and not sp.issparse(x) and np.ndim(x) == 1:
+            found = self.acquire(np.asarray(x).reshape(1, -1))
+            assert isinstance(found, list)
+            return found[0]
+        X = self._rows(x)
+        trace: list[tuple[Array, Array, Array, Floats]] = []
+        state = self._walk(X, trace)
+        return [self._acquisition(i, state, trace) for i in range(X.shape[0])]
+
+    def open(self, state: Mapping[str, Any] | None = None) -> Session:
+        """Return a session in which one row is classified value by value.
+
+        Parameters
+        ----------
+        state : mapping, optional
+            What :meth:`Session.state` of an earlier session returned, to go on from there.
+        """
+        from tamis.cells.session import Session
+
+        check_is_fitted(self)
+        return Session(self, state)
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def _walk(self, X: Rows, trace: list[tuple[Array, Array, Array, Floats]] | None = None) -> State:
+        """Buy until every row stops; a block of rows at a time, so that memory is bounded."""
+        n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
+        self.n_features_used_, self.cost_ = np.zeros(n, dtype=np.int64), np.zeros(n)
+        parts = [self._walk_block(X, np.arange(at, min(at + step, n)), trace) for at in range(0, n, step)]
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*((part.posterior, part.stage) for part in parts), strict=True)
+        posterior, stage = (np.concatenate(column) for column in columns)
+        return State(np.empty((0, 0), np.int16), np.empty((0, 0), bool), posterior, stage)
+
+    def _walk_block(
+        self, X: Rows, rows: Array, trace: list[tuple[Array, Array, Array, Floats]] | None
+    ) -> State:
+        values = X[rows[0] : rows[-1] + 1][:, self.candidates_]
+        values = values.toarray() if sp.issparse(values) else np.asarray(values)
+        codes = self._codes(values, np.arange(len(self.candidates_)))
+        state = self._start(len(rows))
+        alive = np.arange(len(rows))
+        while len(alive):
+            part = state.of(alive)
+            position = self._next(part)
+            state.put(alive, part)
+            alive, position = alive[position >= 0], position[position >= 0]
+            part, code = state.of(alive), codes[alive, position]
+            self._observe(part, position, code)
+            state.put(alive, part)
+            bought = code >= 0
+            at = alive[bought]
+            self.n_features_used_[rows[at]] += 1
+            self.cost_[rows[at]] += self.prices_[position[bought]]
+            if trace is not None:
+                trace.append(
+                    (rows[at], position[bought], values[at, position[bought]], part.posterior[bought])
+                )
+        return state
+
+    def _acquisition(
+        self, i: int, state: State, trace: list[tuple[Array, Array, Array, Floats]]
+    ) -> Acquisition:
+        steps = [
+            (position[at], value[at], posterior[at])
+            for rows, position, value, posterior in trace
+            for at in np.flatnonzero(rows == i)
+        ]
+        posteriors = np.array([self._first_belief(), *(posterior for _, _, posterior in steps)])
+        return Acquisition(
+            self._decide(state.posterior[i : i + 1])[0],
+            float(self.cost_[i]),
+            [self.name_of(int(position)) for position, _, _ in steps],
+            [float(value) for _, value, _ in steps],
+            posteriors,
+        )
+
+    def _decide(self, posterior: Floats) -> Array:
+        found: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
+        return found
+
+    def name_of(self, position: int) -> str | int:
+        """Return the name of a candidate, or its column if the columns have none."""
+        column = int(self.candidates_[position])
+        return str(self.feature_names_in_[column]) if hasattr(self, "feature_names_in_") else column
+
+    # -- checks --------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        X, names = as_rows(X)
+        known = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        if names is not None and known is not None and names != known:
+            raise DataError(
+                "The feature names should match those that were passed during fit, in their order."
+            )
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
+                f" {self.n_features_in_} features as input."
+            )
+        refuse_nonfinite(X, names, allow_nan=True)
+        return X
+
+    def _misclassification(self) -> Floats:
+        n = len(self.classes_)
+        if self.misclassification_cost is None:
+            return 1.0 - np.eye(n)
+        Q = np.array(self.misclassification_cost, dtype=np.float64)
+        if Q.shape != (n, n):
+            raise ValueError(
+                f"misclassification_cost has shape {Q.shape}: give one row and one column for each of {n} classes."
+            )
+        if not (np.isfinite(Q).all() and (Q >= 0.0).all()):
+            raise ValueError("misclassification_cost holds a value that is negative or not finite.")
+        if (np.diag(Q)[:, None] > Q).any():
+            worst = int(np.argmax((np.diag(Q)[:, None] > Q).any(axis=1)))
+            raise ValueError(
+                f"misclassification_cost makes it dearer to recognise class {self.classes_[worst]!r} than to take it"
+                " for another: the diagonal must be the smallest of each row."
+            )
+        return Q
+
+    def _costs(self) -> Floats:
+        n = self.n_features_in_
+        if isinstance(self.cost, Mapping):
+            if not hasattr(self, "feature_names_in_"):
+                raise ValueError("cost names its features, but X has no column names: pass a frame.")
+            names = [str(name) for name in self.feature_names_in_]
+            if unknown := sorted(set(self.cost) - set(names)):
+                raise ValueError(f"cost names {unknown[0]!r}, which is no column of X.")
+            if lacking := [name for name in names if name not in self.cost]:
+                raise ValueError(f"cost has no entry for column {lacking[0]!r}.")
+            costs = np.array([self.cost[name] for name in names], dtype=np.float64)
+        else:
+            costs = np.asarray(self.cost, dtype=np.float64)
+            if costs.ndim == 0:
+                costs = np.full(n, float(costs))
+        if costs.shape != (n,):
+            raise ValueError(f"cost has {costs.size} entries for {n} features: give one each, or one number.")
+        if not (np.isfinite(costs).all() and (costs >= 0.0).all()):
+            at = int(np.argmin(np.isfinite(costs) & (costs >= 0.0)))
+            raise ValueError(f"cost of column {at} is {costs[at]}: it must be 0 or more, and finite.")
+        return costs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags

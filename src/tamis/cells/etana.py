@@ -1,0 +1,259 @@
+"""ETANA: features that are independent given the class, bought in the order of how much they differ between classes.
+
+Liyanage, Zois, Chelmis: Dynamic Instance-Wise Joint Feature Selection and Classification, IEEE TAI 2(2), 2021
+(preprint 2004.10245), as its authors' program has it. Covered: the method, on a grid of beliefs as published and by
+vectors backed up at reachable beliefs.
+
+===============  ==========================  ===================================================================
+paper            here                        meaning
+===============  ==========================  ===================================================================
+e                `cost`, ``prices_``         what a feature costs
+Q_ij             `misclassification_cost`    what it costs to say j where i is true
+V                `n_bins`                    quantisation levels
+eta              `resolution`                steps of the grid of beliefs along each axis
+===============  ==========================  ===================================================================
+
+The order is by decreasing sum_v Var_c P(x = v | c). On the grid, with [.] the nearest grid point of the same sum::
+
+    A_k(w) = e_{k+1} + sum_v (P_v . w) J_{k+1}([P_v o w / (P_v . w)]),   J_k(w) = min(g(w), A_k(w)),   J_K = g     (1)
+
+and a row stops at the first k with g([pi_k]) <= A_k([pi_k]).
+
+Deviations, each with its reason; :meth:`ETANA.published` takes the published choices:
+
+* The grid has C(eta + L - 1, L - 1) points, 184,756 for 11 classes: vectors at reachable beliefs take its place.
+* The program computes the class shares and then starts from 1 / L; rows of a rare class are then bought too little for.
+* The program rounds to one decimal, so only eta = 10 works; the largest remainders are rounded up here.
+* Bins hold about equally many rows; see :mod:`tamis.cells.ifc2f`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows, check_choice, check_number
+from tamis.cells.bins import Bins
+from tamis.cells.fixed_order import FixedOrder
+from tamis.cells.network import Chain
+from tamis.cells.stopping import PointBased, walk_beliefs
+
+__all__ = ["ETANA", "Grid", "Independent"]
+
+Floats = NDArray[np.float64]
+_MOST_POINTS = 20_000
+
+
+class Independent(FixedOrder):
+    """Model and order that ETANA and F-ETANA share: a table P(x = v | c) for each column, none left out."""
+
+    n_bins: int
+    binning: str
+    prior: str
+    max_features: int | None
+
+    def _learn_tables(self, X: Rows, y: Array) -> None:
+        """Set the candidates in their order, their bins and their tables."""
+        check_number("n_bins", self.n_bins, low=2, integer=True)
+        check_choice("binning", self.binning, ("quantile", "width"))
+        check_choice("prior", self.prior, ("empirical", "uniform"))
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, low=1, integer=True)
+        bins = (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
+        counts = bins.tables(X, y, len(self.classes_)).astype(np.float64)
+        tables = (counts + 1.0) / (counts.sum(axis=1, keepdims=True) + self.n_bins)
+        price = self._costs()
+        spread = tables.var(axis=2).sum(axis=1)
+        worth = np.divide(spread, price, out=np.where(spread > 0.0, np.inf, 0.0), where=price > 0.0)
+        order = np.argsort(-worth, kind="stable")[: self.max_features]
+        self.candidates_, self._bins = order, bins.of(order)
+        network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
+        self._chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))
+
+    def _first_belief(self) -> Floats:
+        return (
+            self.prior_ if self.prior == "empirical" else np.full(len(self.classes_), 1 / len(self.classes_))
+        )
+
+
+class ETANA(Independent):
+    """Buys features in one order, as if they were independent given the class, and stops when the next does not pay.
+
+    Parameters
+    ----------
+    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+        e: what a feature costs, in [0, inf), in units of `misclassification_cost`.
+    misclassification_cost : array of shape (n_classes, n_classes), optional
+        Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+    n_bins : int, default=4
+        V: levels of each column, from 2 on.
+    binning : {"quantile", "width"}, default="quantile"
+        Bins of equal numbers of rows, or of equal width as published.
+    prior : {"empirical", "uniform"}, default="empirical"
+        Where the posterior starts.
+    method : {"points", "grid"}, default="points"
+        Vectors at reachable beliefs, or the published grid (few classes only).
+    resolution : int, default=10
+        eta: steps of the grid.
+    max_features : int, optional
+        Use at most so many of the columns, the first in order.
+    n_beliefs : int, default=100
+        Walks that the vectors are made on.
+    random_state : int, optional
+        Seed of the walks.
+
+    Attributes
+    ----------
+    classes_, prior_, candidates_, prices_, n_features_used_, cost_
+        As in :class:`tamis.cells.classifier.CellClassifier`.
+    stopping_ : PointBased or Grid
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or the grid would have more than 20,000 points.
+
+    References
+    ----------
+    Liyanage, Zois, Chelmis (2021). Dynamic Instance-Wise Joint Feature Selection and Classification.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import ETANA
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 1500)
+    >>> X = rng.normal(size=(1500, 30))
+    >>> X[:, :10] += 1.5 * (y[:, None] == 1) - 1.5 * (y[:, None] == 2)
+    >>> model = ETANA(cost=0.01, random_state=0).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.9), bool(model.n_features_used_.mean() < 7)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        cost: float | Array | Mapping[str, float] = 0.01,
+        *,
+        misclassification_cost: Array | None = None,
+        n_bins: int = 4,
+        binning: str = "quantile",
+        prior: str = "empirical",
+        method: str = "points",
+        resolution: int = 10,
+        max_features: int | None = None,
+        n_beliefs: int = 100,
+        random_state: int | None = None,
+    ) -> None:
+        self.cost = cost
+        self.misclassification_cost = misclassification_cost
+        self.n_bins = n_bins
+        self.binning = binning
+        self.prior = prior
+        self.method = method
+        self.resolution = resolution
+        self.max_features = max_features
+        self.n_beliefs = n_beliefs
+        self.random_state = random_state
+
+    @classmethod
+    def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
+        """Return the published method; `changes` are parameters that differ from it."""
+        settings = {"n_bins": 3, "binning": "width", "prior": "uniform", "method": "grid"}
+        return cls(cost, **{**settings, **changes})
+
+    def _learn(self, X: Rows, y: Array) -> None:
+        check_choice("method", self.method, ("points", "grid"))
+        check_number("resolution", self.resolution, low=1, integer=True)
+        check_number("n_beliefs", self.n_beliefs, low=1, integer=True)
+        self._learn_tables(X, y)
+        price = self._costs()[self.candidates_]
+        if self.method == "grid":
+            self.stopping_: Grid | PointBased = Grid(self._chain.tables, self._Q, price, self.resolution)
+            return
+        rng = np.random.default_rng(self.random_state)
+        points = PointBased(self._chain, self.n_bins, self._Q, price)
+        points.train(*walk_beliefs(self._chain, self._first_belief(), self.n_beliefs, rng))
+        self.stopping_ = points
+
+    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        if isinstance(self.stopping_, Grid):
+            return self.stopping_.goes_on(k, posterior)
+        expected = self.stopping_.continuing(k, posterior, values, lookahead=True)
+        found: NDArray[np.bool_] = expected < (posterior @ self._Q).min(axis=1)
+        return found
+
+
+class Grid:
+    """The value of every stage at the beliefs n / resolution, n whole numbers of that sum.
+
+    Parameters
+    ----------
+    tables : list of ndarray of shape (n_classes, n_values, 1)
+        P(x_k = v | c).
+    Q : ndarray of shape (n_classes, n_classes)
+    prices : ndarray of shape (K,)
+    resolution : int
+    """
+
+    def __init__(self, tables: list[Floats], Q: Floats, prices: Floats, resolution: int) -> None:
+        n_classes = len(Q)
+        n_points = math.comb(resolution + n_classes - 1, n_classes - 1)
+        if n_points > _MOST_POINTS:
+            raise ValueError(
+                f"A grid of resolution={resolution} has {n_points:,} points for {n_classes} classes, more than"
+                f" {_MOST_POINTS:,}: choose method='points', or a smaller resolution."
+            )
+        self.resolution = resolution
+        self.points = _compositions(resolution, n_classes)  # (n_points, n_classes)
+        self._weight = (resolution + 1) ** np.arange(n_classes, dtype=np.int64)
+        self._sorted = np.argsort(self.points @ self._weight)
+        belief = self.points / resolution
+        self.stop = (belief @ Q).min(axis=1)  # g at each point
+        self.go_on = np.empty((len(tables), n_points))  # A_k at each point
+        after = self.stop
+        for k in range(len(tables) - 1, -1, -1):
+            value = np.full(n_points, prices[k])
+            for likelihood in tables[k][:, :, 0].T:
+                joint = belief * likelihood
+                total = joint.sum(axis=1)
+                value += total * after[self.nearest(joint / total[:, None])]  # (1)
+            self.go_on[k] = value
+            after = np.minimum(self.stop, value)
+
+    def nearest(self, belief: Floats) -> NDArray[np.int64]:
+        """Return the point that each belief is rounded to, largest remainders up."""
+        scaled = belief * self.resolution
+        whole = np.floor(scaled + 1e-9).astype(np.int64)
+        lacking = self.resolution - whole.sum(axis=1)
+        rank = np.argsort(np.argsort(-(scaled - whole), axis=1, kind="stable"), axis=1)
+        codes = (whole + (rank < lacking[:, None])) @ self._weight
+        found: NDArray[np.int64] = self._sorted[
+            np.searchsorted((self.points @ self._weight)[self._sorted], codes)
+        ]
+        return found
+
+    def goes_on(self, k: int, posterior: Floats) -> NDArray[np.bool_]:
+        """Return where the k-th feature pays."""
+        at = self.nearest(posterior)
+        found: NDArray[np.bool_] = self.go_on[k, at] < self.stop[at]
+        return found
+
+
+def _compositions(total: int, parts: int) -> NDArray[np.int64]:
+    """Return every way to write a number as a sum of so many whole numbers.
+
+    >>> _compositions(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    if parts == 1:
+        return np.array([[total]])
+    rows = [
+        np.column_stack([np.full(len(rest), first), rest])
+        for first in range(total + 1)
+        for rest in [_compositions(total - first, parts - 1)]
+    ]
+    return np.concatenate(rows)

@@ -1,0 +1,237 @@
+"""F-ETANA: ETANA's model, and a half-space per class and stage in place of dynamic programming.
+
+Liyanage, Zois, Chelmis: Dynamic Instance-Wise Joint Feature Selection and Classification, IEEE TAI 2(2), 2021
+(preprint 2004.10245), as its authors' program has it. The region of beliefs in which class i is declared is convex; a
+vector theta_ik per class and stage approximates it: stop as soon as theta_ik . pi_k < 0 for some i.
+
+===============  ==========================  ===================================================================
+paper            here                        meaning
+===============  ==========================  ===================================================================
+theta_ik         ``thresholds_``             half-space of class i at stage k
+T                `n_iterations`              steps of the stochastic approximation of each class
+mu, nu           `perturbation`, 0.2         b_t = mu / (t + 1)^nu, how far theta is moved to feel the slope
+eps, zeta, kappa `learning_rate`, 0.5, 0.602 a_t = eps / (t + 1 + zeta)^kappa, the step
+===============  ==========================  ===================================================================
+
+For each class, a row of that class is drawn and walked twice (simultaneous perturbation, d of random signs)::
+
+    g = [S(theta + b_t d) - S(theta - b_t d)] / (2 b_t) d,    theta <- theta - a_t g                  (1)
+
+where S is what the walk costs: the features up to the first k with theta_k . pi_k < 0, and Q_i . pi_k there.
+
+Deviations, each with its reason; :meth:`FETANA.published` takes the published choices:
+
+* From theta = 1 the first test fails for every belief and the slope is 0 in most draws: the program usually ends in
+  "never stop". The start here is "stop when pi_i > 0.85", with steps to match.
+* The program ends at the first slope below 1e-5, which is the first time that both walks stop at the same place.
+* Where no test fires the program draws a random label; the label here is always the one of least expected cost.
+* Stages that neither walk reaches have no slope, and are left as they are rather than moved at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows, check_number
+from tamis._jit import njit
+from tamis.cells.etana import Independent
+
+__all__ = ["FETANA"]
+
+Floats = NDArray[np.float64]
+_SPARE = 1 << 16  # random signs beyond those of one walk
+
+
+@njit()
+def _walk(
+    theta: Array, move: float, signs: Array, known: int, draws: Array, likelihood: Array, row: Array,
+    belief: Array, price: Array, Q_i: Array,
+) -> tuple[float, int]:  # fmt: skip
+    """Return what a row costs under theta + move * signs, and how many stages were tested."""
+    K, L = theta.shape
+    pi, cost, tested = belief.copy(), 0.0, 0
+    for k in range(K):
+        tested = k + 1
+        if tested > known:
+            signs[k] = draws[k]
+        dot = 0.0
+        for c in range(L):
+            dot += (theta[k, c] + move * signs[k, c]) * pi[c]
+        if dot < 0.0:
+            break
+        cost += price[k]
+        if row[k] >= 0:
+            total = 0.0
+            for c in range(L):
+                pi[c] *= likelihood[k, row[k], c]
+                total += pi[c]
+            for c in range(L):
+                pi[c] /= total
+    for c in range(L):
+        cost += Q_i[c] * pi[c]
+    return cost, tested
+
+
+@njit()
+def _approximate(
+    theta: Array, rows: Array, drawn: Array, draws: Array, offset: Array, likelihood: Array, belief: Array,
+    price: Array, Q_i: Array, perturbation: float, learning_rate: float, patience: int,
+) -> int:  # fmt: skip
+    """Move theta down the slope; return how many steps were taken."""
+    signs = np.zeros(theta.shape)
+    flat = 0
+    for t in range(len(drawn)):
+        step = learning_rate / (t + 1.5) ** 0.602
+        reach = perturbation / (t + 1.0) ** 0.2
+        own = draws[offset[t] : offset[t] + len(theta)]
+        row = rows[drawn[t]]
+        up, n_up = _walk(theta, reach, signs, 0, own, likelihood, row, belief, price, Q_i)
+        down, n_down = _walk(theta, -reach, signs, n_up, own, likelihood, row, belief, price, Q_i)
+        slope = (up - down) / (2.0 * reach)
+        for k in range(max(n_up, n_down)):
+            for c in range(theta.shape[1]):
+                theta[k, c] -= step * slope * signs[k, c]  # (1)
+        flat = flat + 1 if slope == 0.0 else 0
+        if patience > 0 and flat >= patience:
+            return t + 1
+    return len(drawn)
+
+
+class FETANA(Independent):
+    """Buys features as ETANA does, and stops by half-spaces learned from the rows themselves.
+
+    Parameters
+    ----------
+    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+        e: what a feature costs, in [0, inf), in units of `misclassification_cost`.
+    misclassification_cost : array of shape (n_classes, n_classes), optional
+        Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+    n_bins : int, default=4
+        V: levels of each column, from 2 on.
+    binning : {"quantile", "width"}, default="quantile"
+        Bins of equal numbers of rows, or of equal width as published.
+    prior : {"empirical", "uniform"}, default="empirical"
+        Where the posterior starts.
+    confidence : float or None, default=0.85
+        Start from "stop when the posterior of class i exceeds it", in (0, 1); None: from theta = 1, as published.
+    perturbation : float, default=0.2
+        mu, in (0, inf).
+    learning_rate : float, default=0.0167
+        eps, in (0, inf).
+    n_iterations : int, default=4000
+        T: rows drawn for each class.
+    patience : int, default=0
+        Stop training after so many slopes of 0 in a row; 0: never; the authors' program has 1.
+    max_features : int, optional
+        Use at most so many of the columns, the first in order.
+    random_state : int, optional
+        Seed of rows and signs.
+
+    Attributes
+    ----------
+    classes_, prior_, candidates_, prices_, n_features_used_, cost_
+        As in :class:`tamis.cells.classifier.CellClassifier`.
+    thresholds_ : ndarray of shape (n_classes, K, n_classes)
+        theta.
+    n_iter_ : ndarray of shape (n_classes,), int
+        Steps taken for each class.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Training takes O(n_iterations K n_classes) for each class, whatever the number of bins.
+
+    References
+    ----------
+    Liyanage, Zois, Chelmis (2021). Dynamic Instance-Wise Joint Feature Selection and Classification.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import FETANA
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 1500)
+    >>> X = rng.normal(size=(1500, 30))
+    >>> X[:, :10] += 1.5 * y[:, None]
+    >>> model = FETANA(cost=0.01, random_state=0).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.9), bool(model.n_features_used_.mean() < 6)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        cost: float | Array | Mapping[str, float] = 0.01,
+        *,
+        misclassification_cost: Array | None = None,
+        n_bins: int = 4,
+        binning: str = "quantile",
+        prior: str = "empirical",
+        confidence: float | None = 0.85,
+        perturbation: float = 0.2,
+        learning_rate: float = 0.0167,
+        n_iterations: int = 4000,
+        patience: int = 0,
+        max_features: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.cost = cost
+        self.misclassification_cost = misclassification_cost
+        self.n_bins = n_bins
+        self.binning = binning
+        self.prior = prior
+        self.confidence = confidence
+        self.perturbation = perturbation
+        self.learning_rate = learning_rate
+        self.n_iterations = n_iterations
+        self.patience = patience
+        self.max_features = max_features
+        self.random_state = random_state
+
+    @classmethod
+    def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
+        """Return the published method; `changes` are parameters that differ from it."""
+        settings = {
+            "n_bins": 3, "binning": "width", "prior": "uniform", "confidence": None, "perturbation": 2.0,
+            "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1,
+        }  # fmt: skip
+        return cls(cost, **{**settings, **changes})
+
+    def _learn(self, X: Rows, y: Array) -> None:
+        if self.confidence is not None:
+            check_number("confidence", self.confidence, low=0, high=1, open_low=True, open_high=True)
+        check_number("perturbation", self.perturbation, low=0, open_low=True)
+        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
+        check_number("n_iterations", self.n_iterations, low=1, integer=True)
+        check_number("patience", self.patience, low=0, integer=True)
+        self._learn_tables(X, y)
+        K, L = len(self.candidates_), len(self.classes_)
+        likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in self._chain.tables]))
+        price = self._costs()[self.candidates_]
+        rng = np.random.default_rng(self.random_state)
+        self.thresholds_ = np.empty((L, K, L))
+        self.n_iter_ = np.empty(L, dtype=np.int64)
+        values = X[:, self.candidates_]
+        codes = self._bins.codes(np.asarray(values.toarray() if hasattr(values, "toarray") else values))
+        # One long line of random signs, read from another place at each step: K of them are seldom needed.
+        draws = rng.choice([-1.0, 1.0], (K + _SPARE, L))
+        for i in range(L):
+            start = np.ones(L) if self.confidence is None else self.confidence - np.eye(L)[i]
+            self.thresholds_[i] = start
+            mine = np.flatnonzero(y == i)
+            self.n_iter_[i] = _approximate(
+                self.thresholds_[i], codes[mine], rng.integers(0, len(mine), self.n_iterations), draws,
+                rng.integers(0, _SPARE, self.n_iterations), likelihood, self._first_belief(), price, self._Q[i],
+                self.perturbation, self.learning_rate, self.patience,
+            )  # fmt: skip
+
+    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
+        return found

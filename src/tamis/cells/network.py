@@ -1,0 +1,161 @@
+"""The dependency network that the costly-feature classifiers share: a tree over the features, the class above each.
+
+Friedman, Geiger, Goldszmidt (1997) for the tree; Liyanage, Zois, Chelmis (2021), Section 4, for the order in which its
+features are bought and for the tables that link a feature to the last one bought above it.
+
+A network of K0 features is `parent` (K0,), -1 for the root, and `tables` (K0, L, V, V): P(x_f = v | x_parent = u, c) at
+[f, c, v, u], the same for every u at the root. Sums over v are 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+
+__all__ = ["Chain", "conditional_tables", "line", "markov_blanket_order", "random_parents", "spanning_tree"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def spanning_tree(weight: Array) -> Ints:
+    """Return the parents in the maximum spanning tree of a complete graph, edges pointing away from node 0.
+
+    >>> spanning_tree(np.array([[0., 3., 1.], [3., 0., 2.], [1., 2., 0.]]))
+    array([-1,  0,  1])
+    """
+    n = len(weight)
+    parent, best = np.full(n, -1), weight[0].astype(np.float64)
+    nearest, inside = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
+    inside[0] = True
+    for _ in range(n - 1):
+        node = int(np.argmax(np.where(inside, -np.inf, best)))
+        parent[node], inside[node] = nearest[node], True
+        closer = ~inside & (weight[node] > best)
+        best[closer], nearest[closer] = weight[node][closer], node
+    return parent
+
+
+def line(n: int) -> Ints:
+    """Return the parents of a line: each feature hangs on the one before."""
+    return np.arange(n) - 1
+
+
+def random_parents(n: int, rng: np.random.Generator) -> Ints:
+    """Return the parents of a random tree: each feature hangs on one of those before."""
+    return np.array([-1, *(int(rng.integers(0, f)) for f in range(1, n))])
+
+
+def conditional_tables(codes: Array, y: Array, parent: Array, n_values: int, n_classes: int) -> Floats:
+    """Return P(x_f = v | x_parent = u, c) of each feature, one row added to each count.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows, K0), int
+        Negative where missing: such a row is passed over.
+
+    Returns
+    -------
+    ndarray of shape (K0, n_classes, n_values, n_values)
+    """
+    n = codes.shape[1]
+    above = np.where(parent < 0, 0, codes[:, parent])
+    at = ((np.arange(n) * n_classes + y[:, None]) * n_values + codes) * n_values + above
+    known = (codes >= 0) & (above >= 0)
+    counts = np.bincount(at[known], minlength=n * n_classes * n_values**2)
+    counts = counts.reshape(n, n_classes, n_values, n_values).astype(np.float64)
+    root = parent < 0
+    counts[root] = counts[root].sum(axis=3, keepdims=True)
+    found: Floats = (counts + 1.0) / (counts.sum(axis=2, keepdims=True) + n_values)
+    return found
+
+
+def markov_blanket_order(parent: Array, priority: Array) -> Ints:
+    """Return the order of evaluation: by priority, leaving out the tree neighbours of what was taken.
+
+    Given its neighbours a feature is independent of all others, so what is new must come from outside them.
+
+    >>> markov_blanket_order(np.array([-1, 0, 0, 1, 3, 2]), np.arange(6, 0, -1))
+    array([0, 3, 5])
+    """
+    left, order = np.ones(len(parent), dtype=bool), []
+    for feature in np.argsort(-np.asarray(priority, dtype=np.float64), kind="stable"):
+        if left[feature]:
+            order.append(int(feature))
+            left[parent == feature] = False
+            if parent[feature] >= 0:
+                left[parent[feature]] = False
+    return np.array(order)
+
+
+class Chain:
+    """The features in the order in which they are bought, each linked to one bought before.
+
+    The link of a feature is its nearest ancestor in the tree that comes earlier in the order; the features between
+    them are summed out. This is the tree's own posterior where every parent comes before its children, otherwise the
+    paper's approximation of it.
+
+    Parameters
+    ----------
+    parent, tables
+        The network.
+    order : ndarray of shape (K,), int
+        Features of the network.
+
+    Attributes
+    ----------
+    link : ndarray of shape (K,), int
+        Position in the order that each position is linked to; -1 if none.
+    tables : list of ndarray of shape (n_classes, n_values, n_values or 1)
+        P(value at the position | value at its link, class).
+    """
+
+    def __init__(self, parent: Array, tables: Floats, order: Array) -> None:
+        position = {int(feature): k for k, feature in enumerate(order)}
+        self.link = np.full(len(order), -1)
+        self.tables: list[Floats] = []
+        for k, feature in enumerate(order):
+            table, above = tables[feature], int(parent[feature])
+            while above >= 0 and position.get(above, k) >= k:
+                table, above = table @ tables[above], int(parent[above])
+            self.link[k] = position[above] if above >= 0 else -1
+            self.tables.append(np.ascontiguousarray(table if above >= 0 else table[:, :, :1]))
+        self._linked: dict[tuple[int, int], Floats] = {}
+
+    def __len__(self) -> int:
+        return len(self.link)
+
+    def _table(self, k: int, link: int) -> Floats:
+        """Return P(value at k | value at link, class) with everything between summed out, as (u, v, class)."""
+        if (k, link) not in self._linked:
+            table, above = self.tables[k], int(self.link[k])
+            while above != link:
+                table, above = table @ self.tables[above], int(self.link[above])
+            self._linked[k, link] = np.ascontiguousarray(table.transpose(2, 1, 0))
+        return self._linked[k, link]
+
+    def likelihood(self, k: int, values: Array) -> Floats:
+        """Return P(x_k = v | what is known, class) for each row.
+
+        Parameters
+        ----------
+        k : int
+            Position in the order.
+        values : ndarray of shape (n_rows, K), int
+            Codes at each position; negative where unknown. A link that is unknown is summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_values, n_classes)
+        """
+        link = np.full(len(values), self.link[k])
+        rows = np.arange(len(values))
+        while (unknown := (link >= 0) & (values[rows, link] < 0)).any():
+            link[unknown] = self.link[link[unknown]]
+        found = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
+        for at in np.unique(link):
+            mine = link == at
+            found[mine] = self._table(k, int(at))[values[mine, at] if at >= 0 else 0]
+        return found

@@ -1,0 +1,170 @@
+"""How much one discrete variable tells about another, in nats, from tables of counts.
+
+With a table n_uw of two variables, its margins a_u and b_w, and N = sum n_uw::
+
+    H(U)    = -sum_u a_u / N log(a_u / N)                                                       (1)
+    I(U; W) = sum_uw n_uw / N log(N n_uw / (a_u b_w))                                           (2)
+    E[I]    = sum_uw sum_t t / N log(N t / (a_u b_w)) P(t),  P hypergeometric (N, a_u, b_w)     (3)
+    AMI     = (I - E[I]) / ((H(U) + H(W)) / 2 - E[I])                                           (4)
+    I(i; j | C) = sum_c N_c / N sum_uv p(u, v | c) log(p(u, v | c) / (p(u | c) p(v | c)))       (5)
+
+(3) is what two variables with these margins share by chance, so (4) is 0 for an irrelevant variable however many values
+it has (Vinh, Epps, Bailey 2010). Since E[I] >= 0 and I <= (H(U) + H(W)) / 2, (4) never exceeds I / ((H(U) + H(W)) / 2),
+which costs nothing: E[I] need only be computed where this bound is large enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = [
+    "adjusted_mutual_information",
+    "conditional_mutual_information",
+    "entropy",
+    "expected_mutual_information",
+    "mutual_information_ratio",
+]
+
+Floats = NDArray[np.float64]
+_BLOCK = 1 << 24  # joint counts held at once by (5)
+
+
+def entropy(counts: Array) -> Floats:
+    """Return (1) of the counts along the last axis; 0 where there are none.
+
+    >>> entropy(np.array([[2, 2], [4, 0]]))
+    array([0.69314718, 0.        ])
+    """
+    n = counts.sum(axis=-1)
+    share = np.divide(counts, n[..., None], out=np.zeros(counts.shape), where=n[..., None] > 0)
+    found: Floats = scipy.special.entr(share).sum(axis=-1)
+    return found
+
+
+def _information(tables: Array) -> tuple[Floats, Floats]:
+    """Return (2) and the mean of the two entropies."""
+    n_values, n_classes = tables.shape[-2:]
+    of_value, of_class = entropy(tables.sum(axis=-1)), entropy(tables.sum(axis=-2))
+    joint = entropy(tables.reshape(*tables.shape[:-2], n_values * n_classes))
+    return np.maximum(of_value + of_class - joint, 0.0), (of_value + of_class) / 2.0
+
+
+def mutual_information_ratio(tables: Array) -> Floats:
+    """Return I / ((H(U) + H(W)) / 2) of each table, the bound of (4); 0 where nothing varies.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (..., n_values, n_classes)
+        Counts.
+    """
+    shared, mean = _information(tables)
+    return np.divide(shared, mean, out=np.zeros_like(shared), where=mean > 0.0)
+
+
+@njit()
+def _expected(a: Array, b: Array, log_factorial: Array) -> float:
+    n, found = a.sum(), 0.0
+    for u in range(len(a)):
+        for w in range(len(b)):
+            margins = (
+                log_factorial[a[u]] + log_factorial[b[w]] + log_factorial[n - a[u]] + log_factorial[n - b[w]]
+            )
+            for t in range(max(1, a[u] + b[w] - n), min(a[u], b[w]) + 1):
+                log_p = (
+                    margins - log_factorial[n] - log_factorial[t] - log_factorial[a[u] - t]
+                    - log_factorial[b[w] - t] - log_factorial[n - a[u] - b[w] + t]
+                )  # fmt: skip
+                found += t / n * np.log(n * t / (a[u] * b[w])) * np.exp(log_p)  # (3)
+    return found
+
+
+def expected_mutual_information(a: Array, b: Array) -> float:
+    """Return (3), what two variables with these numbers of rows per value share by chance.
+
+    Parameters
+    ----------
+    a, b : ndarray of int
+        Rows with each value of the one and of the other; both sum to the same.
+
+    Examples
+    --------
+    >>> round(expected_mutual_information(np.array([2, 2]), np.array([2, 2])), 4)
+    0.231
+    """
+    a, b = (np.asarray(part, dtype=np.int64) for part in (a, b))
+    log_factorial = scipy.special.gammaln(np.arange(int(a.sum()) + 1) + 1.0)
+    return float(_expected(a[a > 0], b[b > 0], log_factorial))
+
+
+def adjusted_mutual_information(tables: Array) -> Floats:
+    """Return (4) of each table of counts; 0 where nothing varies.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_tables, n_values, n_classes), whole numbers
+
+    Examples
+    --------
+    A variable that equals the class, and one with a value of its own for every row:
+
+    >>> labels = np.array([0, 0, 1, 1])
+    >>> same, unique = np.zeros((2, 4, 2))
+    >>> same[labels, labels] += [2, 2, 2, 2]
+    >>> unique[range(4), labels] += 1
+    >>> adjusted_mutual_information(np.stack([same, unique])).round(12) + 0.0
+    array([1., 0.])
+    """
+    counts = np.asarray(tables, dtype=np.int64)
+    shared, mean = _information(counts)
+    chance: dict[bytes, float] = {}
+    found = np.zeros(len(counts))
+    for i, table in enumerate(counts):
+        a, b = np.sort(table.sum(axis=1)), np.sort(table.sum(axis=0))
+        key = a.tobytes() + b.tobytes()
+        if key not in chance:
+            chance[key] = expected_mutual_information(a, b)
+        room = mean[i] - chance[key]
+        if room > 1e-15 * max(mean[i], 1.0):
+            found[i] = (shared[i] - chance[key]) / room  # (4)
+    return found
+
+
+def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_classes: int) -> Floats:
+    """Return (5) of each pair of columns.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows, n_features), int
+        Values 0, ..., n_values - 1; a negative one is missing and the row is passed over for its pairs.
+    y : ndarray of shape (n_rows,), int
+        Class codes.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Symmetric, not negative.
+
+    Notes
+    -----
+    O(n_rows n_features**2 n_values**2) multiplications in blocks; memory of a block is bounded.
+    """
+    n_rows, d = codes.shape
+    found = np.zeros((d, d))
+    step = max(1, _BLOCK // max(d * n_values * n_values, 1))
+    for c in range(n_classes):
+        of_class = codes[y == c]
+        ones = np.zeros((len(of_class), d * n_values), dtype=np.float32)  # counts are exact up to 2**24 rows
+        row, column = np.nonzero(of_class >= 0)
+        ones[row, column * n_values + of_class[row, column]] = 1.0
+        for at in range(0, d, step):
+            joint = (ones[:, at * n_values : (at + step) * n_values].T @ ones).astype(np.float64)
+            joint = joint.reshape(-1, n_values, d, n_values).transpose(0, 2, 1, 3)
+            total = joint.sum(axis=(2, 3))
+            shared, _ = _information(joint)
+            found[at : at + step] += total / n_rows * shared
+    return (found + found.T) / 2.0

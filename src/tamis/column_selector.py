@@ -333,7 +333,8 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         accepted: NDArray[np.bool_] = verdicts.decision == ACCEPTED
         if verdicts.dropped:
             self._kept = tuple(kept for kept in self._kept if kept[0] not in verdicts.dropped)
-        new = [(self.n_offered_ + j, self._label(names, j)) for j in np.flatnonzero(accepted).tolist()]
+        entered = np.flatnonzero(accepted).tolist() if verdicts.entered is None else verdicts.entered
+        new = [(self.n_offered_ + j, self._label(names, j)) for j in entered]
         self._kept = (*self._kept, *new)
         self.n_offered_ += len(accepted)
         self.n_features_in_ = self.n_offered_

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Verdicts:
         NaN where a method knows no such thing, or the column was not tested.
     dropped : tuple of int
         Offers accepted earlier that leave again, by their place in the order of offers.
+    entered : tuple of int, optional
+        The accepted ones in the order in which they entered, if that is not the order of the columns.
 
     Examples
     --------
@@ -62,7 +64,8 @@ class Verdicts:
     log_p: NDArray[np.float64]
     threshold: NDArray[np.float64]
     wealth: NDArray[np.float64]
-    dropped: tuple[int, ...] = field(default=())
+    dropped: tuple[int, ...] = ()
+    entered: tuple[int, ...] | None = None
 
     @classmethod
     def blank(cls, m: int) -> Verdicts:

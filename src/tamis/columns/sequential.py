@@ -11,18 +11,55 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice, check_number
 from tamis.column_selector import ColumnSelector
+from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
 from tamis.columns.projection import Proposal
 from tamis.errors import DataError
 from tamis.trace import ACCEPTED, FULL, REJECTED, Verdicts
 
-__all__ = ["SequentialSelector"]
+__all__ = ["RegressionSelector", "SequentialSelector", "dense_column"]
 
 Floats = NDArray[np.float64]
 _NARROW, _WIDE = 32, 4096  # columns that are tested at once
 
 
-class SequentialSelector(ColumnSelector):
+class RegressionSelector(ColumnSelector):
+    """A selector that tests columns against a regression on the features selected so far."""
+
+    model: str
+    intercept: bool
+    max_features: int | None
+    _parts: tuple[str, ...] = ("_model",)
+    _model: Any
+
+    def _is_regression(self) -> bool:
+        return self.model != "logistic"
+
+    def _start_model(self, y: Array, weight: Array, robust: bool = False, exp_tail: bool = False) -> None:
+        check_choice("model", self.model, ("linear", "logistic", "poisson"))
+        check_choice("intercept", self.intercept, (True, False))
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, low=1, integer=True)
+        if self.model == "logistic" and len(self.classes_) != 2:
+            raise DataError(
+                f"y has {len(self.classes_)} class(es) ({', '.join(map(repr, self.classes_.tolist()[:5]))}), but"
+                " model='logistic' needs two: choose the rows of two classes."
+            )
+        make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[self.model]
+        self._model = make(y.astype(np.float64), weight, bool(self.intercept), robust, exp_tail)
+
+    def _grow(self, proposal: Proposal) -> None:
+        self._model.accept(proposal)
+        self.stopped_ = self._model.full() or self._too_many()
+
+    def _too_many(self) -> str | None:
+        q = self._model.k - self.intercept
+        if self.max_features is None or q < self.max_features:
+            return None
+        return f"max_features: {q} features are selected"
+
+
+class SequentialSelector(RegressionSelector):
     """A selector whose bar for the next candidate depends on what happened to those before it.
 
     The candidates of a block are tested at once against the model as it stands; the first that may pass its bar is
@@ -31,12 +68,6 @@ class SequentialSelector(ColumnSelector):
 
     A subclass writes `_bars`, `_may_pass`, `_passes` and `_settle`.
     """
-
-    model: str
-    intercept: bool
-    max_features: int | None
-    _parts: tuple[str, ...] = ("_model",)
-    _model: Any
 
     @abstractmethod
     def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
@@ -53,19 +84,6 @@ class SequentialSelector(ColumnSelector):
     @abstractmethod
     def _settle(self, verdicts: Verdicts, at: NDArray[np.int64], bars: Floats, accepted: bool) -> None:
         """Note thresholds and wealth of candidates that are decided upon, and move the bar."""
-
-    def _is_regression(self) -> bool:
-        return self.model != "logistic"
-
-    def _start_model(self, y: Array, weight: Array, robust: bool = False, exp_tail: bool = False) -> None:
-        check_choice("model", self.model, ("linear", "logistic", "poisson"))
-        check_choice("intercept", self.intercept, (True, False))
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, low=1, integer=True)
-        if self.model == "linear":
-            self._model = LinearModel(y, weight, self.intercept, robust, exp_tail)
-            return
-        raise DataError("to come")
 
     # -- the sequence --------------------------------------------------------------------------------------
 
@@ -105,24 +123,18 @@ class SequentialSelector(ColumnSelector):
 
     def _try(self, columns: Any, j: int, start: int, bar: float, verdicts: Verdicts) -> bool:
         """Test one column exactly; return whether it was accepted."""
-        proposal = self._model.propose(_dense_column(columns, j))
+        proposal = self._model.propose(dense_column(columns, j))
         accepted = self._passes(proposal, bar)
         at = np.array([start + j])
         verdicts.statistic[at], verdicts.log_p[at] = proposal.statistic, proposal.log_p
         self._settle(verdicts, at, np.array([bar]), accepted)
         if accepted:
             verdicts.decision[at] = ACCEPTED
-            self._model.accept(proposal)
-            self.stopped_ = self._model.full() or self._too_many()
+            self._grow(proposal)
         return accepted
 
-    def _too_many(self) -> str | None:
-        q = self._model.k - self.intercept
-        if self.max_features is None or q < self.max_features:
-            return None
-        return f"max_features: {q} features are selected"
 
-
-def _dense_column(columns: Any, j: int) -> Floats:
+def dense_column(columns: Any, j: int) -> Floats:
+    """Return one of the columns, dense."""
     column: Floats = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
     return column

@@ -1,0 +1,235 @@
+"""Logistic and Poisson regression that grow by one feature at a time: score tests, refined by likelihood ratios.
+
+At the fit of the selected features let mu be the mean of y, w its variance (mu (1 - mu), or mu). A candidate x has::
+
+    U = x.(y - mu),  V = | sqrt(w) x - Q Q' sqrt(w) x |^2,  U^2 / V ~ chi-square with one degree of freedom   (1)
+    robust: U^2 / sum_i z_i^2 (y_i - mu_i)^2,  z the residual of x in the weights w                             (2)
+
+Q is an orthonormal basis of sqrt(w) times the intercept and the selected features, so many candidates cost O(n q)
+each. One that may pass its bar is fitted: twice the gain in log likelihood takes the place of (1).
+
+If the selected features separate the classes, the likelihood has no maximum: the linear predictor is capped at 30 in
+absolute value, and nothing further can be learned.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import special
+
+from tamis.columns.linear import scale_rows
+from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.tails import log_chi2_tail
+from tamis.errors import DataError
+from tamis.trace import REJECTED
+
+__all__ = ["LogisticModel", "PoissonModel"]
+
+Floats = NDArray[np.float64]
+_CAP = 30.0  # of the linear predictor
+_RIDGE = 1e-10
+_GAIN = 1e-10  # in log likelihood: the fit has converged
+_STEPS = 50
+_SEPARATED = 1e-4  # largest |y - mu|, if the classes are told apart without error
+
+
+@dataclass(frozen=True)
+class _Fit:
+    beta: Floats  # on the orthonormal design
+    eta: Floats
+    log_likelihood: float
+
+
+class _GrowingModel:
+    """A generalised linear model with canonical link on the features accepted so far."""
+
+    slack = math.log(
+        100.0
+    )  # a score test is followed by the likelihood ratio if its p is within a factor of 100
+
+    def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
+        self.y, self.weight, self.intercept = y, weight, intercept
+        self.robust, self.exp_tail = robust, exp_tail
+        self.n = float(weight.sum())
+        if self.n - intercept - 1 <= 0:
+            raise DataError(
+                f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for this model: give"
+                f" {2 + intercept} rows or more."
+            )
+        if np.ptp(y[weight > 0]) == 0:
+            raise DataError(
+                f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
+            )
+        self._check_target()
+        self.k = int(intercept)
+        self.design = np.empty((len(y), 8), order="F")
+        self.design[:, 0] = 1.0 / math.sqrt(len(y))
+        self._take(self._climb(self.design[:, : self.k], np.zeros(self.k)))
+
+    def _check_target(self) -> None:
+        """Refuse a target that this model cannot have."""
+
+    def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
+        raise NotImplementedError
+
+    def _log_likelihood(self, eta: Floats) -> float:
+        raise NotImplementedError
+
+    @property
+    def df(self) -> float:
+        """Rows that are left over by the model with one more feature: n - q - 2 with an intercept."""
+        return self.n - self.k - 1
+
+    def full(self) -> str | None:
+        """Return why no further feature can be tested, if that is so."""
+        q = self.k - self.intercept
+        if self.df < 1:
+            return f"{q} features for {self.n:g} rows leave no degrees of freedom"
+        return self._saturated(q)
+
+    def _saturated(self, q: int) -> str | None:
+        return None
+
+    def evidence(self, X: Any) -> Evidence:
+        """Return what speaks for each column of X, given the features accepted so far."""
+        X = scale_rows(X, self.root)
+        if self.robust:
+            X = X.toarray() if sp.issparse(X) else X
+            z, zz, status = project_carefully(X, self.basis, self.intercept)
+            return self._figures(self.residual @ z, self._spread(z), status)
+        zz, c, status = project(X, self.basis, self.residual, self.intercept)
+        return self._figures(c, zz, status)
+
+    def _figures(self, c: Floats, spread: Floats, status: NDArray[np.int8]) -> Evidence:
+        statistic = c * c / np.where((status == REJECTED) & (spread > 0), spread, np.inf)  # (1), (2)
+        return Evidence(statistic, self._log_p(statistic), status)
+
+    def _spread(self, z: Floats) -> Floats:
+        share = np.where(self.weight > 0, 1.0 / np.maximum(self.weight, 1e-300), 0.0)
+        spread: Floats = ((z * self.residual[:, None]) ** 2 * share[:, None]).sum(axis=0)
+        return spread
+
+    def _log_p(self, statistic: Floats) -> Floats:
+        return -0.5 * statistic if self.exp_tail else log_chi2_tail(statistic)
+
+    def propose(self, x: Floats) -> Proposal:
+        """Return one candidate, fitted."""
+        z, zz, _ = project_carefully(x[:, None], self.design[:, : self.k], self.intercept)
+        column = z[:, 0] / math.sqrt(zz[0])
+        wider = np.column_stack([self.design[:, : self.k], column])
+        fit = self._climb(wider, np.append(self.fit.beta, 0.0))
+        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
+        if self.robust:
+            statistic = float(self.evidence(x[:, None]).statistic[0])
+        return Proposal(statistic, float(self._log_p(np.array([statistic]))[0]), column, fit)
+
+    def accept(self, proposal: Proposal) -> None:
+        """Add a candidate to the model."""
+        self.design = append_column(self.design, self.k, proposal.column)
+        self.k += 1
+        self._take(proposal.fitted)
+
+    def _take(self, fit: _Fit) -> None:
+        """Make the basis and the residual of (1) for this fit."""
+        self.fit = fit
+        mean, variance = self._mean_and_variance(fit.eta)
+        self.root = np.sqrt(self.weight * variance)
+        self.basis = np.linalg.qr(self.design[:, : self.k] * self.root[:, None])[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = self.weight * (self.y - mean) / self.root
+        self.residual = np.where(self.root > 0, scaled, 0.0)
+
+    def _climb(self, design: Floats, beta: Floats) -> _Fit:
+        """Newton's method from `beta`; a step is halved until it does not lose likelihood."""
+        eta = np.clip(design @ beta, -_CAP, _CAP)
+        best = self._log_likelihood(eta)
+        for _ in range(_STEPS):
+            mean, variance = self._mean_and_variance(eta)
+            hessian = (design * (self.weight * variance)[:, None]).T @ design
+            hessian[np.diag_indices_from(hessian)] += _RIDGE
+            step = np.linalg.solve(hessian, design.T @ (self.weight * (self.y - mean)))
+            gain, before = -1.0, best
+            for _ in range(20):
+                eta = np.clip(design @ (beta + step), -_CAP, _CAP)
+                gain = self._log_likelihood(eta) - before
+                if gain >= 0.0:
+                    break
+                step = step / 2.0
+            if gain < 0.0:
+                eta = np.clip(design @ beta, -_CAP, _CAP)
+                break
+            beta, best = beta + step, before + gain
+            if gain < _GAIN:
+                break
+        return _Fit(beta, eta, best)
+
+
+class LogisticModel(_GrowingModel):
+    """Logistic regression of two classes, coded 0 and 1.
+
+    Parameters
+    ----------
+    y, weight : ndarray of shape (n_rows,), float64
+    intercept, robust, exp_tail : bool
+        As for :class:`tamis.columns.linear.LinearModel`; robust gives (2).
+
+    Examples
+    --------
+    >>> x = np.arange(8.0)
+    >>> model = LogisticModel(np.array([0.0, 0, 1, 0, 1, 0, 1, 1]), np.ones(8), True, False, False)
+    >>> model.evidence(x[:, None]).statistic.round(3), round(model.propose(x).statistic, 3)
+    (array([2.381]), 2.641)
+    """
+
+    def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
+        mean: Floats = special.expit(eta)
+        return mean, mean * special.expit(-eta)
+
+    def _log_likelihood(self, eta: Floats) -> float:
+        return float(self.weight @ (self.y * eta - np.logaddexp(0.0, eta)))
+
+    def _saturated(self, q: int) -> str | None:
+        wrong = np.abs(self.y - special.expit(self.fit.eta))[self.weight > 0]
+        return f"{q} features separate the two classes perfectly" if wrong.max() < _SEPARATED else None
+
+
+class PoissonModel(_GrowingModel):
+    """Poisson regression of counts.
+
+    Parameters
+    ----------
+    y, weight : ndarray of shape (n_rows,), float64
+    intercept, robust, exp_tail : bool
+        As for :class:`tamis.columns.linear.LinearModel`; robust gives (2).
+
+    Raises
+    ------
+    DataError
+        If `y` has a negative value or is constant.
+
+    Examples
+    --------
+    >>> x = np.arange(8.0)
+    >>> model = PoissonModel(np.array([0.0, 1, 1, 3, 2, 5, 4, 9]), np.ones(8), True, False, False)
+    >>> model.evidence(x[:, None]).statistic.round(3), round(model.propose(x).statistic, 3)
+    (array([15.088]), 16.177)
+    """
+
+    def _check_target(self) -> None:
+        if (self.y < 0).any():
+            raise DataError(
+                f"y holds {self.y.min():g}, but model='poisson' needs counts: use model='linear'."
+            )
+
+    def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
+        mean: Floats = np.exp(eta)
+        return mean, mean
+
+    def _log_likelihood(self, eta: Floats) -> float:
+        return float(self.weight @ (self.y * eta - np.exp(eta)))

@@ -1,0 +1,98 @@
+"""Spending rules: how small a p-value must be when hypotheses arrive one after the other and never end.
+
+Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005 (Figure 1), and the rules of
+online control of the false discovery rate that came after it. Test t is passed if p_t <= alpha_t; R_t says whether.
+
+=====================  ==============================================================================================
+rule                   level of test t (tau_j: place of the j-th rejection; g: a sequence that falls and sums to <= 1)
+=====================  ==============================================================================================
+`AlphaWealth`          w / (2 t);  w -= alpha_t, on a rejection w += payout      Zhou et al. (2005), Figure 1
+`AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
+`LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
+`LORDPlusPlus`         W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)     Ramdas et al. (2017)
+`LORD3`                g(t - tau_last) W(tau_last)                               Javanmard, Montanari (2018)
+`SAFFRON`              as LORD++ times (1 - lambda), but time stands still while p <= lambda  Ramdas et al. (2018)
+`SaffronInvesting`     as SAFFRON with lambda = alpha_t: a / (1 + a)             Ramdas et al. (2018), Section 2.4
+`ADDIS`                as SAFFRON, and tests with p > tau are left out           Tian, Ramdas (2019)
+`GeneralizedInvesting` phi / (1 + phi), phi = W / (1 + t - tau_last)             Aharoni, Rosset (2014)
+=====================  ==============================================================================================
+
+Guarantees hold for p-values that are valid given what happened before (independent ones, say): `AlphaSpending` keeps
+the chance of any false rejection below alpha, the others the false discovery rate (`LORD3` and
+`GeneralizedInvesting`: the rate as it stands after the last test). Correlated features break that assumption.
+
+Errata and deviations, each with its reason:
+
+* Figure 1 prints "w_i/2i" and adds a feature if its p-value is *greater*: it is w_i / (2 i), and *smaller*.
+* Its bound is E(N) <= (payout E(M) + W0) / (1 - payout), N false and M true rejections. The paper's 0.5 and 0.5 thus
+  allow as many false features as true ones, and one more. ``target_fdr`` sets both to half of the rate instead.
+* The wealth w falls like W0 / sqrt(pi t) without rejections, not at the "slowest possible" rate.
+* A p-value may be smaller than any float64, so the logarithms of p and alpha are compared.
+* LORD3 earns alpha - W0 at the rejection itself, as published; a package in common use pays it two tests late.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis._check import check_number
+from tamis.columns.spending.adaptive import ADDIS, SAFFRON, SaffronInvesting
+from tamis.columns.spending.ageing import LOND, AlphaSpending, LORDPlusPlus
+from tamis.columns.spending.rule import SpendingRule
+from tamis.columns.spending.wealth import LORD3, AlphaWealth, GeneralizedInvesting
+
+__all__ = [
+    "ADDIS",
+    "LOND",
+    "LORD3",
+    "RULES",
+    "SAFFRON",
+    "AlphaSpending",
+    "AlphaWealth",
+    "GeneralizedInvesting",
+    "LORDPlusPlus",
+    "SaffronInvesting",
+    "SpendingRule",
+    "make_rule",
+]
+
+RULES: dict[str, type[Any]] = {
+    "alpha-investing": AlphaWealth, "alpha-spending": AlphaSpending, "lond": LOND, "lord++": LORDPlusPlus,
+    "lord3": LORD3, "saffron": SAFFRON, "saffron-investing": SaffronInvesting, "addis": ADDIS,
+    "generalized-investing": GeneralizedInvesting,
+}  # fmt: skip
+
+
+def make_rule(name: str, target_fdr: float) -> SpendingRule:
+    """Return the rule of a name that keeps to a false discovery rate.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`RULES`.
+    target_fdr : float
+        In (0, 1).
+
+    Returns
+    -------
+    SpendingRule
+
+    Raises
+    ------
+    ValueError
+        If there is no such rule, or the rate is out of range.
+
+    Examples
+    --------
+    >>> make_rule("alpha-investing", 0.05), make_rule("saffron", 0.1)
+    (AlphaWealth(initial_wealth=0.025, payout=0.025), SAFFRON(alpha=0.1))
+    """
+    check_number("target_fdr", target_fdr, low=0, high=1, open_low=True, open_high=True)
+    if name not in RULES:
+        raise ValueError(
+            f"rule must be one of {', '.join(map(repr, RULES))}, or a SpendingRule, got {name!r}."
+        )
+    if name == "alpha-investing":
+        return AlphaWealth(target_fdr / 2.0, target_fdr / 2.0)
+    rule: SpendingRule = RULES[name](target_fdr)
+    return rule

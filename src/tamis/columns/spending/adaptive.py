@@ -1,0 +1,163 @@
+"""Rules that spend on some tests only: the p-values tell how many hypotheses there are to be false."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis.columns.spending.ageing import Ageing
+
+__all__ = ["ADDIS", "SAFFRON", "SaffronInvesting"]
+
+Floats = NDArray[np.float64]
+
+
+class SAFFRON(Ageing):
+    """SAFFRON: tests that could become discoveries (p <= lambda) cost nothing.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+    initial_wealth : float or None, default=None
+        W0, in (0, alpha]; None: alpha / 2.
+    candidate : float, default=0.5
+        lambda, in (0, 1).
+
+    References
+    ----------
+    Ramdas, Zrnic, Wainwright, Jordan (2018). SAFFRON: an adaptive algorithm for online control of the false discovery
+    rate. ICML.
+
+    Examples
+    --------
+    >>> rule = SAFFRON(0.05).start()
+    >>> before = rule.level()
+    >>> rule.update(False, np.log(0.4))  # a candidate: the level stays
+    >>> rule.level() == before
+    True
+    """
+
+    _default_wealth = 0.5
+
+    def __init__(
+        self, alpha: float = 0.05, initial_wealth: float | None = None, candidate: float = 0.5
+    ) -> None:
+        self.alpha = alpha
+        self.initial_wealth = initial_wealth
+        self.candidate = candidate
+
+    def _check(self) -> None:
+        check_number("candidate", self.candidate, low=0, high=1, open_low=True, open_high=True)
+
+    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+        ticks: NDArray[np.bool_] = log_p > np.log(self.candidate)
+        return ticks
+
+    def _from_sum(self, total: Floats) -> Floats:
+        return np.minimum(self.candidate, (1.0 - self.candidate) * total)
+
+    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+        return np.where(self._ticks(log_p), levels / (1.0 - self.candidate), 0.0)
+
+    def _rejection_price(self, levels: Floats) -> Floats:
+        return np.zeros(1)
+
+
+class SaffronInvesting(Ageing):
+    """Alpha-investing in the form of SAFFRON, with lambda equal to the level itself.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+    initial_wealth : float or None, default=None
+        W0, in (0, alpha]; None: alpha / 2.
+
+    References
+    ----------
+    Ramdas, Zrnic, Wainwright, Jordan (2018). SAFFRON. ICML. Section 2.4.
+
+    Examples
+    --------
+    >>> rule = SaffronInvesting(0.05).start()
+    >>> a = 0.025 * 0.4374901658
+    >>> bool(np.isclose(np.exp(rule.level()), a / (1 + a)))
+    True
+    """
+
+    _default_wealth = 0.5
+
+    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None) -> None:
+        self.alpha = alpha
+        self.initial_wealth = initial_wealth
+
+    def _from_sum(self, total: Floats) -> Floats:
+        return total / (1.0 + total)
+
+    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+        return levels / (1.0 - levels)
+
+    def _rejection_price(self, levels: Floats) -> Floats:
+        return np.zeros(1)
+
+
+class ADDIS(Ageing):
+    """ADDIS: as SAFFRON, and tests with a large p-value (p > tau) are as if they had not been made.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+    initial_wealth : float or None, default=None
+        W0, in (0, alpha]; None: alpha / 2.
+    candidate : float, default=0.25
+        lambda, in (0, discard).
+    discard : float, default=0.5
+        tau, in (0, 1].
+
+    References
+    ----------
+    Tian, Ramdas (2019). ADDIS: an adaptive discarding algorithm for online FDR control with conservative nulls.
+    NeurIPS.
+
+    Examples
+    --------
+    >>> rule = ADDIS(0.05).start()
+    >>> before = rule.level()
+    >>> rule.update(False, np.log(0.9))  # discarded: the level stays
+    >>> rule.level() == before
+    True
+    """
+
+    _default_wealth = 0.5
+
+    def __init__(
+        self,
+        alpha: float = 0.05,
+        initial_wealth: float | None = None,
+        candidate: float = 0.25,
+        discard: float = 0.5,
+    ) -> None:
+        self.alpha = alpha
+        self.initial_wealth = initial_wealth
+        self.candidate = candidate
+        self.discard = discard
+
+    def _check(self) -> None:
+        check_number("discard", self.discard, low=0, high=1, open_low=True)
+        check_number("candidate", self.candidate, low=0, high=self.discard, open_low=True, open_high=True)
+
+    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+        ticks: NDArray[np.bool_] = (log_p > np.log(self.candidate)) & (log_p <= np.log(self.discard))
+        return ticks
+
+    def _from_sum(self, total: Floats) -> Floats:
+        return np.minimum(self.candidate, (self.discard - self.candidate) * total)
+
+    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+        return np.where(self._ticks(log_p), levels / (self.discard - self.candidate), 0.0)
+
+    def _rejection_price(self, levels: Floats) -> Floats:
+        return np.zeros(1)

@@ -1,0 +1,250 @@
+"""Rules whose level is a sum over past rejections, each fading with the tests since."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis.columns.spending.rule import SpendingRule
+
+__all__ = ["LOND", "Ageing", "AlphaSpending", "LORDPlusPlus", "gamma_lord", "gamma_power"]
+
+Floats = NDArray[np.float64]
+_PART = 1 << 18  # ages that are looked up together
+
+
+def gamma_lord(ages: NDArray[np.int64]) -> Floats:
+    """Return 0.07720838 log(max(j, 2)) / (j exp(sqrt(log j))), the sequence of LORD; j >= 1.
+
+    Examples
+    --------
+    >>> gamma_lord(np.array([1, 10])).round(6)
+    array([0.053517, 0.003898])
+    """
+    logs = np.log(ages)
+    g: Floats = 0.07720838 * np.maximum(logs, np.log(2.0)) / (ages * np.exp(np.sqrt(logs)))
+    return g
+
+
+def gamma_power(ages: NDArray[np.int64]) -> Floats:
+    """Return 0.4374901658 j^-1.6, the sequence of SAFFRON and ADDIS; j >= 1.
+
+    Examples
+    --------
+    >>> gamma_power(np.array([1, 10])).round(6)
+    array([0.43749 , 0.010989])
+    """
+    g: Floats = 0.4374901658 * ages.astype(np.float64) ** -1.6
+    return g
+
+
+class Ageing(SpendingRule):
+    """Rules that are a sum over the past rejections, each fading with the time since; one clock for all.
+
+    The level is built from sum_j weight_j g(age_j), where age_j is 1 plus the ticks since rejection j (j = 0: since
+    the start), and a test that does not reject ticks if `_ticks` says so.
+    """
+
+    alpha: float
+    initial_wealth: float | None
+    _default_wealth: ClassVar[float]  # as a fraction of alpha
+    _rejection_ticks: ClassVar[bool] = False
+
+    def start(self) -> Self:
+        """Check the parameters and forget all tests."""
+        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
+        if self.initial_wealth is not None:
+            check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
+        self._check()
+        self.clock_ = 0
+        self.births_: tuple[int, ...] = (0,)
+        self.paid_ = 0.0
+        return self
+
+    def _check(self) -> None:
+        """Check further parameters."""
+
+    @property
+    def _initial(self) -> float:
+        given = self.initial_wealth
+        return float(self.alpha) * self._default_wealth if given is None else float(given)
+
+    @property
+    def wealth_(self) -> float:  # type: ignore[override]
+        """What the estimate of the false discoveries leaves of alpha max(rejections, 1)."""
+        return float(self.alpha) * max(len(self.births_) - 1, 1) - self.paid_
+
+    def _weights(self) -> Floats:
+        """Return what each birth is worth: W0, alpha - W0, alpha, alpha, ..."""
+        weights = np.full(len(self.births_), float(self.alpha))
+        weights[0] = self._initial
+        weights[1:2] -= self._initial
+        return weights
+
+    def _fade(self, ages: NDArray[np.int64]) -> Floats:
+        """Return g of the ages, shape (m, births)."""
+        return gamma_power(ages)
+
+    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+        return np.ones(len(log_p), dtype=bool)
+
+    def _from_sum(self, total: Floats) -> Floats:
+        return total
+
+    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+        """Return what each test that does not reject adds to the estimate of the false discoveries."""
+        return levels
+
+    def levels(self, log_p: Floats) -> Floats:
+        """Return the log levels of the next tests as long as none rejects."""
+        levels: Floats = np.log(self._levels(log_p))
+        return levels
+
+    def _levels(self, log_p: Floats) -> Floats:
+        clock = self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
+        births, weights = np.array(self.births_), self._weights()
+        total = np.empty(len(log_p))
+        width = max(1, _PART // len(births))
+        for start in range(0, len(total), width):
+            part = slice(start, start + width)
+            total[part] = self._fade(clock[part, None] + 1 - births) @ weights
+        return self._from_sum(total)
+
+    def wealths(self, log_p: Floats) -> Floats:
+        """Return what is left after each of these tests if none of them rejects."""
+        prices = self._prices(self._levels(log_p), log_p)
+        left: Floats = self.wealth_ - np.cumsum(prices)
+        return left
+
+    def skip(self, log_p: Floats) -> None:
+        """Note tests that did not reject."""
+        self.paid_ += float(self._prices(self._levels(log_p), log_p).sum())
+        self.clock_ += int(np.count_nonzero(self._ticks(log_p)))
+
+    def _reject(self, log_p: float) -> None:
+        one = np.array([log_p])
+        self.paid_ += float(self._rejection_price(self._levels(one))[0])
+        self.clock_ += self._rejection_ticks
+        self.births_ = (*self.births_, self.clock_)
+
+    def _rejection_price(self, levels: Floats) -> Floats:
+        return levels
+
+
+class AlphaSpending(Ageing):
+    """Spends alpha once: the chance of any false rejection stays below alpha.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        In (0, 1).
+
+    Attributes
+    ----------
+    wealth_ : float
+        What is left of alpha.
+
+    References
+    ----------
+    Foster, Stine (2008). Alpha-investing: sequential control of expected false discoveries. JRSS B 70(2).
+
+    Examples
+    --------
+    >>> float(np.exp(AlphaSpending(0.05).start().level()).round(6))
+    0.021875
+    """
+
+    initial_wealth = None
+    _rejection_ticks = True
+
+    def __init__(self, alpha: float = 0.05) -> None:
+        self.alpha = alpha
+
+    def _weights(self) -> Floats:
+        return np.array([float(self.alpha)])
+
+    def _reject(self, log_p: float) -> None:
+        self.skip(np.array([log_p]))
+        self.n_rejected_ += 1
+
+    def start(self) -> Self:
+        """Check the parameters and forget all tests."""
+        self.n_rejected_ = 0
+        return super().start()
+
+
+class LOND(AlphaSpending):
+    """Levels by the number of discoveries: alpha g(t) (D + 1).
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+
+    References
+    ----------
+    Javanmard, Montanari (2015). On online control of false discovery rate. arXiv 1502.06197.
+
+    Examples
+    --------
+    >>> rule = LOND(0.05).start()
+    >>> rule.update(True, -20.0)
+    >>> bool(np.isclose(np.exp(rule.level()), 0.05 * 0.4374901658 * 2**-1.6 * 2))
+    True
+    """
+
+    @property
+    def wealth_(self) -> float:  # type: ignore[override]
+        """What is left of alpha max(rejections, 1)."""
+        return float(self.alpha) * max(self.n_rejected_, 1) - self.paid_
+
+    def _weights(self) -> Floats:
+        return np.array([float(self.alpha) * (self.n_rejected_ + 1)])
+
+
+class LORDPlusPlus(Ageing):
+    """LORD++: every rejection starts a new budget that fades with time.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+    initial_wealth : float or None, default=None
+        W0, in (0, alpha]; None: alpha / 10.
+    decay : float, default=1.0
+        In (0, 1]: below 1, rejections are forgotten at this rate per test (mem-LORD++), for streams that change; what
+        is controlled is then the rate among recent tests.
+
+    References
+    ----------
+    Ramdas, Yang, Wainwright, Jordan (2017). Online control of the false discovery rate with decaying memory. NeurIPS.
+
+    Examples
+    --------
+    >>> rule = LORDPlusPlus(0.05).start()
+    >>> p = np.array([2.90e-08, 0.06743, 0.01514, 0.08174, 0.00171, 3.60e-05, 0.79149, 0.27201, 0.28295, 7.59e-08])
+    >>> (np.flatnonzero(rule.decide(np.log(p))) + 1).tolist()
+    [1, 6, 10]
+    """
+
+    _default_wealth = 0.1
+    _rejection_ticks = True
+
+    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None, decay: float = 1.0) -> None:
+        self.alpha = alpha
+        self.initial_wealth = initial_wealth
+        self.decay = decay
+
+    def _check(self) -> None:
+        check_number("decay", self.decay, low=0, high=1, open_low=True)
+
+    def _fade(self, ages: NDArray[np.int64]) -> Floats:
+        g = gamma_lord(ages)
+        if self.decay < 1.0:
+            weight = float(self.decay) ** ages.astype(np.float64)
+            weight[:, 0] = weight[:, 1] if ages.shape[1] > 1 else 1.0  # d^(t - min(tau_1, t))
+            g *= weight
+        return g

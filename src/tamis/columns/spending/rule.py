@@ -1,0 +1,112 @@
+"""What a spending rule is: how small the next p-value must be, given how the tests before it ended."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+__all__ = ["SpendingRule"]
+
+Floats = NDArray[np.float64]
+_PART = 1 << 16  # tests that are looked at together
+
+
+class SpendingRule(BaseEstimator):  # type: ignore[misc]
+    """How small the next p-value must be.
+
+    A rule is started, then asked for the `level` of the next test and told its outcome by `update`, for ever.
+    `levels` and `skip` do the same for many tests at once, as long as none of them rejects.
+
+    Attributes
+    ----------
+    wealth_ : float
+        What is left of the error budget.
+    """
+
+    wealth_: float
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Check the parameters and forget all tests."""
+
+    @abstractmethod
+    def levels(self, log_p: Floats) -> Floats:
+        """Return the log levels of the next tests as long as none rejects, from their log p-values.
+
+        Parameters
+        ----------
+        log_p : ndarray of shape (m,), float64
+            The level of a test never depends on its own p-value or on later ones.
+
+        Returns
+        -------
+        ndarray of shape (m,), float64
+        """
+
+    @abstractmethod
+    def wealths(self, log_p: Floats) -> Floats:
+        """Return what is left after each of these tests if none of them rejects, shape (m,)."""
+
+    @abstractmethod
+    def skip(self, log_p: Floats) -> None:
+        """Note tests that did not reject."""
+
+    @abstractmethod
+    def _reject(self, log_p: float) -> None:
+        """Note a test that did."""
+
+    def level(self) -> float:
+        """Return the log level of the next test."""
+        return float(self.levels(np.zeros(1))[0])
+
+    def update(self, rejected: bool, log_p: float) -> None:
+        """Note the outcome of the next test.
+
+        Parameters
+        ----------
+        rejected : bool
+        log_p : float
+            Its log p-value.
+        """
+        if rejected:
+            self._reject(float(log_p))
+        else:
+            self.skip(np.array([float(log_p)]))
+
+    def decide(self, log_p: Floats) -> NDArray[np.bool_]:
+        """Test p-values in order.
+
+        Parameters
+        ----------
+        log_p : ndarray of shape (m,), float64
+            Their logarithms.
+
+        Returns
+        -------
+        ndarray of shape (m,), bool
+            Which are rejected (as hypotheses; selected, as features).
+
+        Examples
+        --------
+        >>> from tamis.columns.spending import LOND
+        >>> p = np.array([1e-6, 0.4, 0.02, 0.3, 1e-4])
+        >>> LOND(alpha=0.05).start().decide(np.log(p))
+        array([ True, False, False, False,  True])
+        """
+        rejected = np.zeros(len(log_p), dtype=bool)
+        start, width = 0, 64
+        while start < len(log_p):
+            part = log_p[start : start + width]
+            hits = np.flatnonzero(part <= self.levels(part))
+            n = int(hits[0]) if len(hits) else len(part)
+            self.skip(part[:n])
+            if len(hits):
+                self._reject(float(part[n]))
+                rejected[start + n] = True
+            width = 64 if len(hits) else min(2 * width, _PART)
+            start += n + 1 if len(hits) else n
+        return rejected

@@ -1,0 +1,236 @@
+"""Rules that hold a wealth: each test costs some of it, each rejection earns some.
+
+Zhou, Foster, Stine, Ungar (2005), Figure 1; Javanmard, Montanari (2018), LORD 3; Foster, Stine (2008).
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis.columns.spending.ageing import gamma_lord
+from tamis.columns.spending.rule import SpendingRule
+
+__all__ = ["LORD3", "AlphaWealth", "GeneralizedInvesting"]
+
+Floats = NDArray[np.float64]
+
+
+class AlphaWealth(SpendingRule):
+    """Alpha-investing as published: Figure 1 of Zhou et al. (2005), corrected.
+
+    Parameters
+    ----------
+    initial_wealth : float, default=0.5
+        W0, in (0, 1].
+    payout : float, default=0.5
+        alpha_delta, what a rejection earns, in [0, 1).
+
+    Attributes
+    ----------
+    wealth_ : float
+        w; always positive.
+
+    References
+    ----------
+    Zhou, Foster, Stine, Ungar (2005). Streaming Feature Selection using Alpha-investing. KDD. Figure 1, Theorem 1.
+
+    Examples
+    --------
+    >>> rule = AlphaWealth().start()
+    >>> float(np.exp(rule.level()))
+    0.25
+    >>> rule.update(False, np.log(0.9))
+    >>> rule.wealth_, float(np.exp(rule.level()).round(6))  # 0.5 - 0.25, and 0.25 / (2 * 2)
+    (0.25, 0.0625)
+    """
+
+    def __init__(self, initial_wealth: float = 0.5, payout: float = 0.5) -> None:
+        self.initial_wealth = initial_wealth
+        self.payout = payout
+
+    def start(self) -> Self:
+        """Check the parameters and forget all tests."""
+        check_number("initial_wealth", self.initial_wealth, low=0, high=1, open_low=True)
+        check_number("payout", self.payout, low=0, high=1, open_high=True)
+        self.wealth_ = float(self.initial_wealth)
+        self.n_tests_ = 0
+        return self
+
+    def wealths(self, log_p: Floats) -> Floats:
+        """Return w after each of these tests if none of them rejects."""
+        places = np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)
+        # w - w / (2 i) for each, in this order, so that any batching gives the same bits
+        factors = np.concatenate([[self.wealth_], 1.0 - 1.0 / (2.0 * places)])
+        left: Floats = np.cumprod(factors)[1:]
+        return left
+
+    def levels(self, log_p: Floats) -> Floats:
+        """Return log w_i / (2 i) for the next tests as long as none rejects."""
+        places = np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)
+        before = np.concatenate([[self.wealth_], self.wealths(log_p)[:-1]])
+        levels: Floats = np.log(before / (2.0 * places))
+        return levels
+
+    def skip(self, log_p: Floats) -> None:
+        """Note tests that did not reject."""
+        if len(log_p):
+            self.wealth_ = float(self.wealths(log_p)[-1])
+            self.n_tests_ += len(log_p)
+
+    def _reject(self, log_p: float) -> None:
+        self.skip(np.array([log_p]))
+        self.wealth_ += float(self.payout)
+
+
+class LORD3(SpendingRule):
+    """LORD3: spends the wealth of the last rejection.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+    initial_wealth : float or None, default=None
+        W0, in (0, alpha); None: alpha / 10.
+
+    Attributes
+    ----------
+    wealth_ : float
+        W.
+
+    References
+    ----------
+    Javanmard, Montanari (2018). Online rules for control of false discovery rate and false discovery exceedance.
+    Annals of Statistics 46(2).
+
+    Examples
+    --------
+    >>> rule = LORD3(0.05).start()
+    >>> rule.update(True, -20.0)
+    >>> round(rule.wealth_, 6)  # W0 - alpha_1 + alpha - W0
+    0.049732
+    """
+
+    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None) -> None:
+        self.alpha = alpha
+        self.initial_wealth = initial_wealth
+
+    def start(self) -> Self:
+        """Check the parameters and forget all tests."""
+        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
+        if self.initial_wealth is not None:
+            check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
+        initial = float(self.alpha) / 10.0 if self.initial_wealth is None else float(self.initial_wealth)
+        self.wealth_ = self.wealth_then_ = initial
+        self._bonus = float(self.alpha) - initial
+        self.age_ = 0
+        return self
+
+    def _levels(self, log_p: Floats) -> Floats:
+        ages = np.arange(self.age_ + 1, self.age_ + len(log_p) + 1)
+        return gamma_lord(ages) * self.wealth_then_
+
+    def levels(self, log_p: Floats) -> Floats:
+        """Return the log levels of the next tests as long as none rejects."""
+        levels: Floats = np.log(self._levels(log_p))
+        return levels
+
+    def wealths(self, log_p: Floats) -> Floats:
+        """Return W after each of these tests if none of them rejects."""
+        left: Floats = self.wealth_ - np.cumsum(self._levels(log_p))
+        return left
+
+    def skip(self, log_p: Floats) -> None:
+        """Note tests that did not reject."""
+        if len(log_p):
+            self.wealth_ = float(self.wealths(log_p)[-1])
+            self.age_ += len(log_p)
+
+    def _reject(self, log_p: float) -> None:
+        self.skip(np.array([log_p]))
+        self.wealth_ += self._bonus
+        self.wealth_then_, self.age_ = self.wealth_, 0
+
+
+class GeneralizedInvesting(SpendingRule):
+    """Generalised alpha-investing: bets 1 / (1 + age) of the wealth, which grows with each rejection and may decay.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        In (0, 1).
+    initial_wealth : float or None, default=None
+        W0, in (0, alpha); None: alpha / 2. A rejection gives its stake back and alpha - W0.
+    decay : float, default=1.0
+        In (0, 1]: below 1, the wealth is forgotten at this rate per test and before the first rejection refilled
+        to W0, so that a long silent stretch or an early run of luck does not rule for ever.
+
+    Attributes
+    ----------
+    wealth_ : float
+        W.
+
+    References
+    ----------
+    Foster, Stine (2008). Alpha-investing. JRSS B 70(2). Aharoni, Rosset (2014). Generalized alpha-investing. JRSS B
+    76(4). Decay: Ramdas et al. (2017), Section 5.
+
+    Examples
+    --------
+    >>> rule = GeneralizedInvesting(0.05).start()
+    >>> rule.update(True, -20.0)
+    >>> round(rule.wealth_, 6)  # the stake is given back, and alpha - W0 earned
+    0.05
+    """
+
+    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None, decay: float = 1.0) -> None:
+        self.alpha = alpha
+        self.initial_wealth = initial_wealth
+        self.decay = decay
+
+    def start(self) -> Self:
+        """Check the parameters and forget all tests."""
+        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
+        check_number("decay", self.decay, low=0, high=1, open_low=True)
+        if self.initial_wealth is not None:
+            check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
+        initial = float(self.alpha) / 2.0 if self.initial_wealth is None else float(self.initial_wealth)
+        self.wealth_ = self._initial = initial
+        self.age_ = 0
+        self.n_rejected_ = 0
+        return self
+
+    def _run(self, m: int) -> tuple[Floats, Floats]:
+        """Return the stakes of the next tests as long as none rejects, and the wealth after each."""
+        stakes, left = np.empty(m), np.empty(m)
+        keep, refill = float(self.decay), (1.0 - float(self.decay)) * self._initial * (self.n_rejected_ == 0)
+        wealth = self.wealth_
+        for i in range(m):
+            wealth = keep * wealth + refill
+            stakes[i] = wealth / (2.0 + self.age_ + i)
+            left[i] = wealth = wealth - stakes[i]
+        return stakes, left
+
+    def levels(self, log_p: Floats) -> Floats:
+        """Return the log levels of the next tests as long as none rejects."""
+        stakes = self._run(len(log_p))[0]
+        levels: Floats = np.log(stakes / (1.0 + stakes))
+        return levels
+
+    def wealths(self, log_p: Floats) -> Floats:
+        """Return W after each of these tests if none of them rejects."""
+        return self._run(len(log_p))[1]
+
+    def skip(self, log_p: Floats) -> None:
+        """Note tests that did not reject."""
+        if len(log_p):
+            self.wealth_ = float(self._run(len(log_p))[1][-1])
+            self.age_ += len(log_p)
+
+    def _reject(self, log_p: float) -> None:
+        stakes, left = self._run(1)
+        self.wealth_ = float(left[0] + stakes[0] + self.alpha - self._initial)
+        self.age_, self.n_rejected_ = 0, self.n_rejected_ + 1

@@ -1,0 +1,144 @@
+"""Forward stepwise regression: at each step the best of all candidates, as long as a criterion says that it helps.
+
+The baseline of Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2
+and 5. Where streaming selection looks at a feature once, this looks at every remaining feature at every step.
+
+Deviation: the paper searches among all features. Here the search is among the columns of one block of offers, given
+what earlier blocks left selected; `fit` offers all columns as one block, which is the paper's search.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis.columns.penalised import check_penalty, penalty
+from tamis.columns.sequential import RegressionSelector, dense_column
+from tamis.trace import ACCEPTED, FULL, REJECTED, Verdicts
+
+__all__ = ["ForwardStepwise"]
+
+Floats = NDArray[np.float64]
+
+
+class ForwardStepwise(RegressionSelector):
+    """Accepts the best column of a block again and again, while it improves AIC, BIC or RIC.
+
+    Parameters
+    ----------
+    criterion : {"aic", "bic", "ric"}, default="bic"
+        See :mod:`tamis.columns.penalised`.
+    model : {"linear", "logistic", "poisson"}, default="linear"
+        A numeric target, two classes, or counts.
+    n_candidates : int or None, default=None
+        p of RIC; None: the number of features offered so far, the block included, and one.
+    intercept : bool, default=True
+    max_features : int or None, default=None
+        Stop after this many; otherwise when there are as many features as rows, less 2.
+    missing : {"refuse", "mean"}, default="refuse"
+        What to do with NaN: raise, or take the column's mean and note it in the trace.
+    trace : {"all", "selected"}, default="all"
+        Keep a record of each offer, or of accepted ones only. ``statistic`` is the gain when the feature was accepted
+        or the search ended, ``threshold`` is F.
+
+    Attributes
+    ----------
+    selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.ColumnSelector`; ``selected_`` is in the order of the steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the target arrives.
+    DataError
+        If the target or a column cannot be used; nothing has changed then.
+
+    Notes
+    -----
+    Defined per block: `offer` is a block of one, so offers one at a time are :class:`PenalisedSelector`. Time O(n p q)
+    per step; the block is held in memory. Logistic and Poisson models rank candidates by their score statistic.
+
+    References
+    ----------
+    Zhou, Foster, Stine, Ungar (2005). Streaming Feature Selection using Alpha-investing. KDD. Section 2.
+
+    Examples
+    --------
+    The sum of two features is offered first; the search prefers the larger part of it:
+
+    >>> import numpy as np
+    >>> from tamis import ForwardStepwise
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 20))
+    >>> y = 3 * X[:, 5] + X[:, 2] + 0.1 * rng.normal(size=100)
+    >>> ForwardStepwise("ric").fit(X, y).selected_
+    ['x5', 'x2']
+    """
+
+    _whole_blocks = True
+
+    def __init__(
+        self,
+        criterion: str = "bic",
+        *,
+        model: str = "linear",
+        n_candidates: int | None = None,
+        intercept: bool = True,
+        max_features: int | None = None,
+        missing: str = "refuse",
+        trace: str = "all",
+    ) -> None:
+        self.criterion = criterion
+        self.model = model
+        self.n_candidates = n_candidates
+        self.intercept = intercept
+        self.max_features = max_features
+        self.missing = missing
+        self.trace = trace
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        check_penalty(self.criterion, self.n_candidates)
+        self._start_model(y, weight)
+
+    def _consider_block(self, columns: Any) -> Verdicts:
+        m = columns.shape[1]
+        n_candidates = self.n_offered_ + m + 1 if self.n_candidates is None else self.n_candidates
+        bar = float(penalty(self.criterion, self._model.n, np.array([float(n_candidates)]))[0])
+        verdicts = Verdicts.blank(m)
+        verdicts.threshold[:] = bar
+        entered: list[int] = []
+        left = np.arange(m)
+        while self.stopped_ is None and len(left):
+            left, best = self._rank(columns, left, verdicts)
+            if best is None or not self._accept(columns, best, bar, verdicts):
+                break
+            entered.append(best)
+            left = left[left != best]
+        if self.stopped_ is not None:
+            verdicts.decision[left] = FULL
+        verdicts.entered = tuple(entered)
+        return verdicts
+
+    def _rank(
+        self, columns: Any, left: NDArray[np.int64], verdicts: Verdicts
+    ) -> tuple[NDArray[np.int64], int | None]:
+        """Return the columns that can still be tested, and the best of them."""
+        evidence = self._model.evidence(columns if len(left) == columns.shape[1] else columns[:, left])
+        verdicts.statistic[left], verdicts.log_p[left] = evidence.statistic, evidence.log_p
+        verdicts.decision[left] = evidence.status
+        fit = evidence.status == REJECTED
+        verdicts.statistic[left[~fit]] = verdicts.log_p[left[~fit]] = np.nan
+        left, statistic = left[fit], evidence.statistic[fit]
+        return left, int(left[np.argmax(statistic)]) if len(left) else None
+
+    def _accept(self, columns: Any, j: int, bar: float, verdicts: Verdicts) -> bool:
+        proposal = self._model.propose(dense_column(columns, j))
+        verdicts.statistic[j], verdicts.log_p[j] = proposal.statistic, proposal.log_p
+        if proposal.statistic <= bar:
+            return False
+        verdicts.decision[j] = ACCEPTED
+        self._grow(proposal)
+        return True

@@ -132,7 +132,7 @@ def _is_routing(
     app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
     """Leave out what scikit-learn adds to every estimator; its text links into scikit-learn's own pages."""
-    added = name in ("set_output", "get_metadata_routing") or re.fullmatch(r"set_\w+_request", name)
+    added = name in ("set_output", "get_metadata_routing", "score") or re.fullmatch(r"set_\w+_request", name)
     return True if added else None
 
 

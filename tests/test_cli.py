@@ -327,7 +327,7 @@ def wrong(path, row):
         ([*RUN, "--selector", "firse"], 2, "did you mean 'fires'"),
         ([*RUN, "--learner", "percepton"], 2, "did you mean 'perceptron'?"),
         ([*RUN, "--protocol", "fair"], 2, "--protocol must be one of 'honest', 'paper', got 'fair'"),
-        ([*RUN, "--missing", "drop"], 2, "--missing must be one of 'error', 'mean', got 'drop'"),
+        ([*RUN, "--missing", "drop"], 2, "--missing must be one of 'error', 'mean', 'keep', got 'drop'"),
         ([*RUN, "--format", "xls"], 2, "--format must be one of 'csv'"),
         ([*RUN, "--set", "lerning_rate=2"], 2, "did you mean 'learning_rate'? It has: model, update"),
         ([*RUN, "--set", "learning_rate=fast"], 2, "--set learning_rate must be a number in (0, inf), got 'fast'"),
@@ -575,7 +575,7 @@ def test_page_and_command_know_the_same_options():
     page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
     known = set()
-    for command in ("run", "demo", "list", "datasets"):
+    for command in ("run", "demo", "screen", "list", "datasets"):
         helped = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).output
         known |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped))
     assert told - known == {"--install-completion"}

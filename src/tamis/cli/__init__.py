@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-_COMMANDS = ("demo", "run", "show")  # modules, in the order in which help shows them
+_COMMANDS = ("demo", "run", "screen", "show")  # modules, in the order in which help shows them
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,6 +19,8 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "drop_unlabelled": "--drop-unlabelled",
     "n_features": "--n-features",
     "protocol": "--protocol",
+    "eps": "--eps",
+    "half_life": "--half-life",
 }
 
 

@@ -69,9 +69,9 @@ class Reading:
         option(_FILE, "NAME", "A column of categories that look like numbers; may be repeated."),
     ] = None
     drop: Annotated[list[str] | None, option(_FILE, "NAME", "A column to leave out; may be repeated.")] = None
-    missing: Annotated[str, option(_FILE, "HOW", "Missing numbers: error, or mean of the column so far.")] = (
-        "error"
-    )
+    missing: Annotated[
+        str, option(_FILE, "HOW", "Missing numbers: error, mean of the column so far, or keep.")
+    ] = "error"
     drop_unlabelled: Annotated[
         bool, option(_FILE, None, "Pass over rows without label.", "--drop-unlabelled")
     ] = False
@@ -80,8 +80,8 @@ class Reading:
         bool | None, option(_FILE, None, "Where the columns of an svmlight file begin.", "--zero-based/--one-based")
     ] = None  # fmt: skip
 
-    def open(self) -> Stream:
-        """Open the file or data set."""
+    def open(self, width: str | None = None) -> Stream:
+        """Open the file or data set; `width` is that of an svmlight file where the user gives none."""
         from tamis.streams import list_datasets, load_dataset, open_file
 
         check_whole("--n-features", self.n_features, 1)
@@ -109,7 +109,7 @@ class Reading:
             drop=self.drop or (),
             missing=self.missing,
             drop_unlabelled=self.drop_unlabelled,
-            n_features=self.n_features,
+            n_features=width if self.n_features is None else self.n_features,
             zero_based=self.zero_based,
         )
 

@@ -156,6 +156,7 @@ class TableStream(FileStream):
         drop_unlabelled: bool,
     ) -> None:
         super().__init__(table.source)
+        self.categorical: list[int] = []  # columns of text, as far as they were read
         self._table = table
         self._options = {
             "label": label, "categorical": list(categorical), "drop": list(drop), "missing": missing,
@@ -199,6 +200,7 @@ class TableStream(FileStream):
                     X[:, j] = encoder.encode(column, first_row)
             except StreamError as error:
                 raise StreamError(f"{self._source.name!r}: {error}") from None
+            self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
             X, y = self._labelled(X, columns[self._label], first_row)
             first_row += n_rows
             skip = min(start, len(y))

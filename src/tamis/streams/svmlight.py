@@ -25,13 +25,13 @@ class SvmlightStream(FileStream):
     is given, the file is read once beforehand to find out. Labels are int64 as long as all are whole numbers.
 
     With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
-    not given either, column j is then the one that the file calls j; `lowest` is the lowest of those read.
+    not given either, column j is then the one that the file calls j, and `unused` says whether there is one at 0.
     """
 
     def __init__(self, source: Source, n_features: int | str | None, zero_based: bool | None) -> None:
         super().__init__(source)
-        self.lowest: int | None = None
-        self._any = n_features == "any"
+        self._any, self._raw = n_features == "any", n_features == "any" and zero_based is None
+        self._lowest: int | None = None  # column of those read
         if self._any:
             n_features, zero_based = None, True if zero_based is None else zero_based
         elif n_features is None:
@@ -44,6 +44,11 @@ class SvmlightStream(FileStream):
             n_features = max(1, high + int(zero_based))
         self.n_features = n_features if isinstance(n_features, int) else None
         self._zero_based = bool(zero_based)
+
+    @property
+    def unused(self) -> int:
+        """1 if the file, as far as it was read, counts its columns from 1 and so has none at 0; else 0."""
+        return int(self._raw and bool(self._lowest))
 
     def describe(self) -> dict[str, Any]:
         """Return path, format, options and a fingerprint of the file."""
@@ -119,7 +124,7 @@ class SvmlightStream(FileStream):
     def _blocks(self, start: int) -> Iterator[Batch]:
         options = {"n_features": self.n_features, "zero_based": self._zero_based}
         whole, rows, width = True, 0, 1
-        self.lowest = None
+        self._lowest = None
         for first, lines in self._line_blocks():
             X, y = self._parse(lines, first, options)
             rows += len(y)
@@ -139,5 +144,5 @@ class SvmlightStream(FileStream):
         if X.nnz:
             width = max(width, X.shape[1])
             lowest = int(X.indices.min())
-            self.lowest = lowest if self.lowest is None else min(self.lowest, lowest)
+            self._lowest = lowest if self._lowest is None else min(self._lowest, lowest)
         return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)), width

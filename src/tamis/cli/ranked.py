@@ -1,0 +1,194 @@
+"""What `tamis screen` leaves: a table in the terminal, one JSON document, a CSV file, a picture."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.failure import MisuseError
+from tamis.cli.output import check_place, print_json, terminal
+from tamis.errors import StreamError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.cli.screen import Ranking
+
+__all__ = ["TITLES", "Output"]
+
+TITLES = {
+    "t": "T-score",
+    "fisher": "Fisher score",
+    "mi": "Mutual information",
+    "chi2": "Chi-square",
+    "gini": "Gini index",
+}
+
+
+@dataclass
+class Output:
+    """Where the ranking goes; every place is tried before the first row is read."""
+
+    out: str | None
+    plot: str | None
+    top: int
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        for option_, place in (("--out", self.out), ("--plot", self.plot)):
+            if place is not None:
+                check_place(option_, place, is_folder=False)
+        if self.plot is not None:
+            from tamis.report.ranking import check_picture
+
+            try:
+                check_picture(self.plot)
+            except ValueError as error:
+                raise MisuseError(str(error)) from error
+
+    def finish(self, ranking: Ranking, error: str | None = None) -> None:
+        """Show the ranking, and write it where it is wanted."""
+        columns = ranking.columns()
+        if not self.as_json:
+            _show(ranking, columns, self.top)
+        written = {}
+        if self.out is not None:
+            written["table"] = _write_csv(columns, self.out)
+        if self.plot is not None:
+            written["plot"] = self._draw(ranking, columns, self.plot)
+        if self.as_json:
+            print_json(_document(ranking, columns, self.top, error, written))
+        else:
+            for name, place in written.items():
+                print(f"The {name}: {place}")
+
+    def _draw(self, ranking: Ranking, columns: dict[str, NDArray[Any]], place: str) -> str:
+        from tamis.report.ranking import plot_ranking
+
+        scores = {TITLES[name]: columns[name][: self.top] for name in ranking.scores}
+        title = f"{ranking.title.partition(' on ')[2]}: {ranking.detail}"
+        figure = plot_ranking(columns["feature"][: self.top].tolist(), scores, title)
+        with _whole(place) as temporary:
+            figure.savefig(temporary, format=Path(place).suffix[1:].lower(), dpi=150)
+        return place
+
+
+@contextmanager
+def _whole(place: str) -> Iterator[str]:
+    """Yield the name of a file that takes its place when it is complete."""
+    target = Path(place).absolute()
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise StreamError(f"{place!r} cannot be written ({error.strerror}): choose another place.") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write_csv(columns: dict[str, NDArray[Any]], place: str) -> str:
+    with _whole(place) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return place
+
+
+def _document(
+    ranking: Ranking, columns: dict[str, NDArray[Any]], top: int, error: str | None, written: dict[str, str]
+) -> dict[str, Any]:
+    shown = {name: column[:top].tolist() for name, column in columns.items()}
+    return {
+        "stream": ranking.stream.describe(),
+        "scores": ranking.scores,
+        "options": {name: getattr(ranking.screening, name) for name in ("half_life", "n_bins", "eps")},
+        "n_rows": ranking.n_rows,
+        "n_features": len(columns["rank"]),
+        "classes": ranking.screening.classes_.tolist(),
+        "seconds": ranking.seconds,
+        "interrupted": ranking.interrupted,
+        "features": [dict(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)],
+        "written": written,
+        "error": error,
+    }
+
+
+def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
+    """Print the table: rank, name, scores, the probability of the first one, and a bar of its size."""
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
+    from tamis.terminal import bar
+
+    console, names = terminal(), ranking.scores
+    width = min(console.width, 100)
+    shown = {name: column[:top] for name, column in columns.items()}
+    widest = max(4, min(max(map(len, shown["feature"])), width - 18 - 11 * len(names) - 12, 40))
+    pvalue = f"{names[0]}_pvalue"
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    sizes = [4, widest, *[9] * len(names), *([8] if pvalue in shown else [])]
+    sizes.append(max(width - sum(sizes) - 2 * len(sizes) - 2, 0))
+    for i, size in enumerate(sizes):
+        grid.add_column(
+            width=size,
+            no_wrap=True,
+            overflow="ellipsis",
+            justify="left" if i in (1, len(sizes) - 1) else "right",
+        )
+    head = ["", "", *names, *(["p"] if pvalue in shown else []), ""]
+    grid.add_row(*(Text(text, style="dim") for text in head))
+    finite = shown[names[0]][np.isfinite(shown[names[0]])]
+    most = float(finite.max(initial=0.0)) or 1.0
+    for i in range(len(shown["rank"])):
+        score = float(shown[names[0]][i])
+        cells = [Text(f"{shown['rank'][i]}", style="dim"), Text(_printable(str(shown["feature"][i])))]
+        cells += [
+            Text(_number(float(shown[name][i])), style="" if name == names[0] else "dim") for name in names
+        ]
+        if pvalue in shown:
+            cells.append(Text(_probability(float(shown[pvalue][i])), style="dim"))
+        share = min(score / most, 1.0)
+        grid.add_row(*cells, Text(bar(share, sizes[-1], console.options.ascii_only), style="cyan"))
+    console.print(Text(ranking.title, style="bold", no_wrap=True, overflow="ellipsis"))
+    detail = f"{len(columns['rank']):,} columns, {ranking.detail}, {ranking.seconds:.1f} s"
+    console.print(Text(detail, style="dim", no_wrap=True, overflow="ellipsis"))
+    console.print()
+    console.print(grid)
+    if (more := len(columns["rank"]) - top) > 0:
+        console.print(Text(f"      and {more:,} more", style="dim"))
+    if empty := int((columns["n_observed"] == 0).sum()):
+        console.print(Text(f"      {empty:,} column{'s' * (empty > 1)} without any value", style="dim"))
+
+
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "inf"
+    return f"{value:.4f}" if 1e-3 <= value < 1e4 or value == 0 else f"{value:.2e}"
+
+
+def _probability(value: float) -> str:
+    if value < 1e-300:
+        return "<1e-300"
+    return f"{value:.3f}" if value >= 1e-3 else f"{value:.0e}"

@@ -1,0 +1,243 @@
+"""`tamis screen`: how much each column tells about the label, by itself, in one pass over a file."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.cli.failure import INTERRUPTED, MisuseError
+from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, option
+from tamis.cli.output import terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.cli.ranked import TITLES, Output
+from tamis.errors import DataError, TamisError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.rows.screening import Screening
+    from tamis.streams import Stream
+
+__all__ = ["Ranking", "add", "screen"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis screen sensors.csv --label state[/]
+
+[bold]tamis screen words.svm --score chi2 --score gini --top 50 --out scores.csv[/]
+
+[bold]zcat log.csv.gz | tamis screen - --label -1 --score t --half-life 10000 --json[/]"""
+
+_SCORING = "Scores"
+
+
+@dataclass
+class _Reading(Reading):
+    missing: Annotated[
+        str, option("Reading the file", "HOW", "Missing numbers: keep passes over them; or mean, or error.")
+    ] = "keep"
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(screen))
+
+
+def screen(
+    *,
+    score: Annotated[
+        list[str] | None,
+        option(
+            _SCORING,
+            "NAME",
+            "t, fisher, mi, chi2 or gini; may be repeated, the first one ranks.  [dim]\\[default: mi][/]",
+            autocompletion=lambda: list(TITLES),
+            show_default=False,
+        ),
+    ] = None,
+    top: Annotated[int, option(_SCORING, "N", "How many columns to show.")] = 20,
+    half_life: Annotated[
+        float | None, option(_SCORING, "ROWS", "After so many rows a row counts half.")
+    ] = None,
+    n_bins: Annotated[int, option(_SCORING, "K", "Bins of a number, for mi, chi2 and gini.")] = 5,
+    eps: Annotated[float, option(_SCORING, "SHARE", "Largest error of a cumulative count.")] = 0.01,
+    batch_size: Annotated[int, option(_SCORING, "N", "Rows read at a time; no score depends on it.")] = 1000,
+    max_rows: Annotated[int | None, option(_SCORING, "N", "Stop after so many rows.")] = None,
+    reading: _Reading,
+    out: Annotated[str | None, option("Output", "FILE", "Write all columns, ranked, as CSV.")] = None,
+    plot: Annotated[
+        str | None, option("Output", "FILE", "Draw the top columns (.png, .svg or .pdf).")
+    ] = None,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Rank the columns by how much each tells about the label by itself, in one pass."""
+    from tamis._check import check_number
+    from tamis.rows.screening import Screening
+
+    names = list(dict.fromkeys(_score_name(name) for name in score or ["mi"]))
+    check_whole("--top", top, 1)
+    check_whole("--n-bins", n_bins, 2)
+    check_whole("--batch-size", batch_size, 1)
+    check_whole("--max-rows", max_rows, 1)
+    check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
+    if half_life is not None:
+        check_number("half_life", half_life, low=0.0, open_low=True)
+    output = Output(out, plot, top, as_json, quiet)
+    stream = reading.open(width="any")
+    screening = Screening(1.0, scores=names, half_life=half_life, n_bins=n_bins, eps=eps)
+    ranking = Ranking(stream, screening)
+    try:
+        ranking.read(batch_size, max_rows, output.quiet)
+    except TamisError as error:
+        if ranking.n_rows and not ranking.screening.waiting_:
+            output.finish(ranking, str(error))
+        raise
+    if ranking.n_rows and not ranking.screening.waiting_:
+        output.finish(ranking)
+    elif not ranking.interrupted:
+        raise DataError(
+            f"Each of the {ranking.n_rows:,} rows is of class {ranking.screening.classes_[0]!s}:"
+            " a score needs rows of two classes."
+        )
+    return INTERRUPTED if ranking.interrupted else 0
+
+
+def _score_name(name: str) -> str:
+    if name.lower() in TITLES:
+        return name.lower()
+    near = difflib.get_close_matches(name.lower(), TITLES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise MisuseError(f"--score {name} is no score{hint} Known: {', '.join(TITLES)}.")
+
+
+class Ranking:
+    """The columns of a stream, ranked by what a screening says of them.
+
+    Parameters
+    ----------
+    stream : Stream
+    screening : Screening
+        Not fitted yet.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows learned from.
+    interrupted : bool
+        Whether Ctrl-C came before the end.
+    seconds : float
+    """
+
+    def __init__(self, stream: Stream, screening: Screening) -> None:
+        self.stream, self.screening = stream, screening
+        self.n_rows, self.interrupted, self.seconds = 0, False, 0.0
+        self._width = 0  # of the widest row so far
+
+    def read(self, batch_size: int, max_rows: int | None, quiet: bool) -> None:
+        """Learn from all rows, or until Ctrl-C; the model is whole whenever it ends."""
+        began = time.perf_counter()
+        console = terminal(stderr=True)
+        with (
+            warnings_in_one_line(console),
+            unhurried_interrupt() as stop_if_asked,
+            _progress(self.stream, max_rows, quiet) as advance,
+        ):
+            try:
+                for X, y in self.stream.batches(min(batch_size, max_rows or batch_size)):
+                    n = len(y) if max_rows is None else min(len(y), max_rows - self.n_rows)
+                    self._learn(X[:n], y[:n])
+                    self.n_rows += n
+                    advance(self.n_rows)
+                    stop_if_asked()
+                    if self.n_rows == max_rows:
+                        break
+            except KeyboardInterrupt:
+                self.interrupted = True
+            finally:
+                self.seconds = time.perf_counter() - began
+
+    def _learn(self, X: Any, y: Any) -> None:
+        import scipy.sparse as sp
+
+        if self.n_rows == 0:
+            self.screening.set_params(categorical=getattr(self.stream, "categorical", None) or None)
+        if self.stream.n_features is None and sp.issparse(X):
+            self._width = X.shape[1]
+            room = self.screening.n_features_in_ if self.n_rows else 0
+            if self._width > room:  # by halves, so that making room costs little in all
+                room = max(self._width, room + room // 2)
+                if self.n_rows:
+                    self.screening.widen(room)
+            X = sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], room))
+        self.screening.partial_fit(X, y)
+
+    @property
+    def scores(self) -> list[str]:
+        """The scores asked for; the first one ranks."""
+        return list(self.screening.scores)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return rank, name, and scores of all columns, the best one first; equal ones in their order."""
+        import numpy as np
+
+        table = self.screening.table_
+        own = slice(getattr(self.stream, "unused", 0), self._width or None)
+        table = {name: column[own] for name, column in table.items()}
+        names = self.stream.feature_names or [f"x{j}" for j in range(len(table["feature"]))]
+        table["feature"] = np.array(names, dtype=object)
+        order = np.argsort(-table[self.scores[0]], kind="stable")
+        ranked = {name: column[order] for name, column in table.items()}
+        return {"rank": np.arange(1, len(order) + 1), **ranked}
+
+    @property
+    def title(self) -> str:
+        """What was ranked by what."""
+        described = self.stream.describe()
+        where = described.get("name") or Path(str(described.get("path", "a stream"))).name
+        return f"{TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
+
+    @property
+    def detail(self) -> str:
+        """How many rows and classes, and what else there is to know."""
+        parts = [f"{self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
+        if self.screening.half_life is not None:
+            parts.append(f"half-life {self.screening.half_life:,g} rows")
+        return ", ".join(parts + ["interrupted"] * self.interrupted)
+
+
+@contextmanager
+def _progress(stream: Stream, max_rows: int | None, quiet: bool) -> Iterator[Any]:
+    """Yield a function that takes the rows seen so far and shows them on standard error."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = terminal(stderr=True)
+    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
+    total = min((n for n in (max_rows, stream.n_rows) if n is not None), default=None)
+    bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
+    parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
+    said = time.monotonic()
+    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("reading the first rows", total=None)
+
+        def advance(n_rows: int) -> None:
+            nonlocal said
+            share = n_rows / total if total else stream.progress()
+            text = f"{n_rows:,} rows"
+            if shown:
+                progress.update(
+                    task, description=text, total=None if share is None else 1.0, completed=share or 0
+                )
+            elif not quiet and time.monotonic() - said > 10:
+                said = time.monotonic()
+                console.print(text if share is None else f"{share:4.0%}  {text}")
+
+        yield advance

@@ -1,0 +1,230 @@
+"""`tamis screen` as a stranger uses it: one pass over any file, a table, CSV, JSON, a picture; mistakes in one line."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+import tamis
+from tamis.cli import main
+from tamis.cli.screen import TITLES
+from tamis.rows.screening import Screening
+from tamis.streams import ArrayStream, open_file
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The state shows in the mean of `pressure`, the spread of `heat` and in `colour`; `light` has holes."""
+    rng = np.random.default_rng(0)
+    state = rng.integers(0, 2, 1500)
+    X = rng.normal(size=(1500, 3)).round(3)
+    X[:, 0] *= 1 + state
+    X[:, 2] += 2 * state
+    colour = np.where(rng.random(1500) < 0.2, "grey", np.where(state == 1, "red", "blue"))
+    folder = tmp_path_factory.mktemp("screen")
+    lines = ["heat,light,pressure,colour,empty,state"]
+    for i, (heat, light, pressure) in enumerate(X.tolist()):
+        kept = "" if i % 3 == 0 else light
+        lines.append(f"{heat},{kept},{pressure},{colour[i]},,{('off', 'on')[state[i]]}")
+    (folder / "table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = rng.random((2500, 300)).round(3) * (rng.random((2500, 300)) < 0.05)
+    words[np.arange(300) > 50 + np.arange(2500)[:, None] // 8] = 0.0  # the later, the wider
+    kind = rng.integers(0, 3, 2500)
+    words[:, 17] = kind == 2
+    for name, zero_based in (("words.svm", False), ("words0.svm", True)):
+        dump_svmlight_file(sp.csr_matrix(words), kind, str(folder / name), zero_based=zero_based)
+    return folder
+
+
+@pytest.fixture
+def call(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TAMIS_DATA", str(folder / "none"))
+
+    def call(*arguments):
+        code = main(["screen", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+def features(out):
+    return re.findall(r"^ {1,3}\d+  (\S+)", out, flags=re.MULTILINE)
+
+
+def test_table_fits_the_terminal(call):
+    code, out, err = call("table.csv", "--label", "state", "--top", "4", "-q")
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0] == "Mutual information on table.csv"
+    assert lines[1].startswith("5 columns, 1,500 rows, 2 classes, ")
+    assert lines[3].split() == ["mi", "p"]
+    assert set(features(out)[:2]) == {"pressure", "colour"}
+    assert features(out)[2:] == ["heat", "light"]
+    assert lines[4].rstrip().endswith("█")
+    assert lines[-2:] == ["      and 1 more", "      1 column without any value"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_numbers_are_those_of_the_api_in_any_batching(call, folder):
+    every = [word for name in TITLES for word in ("--score", name)]
+    found = [
+        json.loads(call("table.csv", "--label", "state", "--json", "--batch-size", size, *every)[1])
+        for size in (1, 700, 5000)
+    ]
+    for other in found[:2]:  # means in other batches are rounded in other places
+        for row, same in zip(other["features"], copy.deepcopy(found[2]["features"]), strict=True):
+            assert row.pop("feature") == same.pop("feature")
+            assert row == pytest.approx(same, rel=1e-12)
+    X, y = open_file(folder / "table.csv", label="state", missing="keep").take(1500)
+    expected = Screening(1.0, scores=list(TITLES), categorical=[3]).fit(X, y).table_
+    names = ["heat", "light", "pressure", "colour", "empty"]
+    for row in found[2]["features"]:
+        at = names.index(row.pop("feature"))
+        del row["rank"]
+        assert row == pytest.approx(
+            {n: column[at] for n, column in expected.items() if n != "feature"}, rel=1e-12
+        )
+    assert found[0]["scores"] == list(TITLES)
+    assert found[0]["n_rows"] == 1500
+    assert sorted(found[0]["classes"]) == ["off", "on"]
+
+
+@pytest.mark.parametrize("name", ["words.svm", "words0.svm"])
+def test_svmlight_of_any_width_in_one_pass(call, folder, monkeypatch, name):
+    known = {"n_features": 300, "zero_based": name == "words0.svm"}
+    expected = Screening(1.0, scores=["chi2"]).fit(*open_file(folder / name, **known).take(2500)).table_
+    passes = []
+    opened = tamis.streams.source.Source.opened
+    monkeypatch.setattr(
+        tamis.streams.source.Source, "opened", lambda self: passes.append(self.name) or opened(self)
+    )
+    code, out, _ = call(name, "--score", "chi2", "--json", "--top", "1000", "--batch-size", "100")
+    found = json.loads(out)
+    assert code == 0
+    assert len(passes) == 1
+    assert found["n_features"] == 300
+    assert found["features"][0]["feature"] == "x17"
+    for row in found["features"]:
+        at = int(row["feature"][1:])
+        assert (row["chi2"], row["chi2_pvalue"]) == (expected["chi2"][at], expected["chi2_pvalue"][at])
+
+
+def test_a_half_life_follows_what_is_true_now(call, folder):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(4000, 3)).round(3), rng.integers(0, 2, 4000)
+    X[:3000, 0] += 2 * y[:3000]
+    X[3000:, 1] += 2 * y[3000:]
+    np.savetxt(
+        folder / "drift.csv", np.c_[X, y], fmt="%g", delimiter=",", header="old,new,none,y", comments=""
+    )
+    assert features(call("drift.csv", "--label", "y", "--score", "t")[1])[0] == "old"
+    _, out, _ = call("drift.csv", "--label", "y", "--score", "t", "--half-life", "200")
+    assert features(out)[0] == "new"
+    assert "half-life 200 rows" in out
+    assert (
+        features(call("drift.csv", "--label", "y", "--max-rows", "3000", "--half-life", "200")[1])[0] == "old"
+    )
+
+
+def test_csv_and_picture(call, tmp_path):
+    table, picture = tmp_path / "scores.csv", tmp_path / "scores.png"
+    code, out, _ = call(
+        "table.csv", "--label", "state", "--score", "gini", "--score", "fisher", "--top", "2", "--out", table,
+        "--plot", picture,
+    )  # fmt: skip
+    assert code == 0
+    assert [line for line in out.splitlines() if line.startswith("The ")] == [
+        f"The table: {table}", f"The plot: {picture}",
+    ]  # fmt: skip
+    with open(table, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["rank"]) for row in rows] == [1, 2, 3, 4, 5]
+    scores = [float(row["gini"]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert set(rows[0]) == {"rank", "feature", "n_observed", "gini", "fisher", "fisher_pvalue"}
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+class _Interrupted(ArrayStream):
+    """Ctrl-C after 500 rows."""
+
+    def batches(self, size=100, *, start=0):
+        for i, batch in enumerate(super().batches(100)):
+            if i == 5:
+                raise self.stop
+            yield batch
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "told"),
+    [
+        (KeyboardInterrupt(), 130, "tamis: interrupted\n"),
+        (
+            tamis.errors.StreamError("line 501 is damaged: mend it."),
+            1,
+            "tamis: line 501 is damaged: mend it.\n",
+        ),
+    ],
+)
+def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code, told, rng):
+    y = rng.integers(0, 2, 1000)
+    stream = _Interrupted(np.c_[rng.normal(size=1000), y + rng.normal(size=1000)], y, ["noise", "signal"])
+    stream.stop = stop
+    monkeypatch.setattr("tamis.streams.open_file", lambda *given, **more: stream)
+    found = call("table.csv", "-q")
+    assert (found[0], found[2]) == (code, told)
+    assert features(found[1]) == ["signal", "noise"]
+    assert "500 rows" in found[1]
+    assert ("interrupted" in found[1]) == (code == 130)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        (
+            ("--score", "chi"),
+            2,
+            "--score chi is no score; did you mean 'chi2'? Known: t, fisher, mi, chi2, gini.",
+        ),
+        (("--top", "0"), 2, "--top must be 1 or more, got 0."),
+        (("--n-bins", "1"), 2, "--n-bins must be 2 or more, got 1."),
+        (("--eps", "0.5"), 2, "--eps must be a number in (0, 0.5), got 0.5."),
+        (("--half-life", "0"), 2, "--half-life must be a number in (0, inf), got 0.0."),
+        (
+            ("--plot", "a.gif"),
+            2,
+            "The picture 'a.gif' is of no known format: end its name with .png, .svg or .pdf.",
+        ),
+        (("--out", "no/a.csv"), 2, "--out no/a.csv: the folder"),
+        (("--label", "stat"), 1, "'table.csv' has no column 'stat'; did you mean 'state'"),
+        (("--missing", "error"), 1, "'table.csv': Column 'light' is missing in row 1"),
+        (("--max-rows", "1"), 1, "Each of the 1 rows is of class "),
+    ],
+)
+def test_mistakes_are_told_in_one_line(call, line, code, message):
+    given = line if "--label" in line else (*line, "--label", "state")
+    found = call("table.csv", *given)
+    assert (found[0], found[1]) == (code, "")
+    assert found[2].startswith(f"tamis: {message}")
+    assert found[2].count("\n") == 1
+
+
+def test_page_shows_what_the_command_prints(call):
+    page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    shown = page.partition("$ tamis screen --dataset electricity --score mi --score t\n")[2].partition("```")[
+        0
+    ]
+    out = call("--dataset", "electricity", "--score", "mi", "--score", "t", "-q")[1]
+    timed = [line.rstrip() for line in out.splitlines() if " rows, " not in line]
+    assert [line for line in shown.rstrip().splitlines() if " rows, " not in line] == timed

@@ -25,6 +25,9 @@ __all__ = ["Acquisition", "CellClassifier", "State"]
 _CELLS = 1 << 24  # codes held at once by a walk
 
 Floats = NDArray[np.float64]
+Trace = list[
+    tuple[Array, Array, Array, Floats]
+]  # of each purchase: rows, positions, values, posteriors after
 
 
 @dataclass
@@ -216,7 +219,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             assert isinstance(found, list)
             return found[0]
         X = self._rows(x)
-        trace: list[tuple[Array, Array, Array, Floats]] = []
+        trace: Trace = []
         state = self._walk(X, trace)
         return [self._acquisition(i, state, trace) for i in range(X.shape[0])]
 
@@ -235,7 +238,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
-    def _walk(self, X: Rows, trace: list[tuple[Array, Array, Array, Floats]] | None = None) -> State:
+    def _walk(self, X: Rows, trace: Trace | None = None) -> State:
         """Buy until every row stops; a block of rows at a time, so that memory is bounded."""
         n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
         self.n_features_used_, self.cost_ = np.zeros(n, dtype=np.int64), np.zeros(n)
@@ -246,12 +249,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         posterior, stage = (np.concatenate(column) for column in columns)
         return State(np.empty((0, 0), np.int16), np.empty((0, 0), bool), posterior, stage)
 
-    def _walk_block(
-        self, X: Rows, rows: Array, trace: list[tuple[Array, Array, Array, Floats]] | None
-    ) -> State:
-        values = X[rows[0] : rows[-1] + 1][:, self.candidates_]
-        values = values.toarray() if sp.issparse(values) else np.asarray(values)
-        codes = self._codes(values, np.arange(len(self.candidates_)))
+    def _walk_block(self, X: Rows, rows: Array, trace: Trace | None) -> State:
+        values, codes = self._cells(X, rows)
         state = self._start(len(rows))
         alive = np.arange(len(rows))
         while len(alive):
@@ -262,19 +261,26 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             part, code = state.of(alive), codes[alive, position]
             self._observe(part, position, code)
             state.put(alive, part)
-            bought = code >= 0
-            at = alive[bought]
-            self.n_features_used_[rows[at]] += 1
-            self.cost_[rows[at]] += self.prices_[position[bought]]
-            if trace is not None:
-                trace.append(
-                    (rows[at], position[bought], values[at, position[bought]], part.posterior[bought])
-                )
+            self._pay(rows[alive], position, code, values[alive, position], part.posterior, trace)
         return state
 
-    def _acquisition(
-        self, i: int, state: State, trace: list[tuple[Array, Array, Array, Floats]]
-    ) -> Acquisition:
+    def _cells(self, X: Rows, rows: Array) -> tuple[Array, NDArray[np.int16]]:
+        """Return the candidates' values in a block of rows, and their codes."""
+        values = X[rows[0] : rows[-1] + 1][:, self.candidates_] if len(rows) else X[:0][:, self.candidates_]
+        values = values.toarray() if sp.issparse(values) else np.asarray(values)
+        return values, self._codes(values, np.arange(len(self.candidates_)))
+
+    def _pay(
+        self, rows: Array, position: Array, code: Array, value: Array, posterior: Floats, trace: Trace | None
+    ) -> None:
+        """Write down what was bought; what is not to be had costs nothing."""
+        bought = code >= 0
+        self.n_features_used_[rows[bought]] += 1
+        self.cost_[rows[bought]] += self.prices_[position[bought]]
+        if trace is not None:
+            trace.append((rows[bought], position[bought], value[bought], posterior[bought]))
+
+    def _acquisition(self, i: int, state: State, trace: Trace) -> Acquisition:
         steps = [
             (position[at], value[at], posterior[at])
             for rows, position, value, posterior in trace

@@ -183,7 +183,7 @@ class ETANA(Independent):
         if isinstance(self.stopping_, Grid):
             return self.stopping_.goes_on(k, posterior)
         expected = self.stopping_.continuing(k, posterior, values, lookahead=True)
-        found: NDArray[np.bool_] = expected < (posterior @ self._Q).min(axis=1)
+        found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
         return found
 
 

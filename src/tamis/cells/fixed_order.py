@@ -7,9 +7,9 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._check import Array, Rows
 from tamis.cells.bins import Bins
-from tamis.cells.classifier import CellClassifier, State
+from tamis.cells.classifier import CellClassifier, State, Trace
 from tamis.cells.network import Chain
 from tamis.cells.stopping import updated
 
@@ -37,6 +37,22 @@ class FixedOrder(CellClassifier):
             found[mine] = np.where(self._goes_on(int(k), state.posterior[mine], state.values[mine]), k, -1)
         return found
 
+    def _walk_block(self, X: Rows, rows: Array, trace: Trace | None) -> State:
+        """The same walk for rows that are all at one stage: a stage at a time, nothing copied but what goes on."""
+        values, codes = self._cells(X, rows)
+        state = self._start(len(rows))
+        alive = np.arange(len(rows))
+        for k in range(len(self._chain)):
+            known, posterior = codes[alive], state.posterior[alive]
+            pays = self._goes_on(k, posterior, known)
+            alive, known = alive[pays], known[pays]
+            if not len(alive):
+                break
+            after = updated(self._chain, k, posterior[pays], known, known[:, k])
+            state.posterior[alive], state.stage[alive] = after, k + 1
+            self._pay(rows[alive], np.full(len(alive), k), known[:, k], values[alive, k], after, trace)
+        return state
+
     def _take_what_is_known(self, state: State) -> None:
         """Move rows on whose next value was given before it was asked for."""
         while True:
@@ -61,6 +77,6 @@ class FixedOrder(CellClassifier):
         """Take the value of each row's own stage into its posterior."""
         for k in np.unique(state.stage):
             mine = state.stage == k
-            delta = self._chain.likelihood(int(k), state.values[mine])
-            state.posterior[mine] = updated(state.posterior[mine], delta, code[mine])  # (3)
+            before, known = state.posterior[mine], state.values[mine]
+            state.posterior[mine] = updated(self._chain, int(k), before, known, code[mine])  # (3)
         state.stage += 1

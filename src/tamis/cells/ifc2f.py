@@ -256,7 +256,7 @@ class IFC2F(FixedOrder):
         if k == 0 and self.always_first:
             return np.ones(len(posterior), dtype=bool)
         expected = self.stopping_.continuing(k, posterior, values, lookahead=self.lookahead)
-        found: NDArray[np.bool_] = expected < (posterior @ self._Q).min(axis=1)  # (8)
+        found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
         return found
 
 

@@ -9,6 +9,8 @@ A network of K0 features is `parent` (K0,), -1 for the root, and `tables` (K0, L
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -150,12 +152,24 @@ class Chain:
         -------
         ndarray of shape (n_rows, n_values, n_classes)
         """
-        link = np.full(len(values), self.link[k])
-        rows = np.arange(len(values))
-        while (unknown := (link >= 0) & (values[rows, link] < 0)).any():
-            link[unknown] = self.link[link[unknown]]
         found = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
-        for at in np.unique(link):
-            mine = link == at
-            found[mine] = self._table(k, int(at))[values[mine, at] if at >= 0 else 0]
+        for rows, table, given in self.given(k, values):
+            found[rows] = table[given]
         return found
+
+    def given(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+        """Return the same as tables: groups of rows, P(v | u, class) as (u, v, class), and the u of each row."""
+        link = int(self.link[k])
+        if link < 0:
+            yield slice(None), self._table(k, link), np.zeros(len(values), dtype=np.int64)
+            return
+        if (known := values[:, link]).min(initial=0) >= 0:
+            yield slice(None), self._table(k, link), known.astype(np.int64)
+            return
+        links, every = np.full(len(values), link), np.arange(len(values))
+        while (unknown := (links >= 0) & (values[every, links] < 0)).any():
+            links[unknown] = self.link[links[unknown]]
+        for at in np.unique(links):
+            rows = np.flatnonzero(links == at)
+            given = values[rows, at] if at >= 0 else np.zeros(len(rows))
+            yield rows, self._table(k, int(at)), given.astype(np.int64)

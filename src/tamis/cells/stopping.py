@@ -22,6 +22,7 @@ feature that was not paid for (0.30 promised, 0.60 paid in the smallest example)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,7 +36,6 @@ __all__ = ["Likelihood", "PointBased", "walk_beliefs"]
 
 Floats = NDArray[np.float64]
 _MOST_CONTEXTS = 4096
-_ROWS = 8192  # backed up at once
 
 
 class Likelihood(Protocol):
@@ -49,22 +49,30 @@ class Likelihood(Protocol):
     def likelihood(self, k: int, values: Array) -> Floats:
         """Return P(x_k = v | known, class), shape (n_rows, n_values, n_classes)."""
 
+    def given(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+        """Return the same as groups of rows, tables (u, v, class), and the u of each row."""
+
 
 @njit()
 def _backup(
-    beliefs: Array, delta: Array, key: Array, start: Array, vectors: Array, Q: Array, price: Array
+    beliefs: Array,
+    table: Array,
+    given: Array,
+    key: Array,
+    start: Array,
+    vectors: Array,
+    Q: Array,
+    price: float,
 ) -> tuple[Array, Array]:
     """Return the continuing vector at each belief, and its value there."""
-    n, n_values, n_classes = delta.shape
-    alpha = np.empty((n, n_classes))
-    value = np.empty(n)
+    n, n_values, n_classes = len(beliefs), table.shape[1], table.shape[2]
+    alpha = np.full((n, n_classes), price)
+    value = np.zeros(n)
     weighted = np.empty(n_classes)
     for i in range(n):
-        for c in range(n_classes):
-            alpha[i, c] = price[i]
         for v in range(n_values):
             for c in range(n_classes):
-                weighted[c] = delta[i, v, c] * beliefs[i, c]
+                weighted[c] = table[given[i], v, c] * beliefs[i, c]
             best, least, stops = 0, np.inf, True
             for j in range(n_classes):
                 dot = 0.0
@@ -80,11 +88,24 @@ def _backup(
                 if dot < least:
                     best, least, stops = m, dot, False
             for c in range(n_classes):
-                alpha[i, c] += delta[i, v, c] * (Q[c, best] if stops else vectors[best, c])
-        value[i] = 0.0
+                alpha[i, c] += table[given[i], v, c] * (Q[c, best] if stops else vectors[best, c])
         for c in range(n_classes):
             value[i] += alpha[i, c] * beliefs[i, c]
     return alpha, value
+
+
+@njit()
+def _update(posterior: Array, table: Array, given: Array, value: Array, found: Array) -> None:
+    for i in range(len(value)):
+        total = 0.0
+        if value[i] >= 0:
+            for c in range(posterior.shape[1]):
+                total += posterior[i, c] * table[given[i], value[i], c]
+        for c in range(posterior.shape[1]):
+            changed = total > 0.0
+            found[i, c] = (
+                posterior[i, c] * table[given[i], value[i], c] / total if changed else posterior[i, c]
+            )
 
 
 @dataclass
@@ -158,24 +179,15 @@ class PointBased:
             keys[:, v] = self._coded(seen)
         return keys
 
-    def back_up(
-        self, k: int, beliefs: Floats, values: Array, prices: Floats | None = None
-    ) -> tuple[Floats, Floats]:
+    def back_up(self, k: int, beliefs: Floats, values: Array) -> tuple[Floats, Floats]:
         """Return the vector of buying the k-th feature at each belief, and its value there, by stage k + 1."""
-        following = self.stages[k + 1]
-        parts = []
-        prices = np.full(len(beliefs), self.prices[k]) if prices is None else prices
-        for at in range(0, len(beliefs), _ROWS):
-            rows = slice(at, at + _ROWS)
-            parts.append(
-                _backup(
-                    beliefs[rows], self.model.likelihood(k, values[rows]), self._next_key(k, values[rows]),
-                    following.start, following.vectors, self.Q, prices[rows],
-                )
+        following, keys = self.stages[k + 1], self._next_key(k, values)
+        alpha, value = np.empty_like(beliefs), np.empty(len(beliefs))
+        for rows, table, given in self.model.given(k, values):
+            alpha[rows], value[rows] = _backup(
+                beliefs[rows], table, given, keys[rows], following.start, following.vectors, self.Q,
+                self.prices[k],
             )  # fmt: skip
-        if not parts:
-            return np.empty((0, len(self.Q))), np.empty(0)
-        alpha, value = (np.concatenate(part) for part in zip(*parts, strict=True))
         return alpha, value
 
     def train(self, beliefs: list[Floats], values: Array) -> None:
@@ -191,13 +203,19 @@ class PointBased:
         for k in range(len(self.model) - 1, -1, -1):
             alpha, value = self.back_up(k, beliefs[k], values)  # only values before k are looked at
             worth = value < (beliefs[k] @ self.Q).min(axis=1)
-            self.stages[k] = self._stage(k, alpha[worth], self._key(k, values[worth]))
+            self.stages[k] = self._stage(k, alpha[worth], self._key(k, values[worth]), beliefs[k][worth])
 
-    def _stage(self, k: int, alpha: Floats, key: Array) -> _Stage:
+    def _stage(self, k: int, alpha: Floats, key: Array, beliefs: Floats) -> _Stage:
+        """Keep the vectors that are the smallest at some belief of their context."""
         stage = self._no_vectors(k)
         if not len(alpha):
             return stage
-        found = np.unique(np.column_stack([key, alpha]), axis=0)
+        needed = []
+        for context in np.unique(key):
+            mine = np.flatnonzero(key == context)
+            needed.append(mine[np.unique(np.argmin(beliefs[mine] @ alpha[mine].T, axis=1))])
+        rows = np.concatenate(needed)
+        found = np.unique(np.column_stack([key, alpha])[rows], axis=0)
         counts = np.bincount(found[:, 0].astype(np.int64), minlength=len(stage.start) - 1)
         return _Stage(np.ascontiguousarray(found[:, 1:]), np.r_[0, np.cumsum(counts)])
 
@@ -215,7 +233,7 @@ class PointBased:
                 else stage.vectors
             )
             if len(vectors):
-                found[mine] = (posterior[mine] @ vectors.T).min(axis=1)
+                found[mine] = (vectors @ posterior[mine].T).min(axis=0)
         return found
 
 
@@ -248,16 +266,15 @@ def walk_beliefs(
             below = np.cumsum(delta[rows, :, label], axis=1)
             below /= below[:, -1:]
             seen[:, k] = (rng.random((n_walks, 1)) >= below[:, :-1]).sum(axis=1)
-        posterior = updated(posterior, delta, seen[:, k])
+        posterior = updated(model, k, posterior, seen, seen[:, k])
     return found, seen
 
 
-def updated(posterior: Floats, delta: Floats, value: Array) -> Floats:
-    """Return the posterior after a value, (3); a missing value, or one the model holds impossible, changes nothing."""
-    known = value >= 0
-    product = posterior * delta[np.arange(len(value)), np.where(known, value, 0)]
-    total = product.sum(axis=1)
-    known &= total > 0.0
-    found = posterior.copy()
-    found[known] = product[known] / total[known, None]
+def updated(model: Likelihood, k: int, posterior: Floats, values: Array, value: Array) -> Floats:
+    """Return the posterior after the k-th value, (3); a missing value changes nothing."""
+    found = np.empty_like(posterior)
+    for rows, table, given in model.given(k, values):
+        part = np.empty_like(posterior[rows])
+        _update(posterior[rows], table, given, value[rows], part)
+        found[rows] = part
     return found

@@ -511,11 +511,11 @@ class _ClassPoints:
             )
             at += len(some)
 
-    def _carry(self, block: _Buffer, level: int) -> None:
+    def _carry(self, block: _Buffer, level: int, mass: NDArray[np.float64] | None = None) -> None:
         """Put the block on its level; two on one level are thinned together and go to the next."""
         if not block.weight.any():
             return
-        mass = self._mass(block)
+        mass = self._mass(block) if mass is None else mass
         levels = [*self.levels, *[None] * (level + 1 - len(self.levels))]
         while (other := levels[level]) is not None:
             block = self._collapse(other, block, mass)
@@ -582,6 +582,9 @@ class _ClassPoints:
         slot = self.slot[other.thinned]
         self.low[slot] += other.low
         self.high[slot] += other.high
+        theirs_mass = np.zeros(len(self.thinned))  # which the errors just added up are a share of
+        theirs_mass[slot] = sum(b.weight * b.points.shape[1] for b in other.levels if b is not None)
+        mass = self._mass(block) + theirs_mass
         for level, buffer in enumerate(other.levels):
             if buffer is not None:
                 aligned = _Buffer(
@@ -589,7 +592,7 @@ class _ClassPoints:
                     np.zeros(len(self.thinned)),
                 )
                 aligned.points[slot], aligned.weight[slot] = buffer.points, buffer.weight
-                self._carry(aligned, level)
+                self._carry(aligned, level, mass)
         mine, self.table = _split(self.table, self.slot >= 0)
         theirs, counted = _split(other.table, self.slot >= 0)
         self._enter(_join(mine, theirs), block)

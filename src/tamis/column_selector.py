@@ -92,6 +92,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
+    _takes_weights = True  # False: the method cannot weigh rows, so `sample_weight` is refused
     _whole_blocks = False  # True: `_consider_block` is given each block of offers in one piece
     _parts: tuple[str, ...] = ()  # attributes with state that hooks change in place, to be copied before
 
@@ -268,6 +269,8 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_choice("trace", self.trace, ("all", "selected"))
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        if sample_weight is not None and not self._takes_weights:
+            raise ValueError(f"{type(self).__name__} takes no sample_weight: repeat rows instead.")
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         assert weight is not None
         if not weight.any():
@@ -464,7 +467,7 @@ def _as_numbers(y: Array) -> Array:
         return np.array(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            f"This model needs a numeric target, but y holds {y[0]!r}: encode it, or choose a model for classes."
+            f"This model needs a numeric target, but y holds {y[:1].tolist()[0]!r}: encode it, or choose a model for classes."
         ) from None
 
 

@@ -23,7 +23,7 @@ from tamis.catalog import CATALOG
 from tamis.checks.subject import Subject, compare, compare_scores, fail, refuses, skip, table
 from tamis.persistence import load, save
 
-__all__ = ["Report", "check_row_selector", "row_selector_checks"]
+__all__ = ["Report", "check_row_selector", "row_selector_checks", "run_check"]
 
 _ROUNDING = 1e-9  # of the largest score: the same sums in another order
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -148,16 +148,17 @@ def row_selector_checks(
     subject = Subject(estimator, per_batch, multiclass)
     for check in _CHECKS:
         name = check.__name__.removeprefix("_")
-        yield name, functools.partial(_run, name, check, subject)
+        yield name, functools.partial(run_check, name, check, subject)
     for library in FRAMES:
-        yield f"frame_{library}", functools.partial(_run, f"frame_{library}", _frame, subject, library)
+        yield f"frame_{library}", functools.partial(run_check, f"frame_{library}", _frame, subject, library)
 
 
 def _where(estimator: RowSelector) -> tuple[str, str]:
     return type(estimator).__module__, type(estimator).__name__
 
 
-def _run(name: str, check: Callable[..., None], *arguments: Any) -> None:
+def run_check(name: str, check: Callable[..., None], *arguments: Any) -> None:
+    """Run a check; whatever it raises becomes an AssertionError with its name."""
     try:
         check(*arguments)
     except SkipTest:

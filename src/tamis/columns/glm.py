@@ -111,7 +111,7 @@ class _GrowingModel:
         return Evidence(statistic, self._log_p(statistic), status)
 
     def _spread(self, z: Floats) -> Floats:
-        share = np.where(self.weight > 0, 1.0 / np.maximum(self.weight, 1e-300), 0.0)
+        share = 1.0 / np.where(self.weight > 0, self.weight, np.inf)
         spread: Floats = ((z * self.residual[:, None]) ** 2 * share[:, None]).sum(axis=0)
         return spread
 

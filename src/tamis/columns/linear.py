@@ -147,7 +147,7 @@ class LinearModel:
         return (statistic if robust_t2 is None else t2), log_t_tail(t2, self.df)
 
     def _robust_t2(self, z: Floats, zz: Floats, c: Floats) -> Floats:
-        share = 1.0 if self.root is None else np.where(self.root > 0, self.root**-2.0, 0.0)[:, None]
+        share = 1.0 if self.root is None else 1.0 / np.where(self.root > 0, self.root**2, np.inf)[:, None]
         e = self.residual[:, None] - z * (c / zz)
         leverage = (self.leverage[:, None] + z * z / zz) * share
         spread = (z * e) ** 2 * share / np.maximum(1.0 - leverage, 1e-12) ** 2

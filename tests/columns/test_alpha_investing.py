@@ -1,0 +1,343 @@
+"""Alpha-investing equals its twin and full regressions, and stops where nothing can be tested."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis import AlphaInvesting
+from tamis.columns.glm import LogisticModel, PoissonModel
+from tamis.columns.linear import LinearModel
+from tamis.columns.spending import AlphaWealth, LORDPlusPlus
+from tamis.columns.tails import log_chi2_tail, log_t_tail
+from tamis.errors import DataError
+from tests.twins.alpha_investing import alpha_investing, last_p_value
+
+ONES = np.ones(40)
+
+
+def waves():
+    """Forty rows without random numbers, for figures of another program."""
+    i = np.arange(40.0)
+    X = np.column_stack([np.sin(i * i / 7), np.cos(3 * i * i / 11), np.sin(5 * i * i / 13 + 1)])
+    y = X[:, 0] - 0.6 * X[:, 1] + np.cos(2.3 * i * i / 19) * (1 + 0.5 * X[:, 2])
+    return X, y
+
+
+class Generous(AlphaWealth):
+    """A rule of one's own: every second useless feature is welcome."""
+
+    def levels(self, log_p):
+        return np.full(len(log_p), np.log(0.5))
+
+
+def planted(rng, n=100, p=300, noise=0.5):
+    X = rng.normal(size=(n, p))
+    return X, X[:, [5, 50, 100]] @ [1.0, -1.0, 0.7] + noise * rng.normal(size=n)
+
+
+# -- decisions ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("w0", "payout", "intercept"), [(0.5, 0.5, True), (0.05, 0.05, True), (0.5, 0.25, False)]
+)
+def test_equals_its_twin(w0, payout, intercept, rng):
+    X, y = planted(rng)
+    selected, p_values, wealths = alpha_investing(X, y, w0, payout, intercept)
+    selector = AlphaInvesting(initial_wealth=w0, payout=payout, intercept=intercept).fit(X, y)
+    assert selector.selected_ == [f"x{j}" for j in selected]
+    np.testing.assert_allclose(selector.trace_["p_value"], p_values, rtol=1e-9)
+    np.testing.assert_allclose(selector.trace_["wealth"], wealths, rtol=1e-9)
+    assert selector.wealth_ == selector.trace_["wealth"][-1]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.integers(5, 40), st.floats(0.0, 0.999), st.booleans())
+def test_blocks_decide_as_single_offers_whatever_the_correlation(seed, n, correlation, binary):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 80))
+    for j in range(1, 80):
+        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
+    y = X[:, 10] + X[:, 60] + 0.5 * rng.normal(size=n)
+    selector = AlphaInvesting("logistic" if binary else "linear")
+    y = (y > np.median(y)).astype(int) if binary else y
+    whole = selector.fit(X, y)
+    one = AlphaInvesting(selector.model).start(y)
+    assert whole.selected_ == [f"x{j}" for j in range(80) if one.offer(X[:, j])]
+    np.testing.assert_allclose(whole.trace_["log_p"], one.trace_["log_p"], rtol=1e-6, atol=1e-6)
+    assert whole.stopped_ == one.stopped_
+
+
+def test_rules_are_components(rng):
+    X, y = planted(rng)
+    found = AlphaInvesting(rule="lord++", target_fdr=0.1).fit(X, y)
+    same = AlphaInvesting(rule=LORDPlusPlus(0.1)).fit(X, y)
+    assert found.selected_ == same.selected_
+    assert found.selected_[:3] == ["x5", "x50", "x100"]
+    for rule in (
+        "alpha-spending",
+        "lond",
+        "lord3",
+        "saffron",
+        "saffron-investing",
+        "addis",
+        "generalized-investing",
+    ):
+        selector = AlphaInvesting(rule=rule, target_fdr=0.2).fit(X, y)
+        assert {"x5", "x50"} <= set(selector.selected_)
+        accepted = selector.trace_["decision"] == "accepted"
+        assert (accepted == (selector.trace_["p_value"] <= selector.trace_["threshold"])).all()
+        assert selector.trace_["wealth"][-1] == pytest.approx(selector.wealth_, rel=1e-9)
+
+
+def test_target_fdr_sets_wealth_and_payout(rng):
+    X, y = planted(rng)
+    found = AlphaInvesting(target_fdr=0.05).fit(X, y)
+    assert found.trace_["threshold"][0] == pytest.approx(0.025 / 2)
+    assert found.selected_ == AlphaInvesting(initial_wealth=0.025, payout=0.025).fit(X, y).selected_
+
+
+def test_p_values_beyond_float64_are_compared_all_the_same(rng):
+    X = rng.normal(size=(2000, 3))
+    y = X[:, 1] + 1e-3 * rng.normal(size=2000)
+    selector = AlphaInvesting(target_fdr=1e-300).fit(X, y)
+    record = selector.trace_[1]
+    assert record["decision"] == "accepted"
+    assert record["p_value"] == 0.0
+    assert -20_000 < record["log_p"] < -5_000
+
+
+def test_memory_does_not_grow_with_the_number_of_features(rng):
+    y = rng.normal(size=100)
+    selector = AlphaInvesting(trace="selected").start(y)
+    block = rng.normal(size=(100, 2000))
+    selector.offer_many(block)
+    tracemalloc.start()
+    for _ in range(25):  # 40 MB of features
+        selector.offer_many(block)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8e6
+    assert selector.n_offered_ == 52_000
+
+
+# -- p-values ----------------------------------------------------------------------------------------------
+
+# Computed with statsmodels 0.15.0 for `waves()`: the p-value of the last coefficient with one, two and three features.
+STATSMODELS = {
+    "OLS": [3.3942834115086907e-09, 0.03423593812116634, 0.5185176006600726],
+    "OLS, HC3": [6.43551152744281e-10, 0.03300039606513259, 0.5467145546458404],
+    "OLS, row i counted 1 + i % 3 times": [2.108178721556952e-20, 0.002385838159520107, 0.04481596659685988],
+    "GLM binomial, likelihood ratio": [2.9541699332631446e-09, 0.0505714834447195, 0.7871608521672695],
+    "GLM Poisson, likelihood ratio": [5.176314907242219e-18, 0.03808214749336742, 8.210935831189392e-05],
+    "GLM binomial, score": [1.8688456095330846e-07, 0.06813794684909245, 0.7880264695287876],
+    "GLM Poisson, score": [4.91489037414837e-15, 0.03870414586086713, 6.586006373473751e-05],
+}
+
+
+@pytest.mark.parametrize("kind", list(STATSMODELS))
+def test_p_values_are_those_of_statsmodels(kind):
+    X, y = waves()
+    weight = 1.0 + np.arange(40) % 3 if "counted" in kind else ONES
+    if "binomial" in kind:
+        model = LogisticModel((y > 0).astype(float), weight, True, False, False)
+    elif "Poisson" in kind:
+        model = PoissonModel(np.floor(np.exp(y) + 0.5), weight, True, False, False)
+    else:
+        model = LinearModel(y, weight, True, "HC3" in kind, False)
+    for j, expected in enumerate(STATSMODELS[kind]):
+        several, proposal = model.evidence(X[:, j:]), model.propose(X[:, j])
+        log_p = several.log_p[0] if "score" in kind else proposal.log_p
+        assert np.exp(log_p) == pytest.approx(expected, rel=1e-9 if "OLS" in kind else 1e-8)
+        if "OLS" in kind:
+            assert several.log_p[0] == pytest.approx(proposal.log_p, rel=1e-9)
+        model.accept(proposal)
+
+
+def test_p_values_are_those_of_a_full_fit_for_awkward_columns(rng):
+    """Nearly collinear, far from zero, tiny, huge."""
+    X = rng.normal(size=(60, 6))
+    X[:, 1] = X[:, 0] + 1e-3 * rng.normal(size=60)
+    X[:, 2] += 1e4
+    X[:, 3] *= 1e-9
+    X[:, 4] *= 1e9
+    y = X[:, 0] + 0.5 * rng.normal(size=60)
+    for kind in (np.array, sp.csc_matrix):
+        model = LinearModel(y, np.ones(60), True, False, False)
+        model.accept(model.propose(X[:, 0]))
+        log_p = model.evidence(kind(X[:, 1:])).log_p
+        for j in range(1, 6):
+            scaled = (X[:, j] - X[:, j].mean()) / X[:, j].std()
+            assert np.exp(log_p[j - 1]) == pytest.approx(last_p_value([X[:, 0], scaled], y), rel=1e-8)
+
+
+def test_public_implementations_p_value_on_request(rng):
+    X, y = planted(rng)
+    record = AlphaInvesting(pvalue="exp").fit(X[:, :1], y).trace_[0]
+    centred, x = y - y.mean(), X[:, 0] - X[:, 0].mean()
+    drop = (centred @ x) ** 2 / (x @ x)
+    assert record["p_value"] == pytest.approx(np.exp(-drop / (2 * (centred @ centred) / 100)), rel=1e-9)
+
+
+def test_robust_variance_keeps_its_level_where_the_classical_one_does_not(rng):
+    rates = {}
+    for variance in ("classical", "robust"):
+        hits = 0
+        for seed in range(60):
+            own = np.random.default_rng(seed)
+            X = own.normal(size=(80, 40))
+            y = own.normal(size=80) * np.abs(X[:, 0]) ** 2
+            trace = AlphaInvesting(variance=variance, initial_wealth=1e-9, payout=0.0).fit(X, y).trace_
+            hits += trace["p_value"][0] < 0.05
+        rates[variance] = hits / 60
+    assert rates["classical"] > 0.25
+    assert rates["robust"] < 0.2
+
+
+@pytest.mark.parametrize("model", ["logistic", "poisson"])
+def test_robust_score_is_the_sandwich(model):
+    X, y = waves()
+    target = (y > 0).astype(float) if model == "logistic" else np.floor(np.exp(y) + 0.5)
+    make = LogisticModel if model == "logistic" else PoissonModel
+    grown = make(target, ONES, True, True, False)
+    mean = target.mean()  # nothing is accepted yet, so weights are equal
+    z = X[:, 0] - X[:, 0].mean()
+    expected = (z @ (target - mean)) ** 2 / ((z * (target - mean)) ** 2).sum()
+    assert grown.evidence(X).statistic[0] == pytest.approx(expected, rel=1e-9)
+    assert grown.propose(X[:, 0]).statistic == pytest.approx(expected, rel=1e-9)
+
+
+def test_tails_reach_far():
+    """Against mpmath 1.3 with 50 digits."""
+    assert log_t_tail(np.array([1e8]), 100.0)[0] == pytest.approx(-693.30645381196998, rel=1e-14)
+    assert log_t_tail(np.array([0.0, np.inf]), 5.0).tolist() == [0.0, -np.inf]
+    both = log_t_tail(np.array([1.0e3, 1.2e3, 1.4e3]), 1e6)  # on both sides of where probabilities underflow
+    assert np.diff(np.diff(both))[0] == pytest.approx(0.0, abs=0.05)
+    assert log_chi2_tail(np.array([0.0]))[0] == 0.0
+
+
+# -- ends --------------------------------------------------------------------------------------------------
+
+
+def test_stops_when_no_degree_of_freedom_is_left(rng):
+    X, y = rng.normal(size=(12, 200)), rng.normal(size=12)
+    selector = AlphaInvesting(rule=Generous()).fit(X, y)
+    assert len(selector.selected_) == 10  # n - 2
+    assert selector.stopped_ == "10 features for 12 rows leave no degrees of freedom"
+    last = int(selector.trace_["offer"][selector.trace_["decision"] == "accepted"].max())
+    assert set(selector.trace_["decision"][last + 1 :]) == {"full"}
+    wealth = selector.wealth_
+    assert selector.offer(y, "the target itself") is False
+    assert selector.wealth_ == wealth
+
+
+def test_stops_when_y_is_explained(rng):
+    X = rng.normal(size=(50, 5))
+    selector = AlphaInvesting().fit(X, X[:, 1] - 2 * X[:, 3])
+    assert selector.stopped_ == "2 features explain y exactly"
+    assert selector.selected_ == ["x1", "x3"]
+
+
+def test_stops_at_max_features(rng):
+    X, y = planted(rng)
+    selector = AlphaInvesting(max_features=2).fit(X, y)
+    assert selector.selected_ == ["x5", "x50"]
+    assert selector.stopped_ == "max_features: 2 features are selected"
+    drawn = []
+
+    def features():
+        for j in range(300):
+            drawn.append(j)
+            yield f"x{j}", X[:, j]
+
+    AlphaInvesting(max_features=2).fit_stream(features(), y)
+    assert len(drawn) == 51  # a stream is not drawn from once nothing can be accepted
+
+
+def test_perfect_separation_is_survived_and_said(rng):
+    X = rng.normal(size=(60, 30))
+    X[:, 4] = np.where(np.arange(60) % 2, 1.0, -1.0) * (1 + np.abs(X[:, 4]))
+    selector = AlphaInvesting("logistic").fit(X, np.arange(60) % 2)
+    assert "x4" in selector.selected_
+    assert selector.stopped_ == f"{len(selector.selected_)} features separate the two classes perfectly"
+    assert np.isfinite(selector.trace_["log_p"][:4]).all()
+
+
+def test_part_of_a_class_set_apart_does_not_stop_it(rng):
+    """A column that is 1 in some rows of one class only: its coefficient has no maximum, the others' have."""
+    X = rng.normal(size=(200, 6))
+    y = (X[:, 5] + rng.normal(size=200) > 0).astype(int)
+    X[:, 0] = (y == 1) & (rng.random(200) < 0.4)
+    selector = AlphaInvesting("logistic").fit(X, y)
+    assert {"x0", "x5"} <= set(selector.selected_)
+    assert selector.stopped_ is None
+
+
+def test_refused_columns_cost_nothing_and_leave_the_basis_as_it_is(rng):
+    X, y = planted(rng)
+    selector, control = AlphaInvesting().start(y), AlphaInvesting().start(y)
+    for one in (selector, control):
+        one.offer_many(X[:, :60])
+    wealth = selector.wealth_
+    sums = X[:, 5] + X[:, 50]
+    assert not selector.offer_many(np.column_stack([sums, np.full(100, 3.3), 2 * X[:, 5] - 1])).any()
+    assert selector.trace_["decision"][-3:].tolist() == ["collinear", "constant", "collinear"]
+    assert selector.wealth_ == wealth
+    for one in (selector, control):
+        one.offer_many(X[:, 60:])
+    np.testing.assert_array_equal(selector.trace_["log_p"][63:], control.trace_["log_p"][60:])
+
+
+# -- bad input ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"model": "probit"}, "model must be one of 'linear', 'logistic', 'poisson', got 'probit'"),
+        ({"rule": "fdr"}, "rule must be one of 'alpha-investing'"),
+        ({"initial_wealth": -1}, "initial_wealth must be a number"),
+        ({"payout": 1}, "payout must be a number"),
+        ({"target_fdr": 2}, "target_fdr must be a number"),
+        ({"variance": "hc3"}, "variance must be one of"),
+        ({"pvalue": "t"}, "pvalue must be one of"),
+        ({"intercept": "yes"}, "intercept must be one of"),
+        ({"max_features": 0}, "max_features must be an integer"),
+    ],
+)
+def test_impossible_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        AlphaInvesting(**parameters).start(np.arange(9.0))
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "message"),
+    [
+        ("linear", np.ones(9), r"y is constant \(1\)"),
+        ("linear", np.arange(2.0), r"y has 2 sample\(s\) of total weight 2, too few"),
+        ("linear", np.array(list("ababababa")), "needs a numeric target, but y holds 'a'"),
+        ("logistic", np.ones(9), r"y has 1 class\(es\) \(1.0\), but model='logistic' needs two"),
+        ("logistic", np.arange(9), r"y has 9 class\(es\) \(0, 1, 2, 3, 4\)"),
+        ("poisson", np.arange(9.0) - 3, "y holds -3, but model='poisson' needs counts"),
+        ("poisson", np.zeros(9), "y is constant"),
+        ("poisson", np.array([0.0, 1.0]), "too few for this model"),
+    ],
+)
+def test_impossible_targets_are_explained(model, y, message):
+    with pytest.raises(DataError, match=message):
+        AlphaInvesting(model).start(y)
+
+
+def test_labels_of_two_classes_may_be_anything(rng):
+    X, y = planted(rng)
+    labels = np.where(y > 0, "up", "down")
+    selector = AlphaInvesting("logistic", target_fdr=0.1).fit(X, labels)
+    assert selector.selected_ == AlphaInvesting("logistic", target_fdr=0.1).fit(X, y > 0).selected_
+    assert sorted(selector.classes_) == ["down", "up"]
+    assert {"x5", "x50"} <= set(selector.selected_)

@@ -1,0 +1,185 @@
+"""Spending rules equal their printed sums, in any batching, and keep what they guarantee."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from tamis.columns.spending import (
+    ADDIS,
+    LOND,
+    LORD3,
+    RULES,
+    SAFFRON,
+    AlphaSpending,
+    AlphaWealth,
+    GeneralizedInvesting,
+    LORDPlusPlus,
+    SaffronInvesting,
+    make_rule,
+)
+from tests.twins import spending as twin
+
+# The example of 15 p-values of the R package onlineFDR (Robertson et al. 2019).
+EXAMPLE = np.array([
+    2.90e-08, 0.06743, 0.01514, 0.08174, 0.00171, 3.60e-05, 0.79149, 0.27201, 0.28295, 7.59e-08, 0.69274, 0.30443,
+    0.00136, 0.72342, 0.54757,
+])  # fmt: skip
+PAIRS = [
+    (AlphaWealth(0.5, 0.5), lambda p: twin.alpha_wealth(p, 0.5, 0.5)),
+    (AlphaWealth(0.05, 0.02), lambda p: twin.alpha_wealth(p, 0.05, 0.02)),
+    (AlphaSpending(0.1), lambda p: twin.alpha_spending(p, 0.1)),
+    (LOND(0.1), lambda p: twin.lond(p, 0.1)),
+    (LORDPlusPlus(0.05), lambda p: twin.lord_plus_plus(p, 0.05)),
+    (LORDPlusPlus(0.2, decay=0.9), lambda p: twin.lord_plus_plus(p, 0.2, 0.9)),
+    (LORD3(0.05), lambda p: twin.lord3(p, 0.05)),
+    (SAFFRON(0.05), lambda p: twin.saffron(p, 0.05)),
+    (SaffronInvesting(0.05), lambda p: twin.saffron_investing(p, 0.05)),
+    (ADDIS(0.05), lambda p: twin.addis(p, 0.05)),
+    (GeneralizedInvesting(0.05), lambda p: twin.generalized_investing(p, 0.05)),
+    (GeneralizedInvesting(0.3, decay=0.95), lambda p: twin.generalized_investing(p, 0.3, 0.95)),
+]
+by_pair = pytest.mark.parametrize(("rule", "by_twin"), PAIRS, ids=[repr(rule) for rule, _ in PAIRS])
+
+
+@pytest.mark.parametrize(
+    ("rule", "rejected"),
+    [
+        (LORDPlusPlus(0.05), [1, 6, 10]),
+        (SAFFRON(0.05), [1, 5, 6, 10, 13]),
+        (ADDIS(0.05), [1, 5, 6, 10, 13]),
+        (SaffronInvesting(0.05), [1, 5, 6, 10, 13]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_decides_as_published(rule, rejected):
+    assert (np.flatnonzero(rule.start().decide(np.log(EXAMPLE))) + 1).tolist() == rejected
+
+
+@by_pair
+def test_equals_its_twin_one_by_one_and_in_blocks(rule, by_twin, rng):
+    p = np.where(rng.random(150) < 0.2, rng.random(150) * 1e-6, rng.random(150))
+    levels, rejected = by_twin(p.tolist())
+    rule, found, wealths = clone(rule).start(), [], []
+    for i in range(150):
+        found.append(np.exp(rule.level()))
+        rule.update(rejected[i], np.log(p[i]))
+        wealths.append(rule.wealth_)
+    np.testing.assert_allclose(found, levels, rtol=1e-12)
+    again = clone(rule).start()
+    assert again.decide(np.log(p)).tolist() == rejected
+    np.testing.assert_allclose(again.wealth_, wealths[-1], rtol=1e-9)
+    in_parts = clone(rule).start()
+    assert (
+        np.concatenate([in_parts.decide(part) for part in np.split(np.log(p), [1, 2, 60])]).tolist()
+        == rejected
+    )
+    assert sum(rejected) >= 3
+
+
+@by_pair
+def test_wealths_are_those_of_single_tests(rule, by_twin, rng):
+    log_p = np.log(rng.random(40) * 0.5 + 0.5)
+    one = clone(rule).start()
+    one.update(True, -30.0)
+    expected = one.wealths(log_p)
+    for i in range(40):
+        one.update(False, log_p[i])
+        assert one.wealth_ == pytest.approx(expected[i], rel=1e-9)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.floats(1e-300, 1.0), min_size=1, max_size=40), st.sampled_from(list(RULES)))
+def test_any_p_values_leave_levels_between_0_and_1(p, name):
+    rule = make_rule(name, 0.1).start()
+    for value in p:
+        level = rule.level()
+        assert -np.inf < level < 0
+        rule.update(np.log(value) <= level, np.log(value))
+
+
+def test_figure_1_by_hand():
+    rule = AlphaWealth(0.5, 0.5).start()
+    rule.update(False, -0.1)  # alpha_1 = 1/4, w = 1/4
+    rule.update(True, -9.0)  # alpha_2 = 1/16, w = 1/4 - 1/16 + 1/2
+    assert rule.wealth_ == 0.6875
+    assert np.exp(rule.level()) == pytest.approx(0.6875 / 6)
+
+
+@pytest.mark.parametrize("signals", [0.0, 0.05])
+@pytest.mark.parametrize(("w0", "payout"), [(0.5, 0.5), (0.05, 0.05)])
+def test_bound_of_theorem_1_holds(w0, payout, signals, rng):
+    """E(N) <= (payout E(M) + W0) / (1 - payout), N false and M true rejections, within four standard errors."""
+    from scipy.special import log_ndtr
+
+    n_runs, n_tests = 500, 400
+    excess = []
+    for _ in range(n_runs):
+        true = rng.random(n_tests) < signals
+        log_p = np.log(2) + log_ndtr(-np.abs(rng.normal(size=n_tests) + 4 * true))
+        rejected = AlphaWealth(w0, payout).start().decide(log_p)
+        false = (rejected & ~true).sum()
+        excess.append((1 - payout) * false - payout * (rejected & true).sum() - w0)
+    assert np.mean(excess) <= 4 * np.std(excess) / np.sqrt(n_runs)
+    if signals:
+        assert np.mean(excess) < -w0 / 10  # the bound is not met by doing nothing: true ones are rejected
+        assert rejected[true].any()
+
+
+@pytest.mark.parametrize("name", list(RULES))
+def test_false_discovery_rate_stays_below_its_target(name, rng):
+    from scipy.special import log_ndtr
+
+    shares, power = [], []
+    for _ in range(120):
+        true = rng.random(400) < 0.2
+        rejected = make_rule(name, 0.1).start().decide(log_ndtr(-(rng.normal(size=400) + 3 * true)))
+        shares.append((rejected & ~true).sum() / max(rejected.sum(), 1))
+        power.append(rejected[true].mean())
+    assert np.mean(shares) <= 0.1 + 3 * np.std(shares) / np.sqrt(120)
+    assert np.mean(power) > 0.05
+
+
+def test_a_million_tests_without_rejection_leave_the_wealth_that_theory_says():
+    rule = AlphaWealth(0.5, 0.5).start()
+    rule.skip(np.zeros(1_000_000))
+    assert rule.wealth_ == pytest.approx(0.5 / np.sqrt(np.pi * 1e6), rel=1e-6)
+    assert rule.level() == pytest.approx(np.log(rule.wealth_ / 2_000_002), rel=1e-12)
+
+
+def test_decay_forgets_rejections():
+    lasting, fading = LORDPlusPlus(0.1).start(), LORDPlusPlus(0.1, decay=0.9).start()
+    for rule in (lasting, fading):
+        for _ in range(5):
+            rule.update(True, -30.0)
+        rule.skip(np.zeros(100))
+    assert fading.level() < lasting.level() - 5
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (AlphaWealth(0.0), r"initial_wealth must be a number in \(0, 1\], got 0.0"),
+        (AlphaWealth(0.5, 1.0), r"payout must be a number in \[0, 1\), got 1.0"),
+        (LORDPlusPlus(1.5), r"alpha must be a number in \(0, 1\), got 1.5"),
+        (LORDPlusPlus(0.05, decay=0), r"decay must be a number in \(0, 1\], got 0"),
+        (SAFFRON(0.05, 0.1), r"initial_wealth must be a number in \(0, 0.05\], got 0.1"),
+        (SAFFRON(candidate=1), r"candidate must be a number in \(0, 1\), got 1"),
+        (ADDIS(candidate=0.6), r"candidate must be a number in \(0, 0.5\), got 0.6"),
+        (LORD3(True), "alpha must be a number"),
+        (GeneralizedInvesting(0.05, 0.06), "initial_wealth must be a number in"),
+    ],
+)
+def test_impossible_parameters_are_named(rule, message):
+    with pytest.raises(ValueError, match=message):
+        rule.start()
+
+
+def test_unknown_rule_lists_what_is_known():
+    with pytest.raises(ValueError, match=r"rule must be one of 'alpha-investing', .*, got 'lord'"):
+        make_rule("lord", 0.05)
+    with pytest.raises(ValueError, match="target_fdr must be a number"):
+        make_rule("lond", 1.0)

@@ -1,0 +1,123 @@
+"""Spending rules as they are printed: one test after the other, every sum written out. Times count from 1."""
+
+import math
+
+
+def gamma_lord(j):
+    return 0.07720838 * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
+
+
+def gamma_power(j):
+    return 0.4374901658 / j**1.6
+
+
+def alpha_wealth(p_values, w0, payout):
+    wealth, levels, rejected = w0, [], []
+    for i, p in enumerate(p_values, start=1):
+        level = wealth / (2 * i)
+        levels.append(level)
+        rejected.append(p <= level)
+        wealth += payout - level if p <= level else -level
+    return levels, rejected
+
+
+def alpha_spending(p_values, alpha):
+    levels = [alpha * gamma_power(t) for t in range(1, len(p_values) + 1)]
+    return levels, [p <= level for p, level in zip(p_values, levels, strict=True)]
+
+
+def lond(p_values, alpha):
+    levels, rejected = [], []
+    for t, p in enumerate(p_values, start=1):
+        levels.append(alpha * gamma_power(t) * (sum(rejected) + 1))
+        rejected.append(p <= levels[-1])
+    return levels, rejected
+
+
+def lord_plus_plus(p_values, alpha, decay=1.0):
+    w0, times, levels, rejected = alpha / 10, [], [], []
+    for t, p in enumerate(p_values, start=1):
+        level = w0 * gamma_lord(t) * decay ** (t - times[0] if times else 0)
+        for j, tau in enumerate(times):
+            level += (alpha - w0 if j == 0 else alpha) * gamma_lord(t - tau) * decay ** (t - tau)
+        levels.append(level)
+        rejected.append(p <= level)
+        if p <= level:
+            times.append(t)
+    return levels, rejected
+
+
+def lord3(p_values, alpha):
+    w0 = alpha / 10
+    wealth, wealth_then, last, levels, rejected = w0, w0, 0, [], []
+    for t, p in enumerate(p_values, start=1):
+        level = gamma_lord(t - last) * wealth_then
+        levels.append(level)
+        rejected.append(p <= level)
+        wealth -= level
+        if p <= level:
+            wealth += alpha - w0
+            wealth_then, last = wealth, t
+    return levels, rejected
+
+
+def saffron(p_values, alpha, lam=0.5):
+    """C_j+ is the number of candidates after rejection j and before t."""
+    w0, times, levels, rejected = alpha / 2, [], [], []
+    for t, p in enumerate(p_values, start=1):
+        candidates = [i for i in range(1, t) if p_values[i - 1] <= lam]
+        level = w0 * gamma_power(t - len(candidates))
+        for j, tau in enumerate(times):
+            after = sum(i > tau for i in candidates)
+            level += (alpha - w0 if j == 0 else alpha) * gamma_power(t - tau - after)
+        levels.append(min(lam, (1 - lam) * level))
+        rejected.append(p <= levels[-1])
+        if rejected[-1]:
+            times.append(t)
+    return levels, rejected
+
+
+def saffron_investing(p_values, alpha):
+    w0, times, levels, rejected = alpha / 2, [], [], []
+    for t, p in enumerate(p_values, start=1):
+        level = w0 * gamma_power(t - len(times))
+        for j, tau in enumerate(times):
+            after = sum(other > tau for other in times)
+            level += (alpha - w0 if j == 0 else alpha) * gamma_power(t - tau - after)
+        levels.append(level / (1 + level))
+        rejected.append(p <= levels[-1])
+        if rejected[-1]:
+            times.append(t)
+    return levels, rejected
+
+
+def addis(p_values, alpha, lam=0.25, tau_=0.5):
+    w0, times, levels, rejected = alpha / 2, [], [], []
+    for t, p in enumerate(p_values, start=1):
+        kept = [i for i in range(1, t) if p_values[i - 1] <= tau_]
+        candidates = [i for i in range(1, t) if p_values[i - 1] <= lam]
+        level = w0 * gamma_power(len(kept) - len(candidates) + 1)
+        for j, tau in enumerate(times):
+            kappa = sum(i <= tau for i in kept)
+            after = sum(i > tau for i in candidates)
+            level += (alpha - w0 if j == 0 else alpha) * gamma_power(len(kept) - kappa - after + 1)
+        levels.append(min(lam, (tau_ - lam) * level))
+        rejected.append(p <= levels[-1])
+        if rejected[-1]:
+            times.append(t)
+    return levels, rejected
+
+
+def generalized_investing(p_values, alpha, decay=1.0):
+    w0 = alpha / 2
+    wealth, last, levels, rejected = w0, 0, [], []
+    for t, p in enumerate(p_values, start=1):
+        wealth = decay * wealth + (0 if any(rejected) else (1 - decay) * w0)
+        stake = wealth / (1 + t - last)
+        levels.append(stake / (1 + stake))
+        rejected.append(p <= levels[-1])
+        wealth -= stake
+        if rejected[-1]:
+            wealth += stake + alpha - w0
+            last = t
+    return levels, rejected

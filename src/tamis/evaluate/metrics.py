@@ -1,4 +1,4 @@
-"""Accuracy, Cohen's kappa and balanced accuracy while rows arrive: over all of them, and over the last ones.
+"""Accuracy, kappas and balanced accuracy while rows arrive, beside two baselines: over all rows, over the last ones.
 
 With n rows, a_k those of class k, b_k those predicted as k and h_k those that are both:
 
@@ -6,7 +6,15 @@ With n rows, a_k those of class k, b_k those predicted as k and h_k those that a
     kappa    = (accuracy - e) / (1 - e),  e = sum_k (a_k / n) (b_k / n)                   (2)
     balanced = mean over the classes present (a_k > 0) of h_k / a_k                       (3)
 
-So three counts per class do; the table of all pairs of classes is not needed.
+So three counts per class do; the table of all pairs of classes is not needed. The baselines look at labels alone:
+
+    majority:  predicts the class that was most frequent in all rows before (4), of equal ones the one that led longest
+    no change: predicts the label of the row before                         (5)
+    kappa_m  = (accuracy - majority) / (1 - majority)                                     (6)
+    kappa_t  = (accuracy - no change) / (1 - no change)                                   (7)
+
+They are tested on the same rows as the learner, and like it on each before they learn from it. A learner with a kappa_m
+or kappa_t below 0 is worth less than a constant, or than repeating the last label.
 """
 
 from __future__ import annotations
@@ -20,11 +28,22 @@ from numpy.typing import NDArray
 from tamis._check import check_number
 from tamis._jit import njit
 
-__all__ = ["RunningMetrics"]
+__all__ = ["MEASURES", "RunningMetrics"]
+
+MEASURES = (
+    "accuracy",
+    "kappa",
+    "balanced_accuracy",
+    "kappa_m",
+    "kappa_t",
+    "majority_accuracy",
+    "no_change_accuracy",
+)
+_N = len(MEASURES)
 
 
 @njit(strict=True)
-def _ratios(counts: Any, n_rows: int, out: Any) -> None:
+def _ratios(counts: Any, baselines: Any, n_rows: int, out: Any) -> None:
     hits, expected, recall, present, certain = 0, 0.0, 0.0, 0, False
     for k in range(counts.shape[1]):
         actual, predicted, hit = counts[0, k], counts[1, k], counts[2, k]
@@ -38,42 +57,73 @@ def _ratios(counts: Any, n_rows: int, out: Any) -> None:
     out[0] = accuracy  # (1)
     out[1] = np.nan if certain else (accuracy - expected) / (1.0 - expected)  # (2)
     out[2] = recall / present  # (3)
+    for i in range(2):
+        right = baselines[i]
+        out[3 + i] = (hits - right) / (n_rows - right) if right < n_rows else np.nan  # (6), (7)
+        out[5 + i] = right / n_rows
 
 
 @njit(strict=True)
-def _count(actual: Any, predicted: Any, counts: Any, ring: Any, n_seen: int, out: Any) -> None:
-    """Count the rows, drop those that leave the window, and read out the seven numbers."""
+def _learn(actual: Any, frequency: Any, known: Any) -> None:
+    """Let the baselines learn: `known` holds the majority and the last label."""
+    for a in actual:
+        frequency[a] += 1
+        if known[0] < 0 or frequency[a] > frequency[known[0]]:
+            known[0] = a  # (4)
+        known[1] = a  # (5)
+
+
+@njit(strict=True)
+def _count(
+    actual: Any,
+    predicted: Any,
+    counts: Any,
+    baselines: Any,
+    frequency: Any,
+    known: Any,
+    ring: Any,
+    n_seen: int,
+    out: Any,
+) -> None:
+    """Count the rows, drop those that leave the window, and read all measures out."""
     window, hits = ring.shape[1], 0
     slot = n_seen % window
     for i in range(actual.shape[0]):
         a, b = actual[i], predicted[i]
         if n_seen + i >= window:
-            old_a, old_b = ring[0, slot], ring[1, slot]
+            old_a, old_b, old = ring[0, slot], ring[1, slot], ring[2, slot]
             counts[1, 0, old_a] -= 1
             counts[1, 1, old_b] -= 1
             if old_a == old_b:
                 counts[1, 2, old_a] -= 1
-        ring[0, slot], ring[1, slot] = a, b
+            baselines[1, 0] -= old & 1
+            baselines[1, 1] -= old >> 1
+        majority, same = int(a == known[0]), int(a == known[1])
+        ring[0, slot], ring[1, slot], ring[2, slot] = a, b, majority + 2 * same
         for scope in range(2):
             counts[scope, 0, a] += 1
             counts[scope, 1, b] += 1
             if a == b:
                 counts[scope, 2, a] += 1
+            baselines[scope, 0] += majority
+            baselines[scope, 1] += same
         if a == b:
             hits += 1
+        _learn(actual[i : i + 1], frequency, known)
         slot += 1
         if slot == window:
             slot = 0
     n_seen += actual.shape[0]
+    half = (out.shape[0] - 1) // 2
     out[0] = hits / actual.shape[0]
-    _ratios(counts[0], n_seen, out[1:4])
-    _ratios(counts[1], min(n_seen, window), out[4:7])
+    _ratios(counts[0], baselines[0], n_seen, out[1 : 1 + half])
+    _ratios(counts[1], baselines[1], min(n_seen, window), out[1 + half :])
 
 
 class RunningMetrics:
-    """Accuracy, kappa and balanced accuracy over all rows so far and over the last `window` rows.
+    """Accuracy, kappas, balanced accuracy and baselines over all rows so far and over the last `window` rows.
 
-    A batch costs O(rows + classes). Memory: 8 bytes per row of the window, 48 per class. Classes may appear at any
+    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 56 per class. Classes may appear at any
     time.
 
     Parameters
@@ -89,24 +139,57 @@ class RunningMetrics:
     Notes
     -----
     Balanced accuracy is the mean recall over the classes that occur among the rows in question. Kappa is NaN where
-    chance agreement is certain: one class only, and nothing else was predicted.
+    chance agreement is certain (one class only, and nothing else was predicted), kappa_m and kappa_t where their
+    baseline is always right. A baseline that has seen no label yet is wrong.
+
+    References
+    ----------
+    Bifet et al. (2015). Efficient Online Evaluation of Big Data Stream Classifiers. KDD (kappa_m). Zliobaite et al.
+    (2015). Evaluation methods and decision theory for classification of streaming data with temporal dependence.
+    Machine Learning 98 (kappa_t).
 
     Examples
     --------
     >>> metrics = RunningMetrics(window=2)
     >>> metrics.update([0, 0, 1, 0], [0, 0, 1, 1])
-    >>> metrics.cumulative
-    {'accuracy': 0.75, 'kappa': 0.5, 'balanced_accuracy': 0.8333333333333333}
-    >>> metrics.windowed
-    {'accuracy': 0.5, 'kappa': 0.0, 'balanced_accuracy': 0.5}
+    >>> metrics.cumulative["accuracy"], metrics.cumulative["kappa"], metrics.cumulative["balanced_accuracy"]
+    (0.75, 0.5, 0.8333333333333333)
+    >>> metrics.windowed["accuracy"], metrics.windowed["majority_accuracy"], metrics.windowed["kappa_m"]
+    (0.5, 0.5, 0.0)
+
+    Labels that come in runs: to repeat the last one is hard to beat.
+
+    >>> runs = RunningMetrics()
+    >>> runs.update([0] * 50 + [1] * 50, [0] * 45 + [1] * 55)
+    >>> {name: round(runs.cumulative[name], 2) for name in ("accuracy", "kappa", "no_change_accuracy", "kappa_t")}
+    {'accuracy': 0.95, 'kappa': 0.9, 'no_change_accuracy': 0.98, 'kappa_t': -1.5}
     """
 
     def __init__(self, window: int = 1000) -> None:
         check_number("window", window, low=1, integer=True)
         self.window, self.n_seen = int(window), 0
         self._counts = np.zeros((2, 3, 2), np.int64)  # cumulative, windowed; a, b, h; class
-        self._ring = np.zeros((2, self.window), np.int32)  # codes of the last rows: actual, predicted
-        self._values = np.full(7, math.nan)
+        self._baselines = np.zeros(
+            (2, 2), np.int64
+        )  # cumulative, windowed; majority, no change: how often right
+        self._frequency = np.zeros(2, np.int64)  # of each class, rows that were not tested included
+        self._known = np.full(2, -1)  # majority class, last label
+        self._ring = np.zeros(
+            (3, self.window), np.int32
+        )  # of the last rows: actual, predicted, baselines right
+        self._values = np.full(1 + 2 * _N, math.nan)
+
+    def learn(self, actual: Any) -> None:
+        """Let the baselines learn from rows that are not tested.
+
+        Parameters
+        ----------
+        actual : array-like of int, shape (n_rows,)
+            Class codes from 0 on.
+        """
+        actual = np.ascontiguousarray(actual, dtype=np.int64)
+        self._make_room(int(actual.max(initial=0)) + 1)
+        _learn(actual, self._frequency, self._known)
 
     def update(self, actual: Any, predicted: Any, n_classes: int | None = None) -> None:
         """Count a batch.
@@ -135,27 +218,34 @@ class RunningMetrics:
             if low < 0:
                 raise ValueError(f"actual and predicted must hold codes from 0 on, got {low}.")
             n_classes = int(max(actual.max(), predicted.max())) + 1
-        if n_classes > self._counts.shape[2]:
-            missing = max(n_classes, 2 * self._counts.shape[2]) - self._counts.shape[2]
-            self._counts = np.pad(self._counts, ((0, 0), (0, 0), (0, missing)))
-        _count(actual, predicted, self._counts, self._ring, self.n_seen, self._values)
+        self._make_room(n_classes)
+        _count(
+            actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
+            self.n_seen, self._values,
+        )  # fmt: skip
         self.n_seen += actual.shape[0]
+
+    def _make_room(self, n_classes: int) -> None:
+        there = self._frequency.shape[0]
+        if n_classes > there:
+            missing = max(n_classes, 2 * there) - there
+            self._counts = np.pad(self._counts, ((0, 0), (0, 0), (0, missing)))
+            self._frequency = np.pad(self._frequency, (0, missing))
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Accuracy of the last batch, then accuracy, kappa, balanced accuracy: cumulative, windowed; shape (7,)."""
+        """Accuracy of the last batch, then `MEASURES` cumulative, then windowed; shape (15,)."""
         return self._values.copy()
 
     @property
     def cumulative(self) -> dict[str, float]:
-        """The three measures over all rows so far; NaN before the first."""
+        """The `MEASURES` over all rows so far; NaN before the first."""
         return self._named(1)
 
     @property
     def windowed(self) -> dict[str, float]:
-        """The three measures over the last `window` rows; NaN before the first."""
-        return self._named(4)
+        """The `MEASURES` over the last `window` rows; NaN before the first."""
+        return self._named(1 + _N)
 
     def _named(self, at: int) -> dict[str, float]:
-        names = ("accuracy", "kappa", "balanced_accuracy")
-        return dict(zip(names, self._values[at : at + 3].tolist(), strict=True))
+        return dict(zip(MEASURES, self._values[at : at + _N].tolist(), strict=True))

@@ -29,6 +29,7 @@ def prequential(
     window: int = 1000,
     stability_window: int = 10,
     n_tracked: int = 20,
+    auc: bool = False,
     max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
@@ -56,6 +57,9 @@ def prequential(
         Sets that the stability compares.
     n_tracked : int, default=20
         How many of the highest scores are recorded, every thousand rows or so; 0: none.
+    auc : bool, default=False
+        Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`, which costs
+        another prediction), for the area under the ROC curve.
     max_rows : int, optional
         Stop after so many rows.
     checkpoint : path-like, optional
@@ -114,12 +118,18 @@ def prequential(
         from sklearn.linear_model import Perceptron
 
         learner = Perceptron(random_state=0)
+    check_choice("auc", auc, (False, True))
+    if auc and not any(hasattr(learner, name) for name in ("decision_function", "predict_proba")):
+        raise ValueError(
+            f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
+        )
     options = {
         "batch_size": int(batch_size),
         "protocol": protocol,
         "window": int(window),
         "stability_window": int(stability_window),
         "n_tracked": int(n_tracked),
+        "auc": auc,
         "max_rows": None if max_rows is None else int(max_rows),
     }
     run = Run(source, selector, learner, options)

@@ -47,12 +47,13 @@ class Table:
 
 
 class Records:
-    """The three tables of a run."""
+    """The tables of a run."""
 
     def __init__(self) -> None:
         self.steps = Table(len(STEP_COLUMNS))
         self.changes = Table(3)  # step, feature, 1 for enter or 0 for leave
         self.scores = Table(3)  # step, feature, score
+        self.truth = Table(3)  # as `changes`, of the relevant features where they are known
 
     def add_step(self, values: tuple[float, ...]) -> None:
         """Write the values of a step, in the order of `STEP_COLUMNS`."""
@@ -62,6 +63,11 @@ class Records:
         """Write which columns changed, and whether each entered the selection or left it."""
         _fill(self.changes, step, features, entered)
 
+    def add_truth(self, step: int, features: Array, entered: Array) -> None:
+        """Write which columns became relevant or ceased to be."""
+        if len(features):
+            _fill(self.truth, step, features, entered)
+
     def add_scores(self, step: int, features: Array, scores: Array) -> None:
         """Write the scores of some columns."""
         _fill(self.scores, step, features, scores)
@@ -70,16 +76,13 @@ class Records:
         """Return the tables by column, with the names of the features."""
         labels = np.array(names, dtype=object)
         columns = zip(STEP_COLUMNS, self.steps.rows.T, strict=True)
-        step, feature, event = self.changes.rows.T
         at, scored, score = self.scores.rows.T
         return {
             "steps": {
                 name: column.astype(np.int64 if name in WHOLE_NUMBERS else float) for name, column in columns
             },
-            "changes": {
-                **_place(step, feature, labels),
-                "event": np.where(event == 1, "enter", "leave").astype(object),
-            },
+            "changes": _events(self.changes, labels),
+            "truth": _events(self.truth, labels),
             "scores": {**_place(at, scored, labels), "score": score.copy()},
         }
 
@@ -96,6 +99,14 @@ class Records:
 def _fill(table: Table, step: int, features: Array, last: Array) -> None:
     rows = table.more(len(features))
     rows[:, 0], rows[:, 1], rows[:, 2] = step, features, last
+
+
+def _events(table: Table, labels: Array) -> Frame:
+    step, feature, event = table.rows.T
+    return {
+        **_place(step, feature, labels),
+        "event": np.where(event == 1, "enter", "leave").astype(object),
+    }
 
 
 def _place(step: Array, feature: Array, labels: Array) -> Frame:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice
 from tamis.errors import CheckpointError
+from tamis.evaluate.metrics import MEASURES
+from tamis.evaluate.reaction import Recovery, recovery
 
 __all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 
@@ -27,12 +29,13 @@ STEP_COLUMNS = (
     "n_seen",
     "n_rows",
     "accuracy",
-    "accuracy_cumulative",
-    "kappa_cumulative",
-    "balanced_accuracy_cumulative",
-    "accuracy_windowed",
-    "kappa_windowed",
-    "balanced_accuracy_windowed",
+    *(f"{name}_cumulative" for name in MEASURES),
+    *(f"{name}_windowed" for name in MEASURES),
+    "auc_cumulative",
+    "auc_windowed",
+    "selection_accuracy",
+    "rsr",
+    "cucp",
     "stability",
     "stability_low",
     "stability_high",
@@ -44,8 +47,11 @@ STEP_COLUMNS = (
     "seconds_learn",
     "seconds_total",
     "memory_bytes",
+    "model_bytes",
 )
-WHOLE_NUMBERS = {"step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes"}
+WHOLE_NUMBERS = {
+    "step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes", "model_bytes",
+}  # fmt: skip
 _SETTINGS = "settings.json"
 
 
@@ -84,7 +90,8 @@ class PrequentialResult:
     ----------
     frames : dict of str to dict of str to ndarray
         ``"steps"``: a row per batch, with the columns of ``STEP_COLUMNS``. ``"changes"``: step, feature, name and event
-        ("enter" or "leave") of each change of the selection. ``"scores"``: step, feature, name and score of the columns
+        ("enter" or "leave") of each change of the selection. ``"truth"``: the same of the relevant features, where the
+        stream knows them. ``"scores"``: step, feature, name and score of the columns
         scored highest, every thousand rows or so.
     settings : dict
         Stream, selector, learner, options and versions: what it takes to repeat the run. ``interrupted`` is True if
@@ -94,7 +101,7 @@ class PrequentialResult:
 
     Notes
     -----
-    Memory: 168 bytes per step, 24 per change of the selection and per tracked score.
+    Memory: 280 bytes per step, 24 per change of the selection and per tracked score.
     """
 
     def __init__(self, frames: dict[str, Frame], settings: dict[str, Any], feature_names: list[str]) -> None:
@@ -109,7 +116,9 @@ class PrequentialResult:
 
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{name}={value:.4g}" for name, value in self.summary().items() if name in _HEADLINE
+            f"{name}={value:.4g}"
+            for name, value in self.summary().items()
+            if name in _HEADLINE and not math.isnan(value)
         )
         return f"PrequentialResult({shown})"
 
@@ -120,7 +129,7 @@ class PrequentialResult:
 
         Parameters
         ----------
-        kind : {"steps", "changes", "scores"}, default="steps"
+        kind : {"steps", "changes", "truth", "scores"}, default="steps"
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which must be installed.
 
@@ -145,10 +154,14 @@ class PrequentialResult:
         rows = float(steps["n_rows"].sum())
         seconds = float(steps["seconds_total"].sum())
         last = {name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan for name in _MEASURES}
+        truth = {name: _mean(steps[name], steps["n_rows"]) for name in ("selection_accuracy", "rsr", "cucp")}
         return {
             "n_rows": rows,
             "n_steps": float(n_steps),
             **last,
+            "accuracy_windowed": _mean(steps["accuracy_windowed"]),
+            **truth,
+            "recovery_rows": self.recovery().mean_rows,
             "stability": _mean(steps["stability"]),
             "n_selected": float(steps["n_selected"][-1]) if n_steps else math.nan,
             "n_features": float(self.n_features),
@@ -159,12 +172,47 @@ class PrequentialResult:
             "seconds_learn": float(steps["seconds_learn"].sum()),
             "rows_per_second": rows / seconds if seconds else math.nan,
             "memory_bytes": float(steps["memory_bytes"].max()) if n_steps else math.nan,
+            "model_bytes": float(steps["model_bytes"].max()) if n_steps else math.nan,
+            "ram_hours": float((steps["model_bytes"] * steps["seconds_total"]).sum()) / _GIGABYTE / 3600,
         }
+
+    def recovery(self, measure: str = "accuracy_windowed", *, tolerance: float = 0.05) -> Recovery:
+        """Return how long a measure took to be back after each true drift, where the stream knows them.
+
+        Parameters
+        ----------
+        measure : str, default="accuracy_windowed"
+            A column of the frame ``"steps"`` of which more is better.
+        tolerance : float, default=0.05
+            See :func:`tamis.evaluate.recovery`; the level is that of the last `window` rows before a drift.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        steps, settings = self.frames["steps"], self.settings
+        check_choice("measure", measure, tuple(steps))
+        return recovery(
+            steps["n_seen"],
+            steps[measure],
+            settings.get("drifts", []),
+            widths=settings.get("drift_widths", []),
+            tolerance=tolerance,
+            reference=settings.get("options", {}).get("window", 1000),
+        )
 
     def selection_map(self) -> NDArray[np.bool_]:
         """Return which columns were selected at each step, shape (n_steps, n_features)."""
+        return self._replay("changes")
+
+    def relevance_map(self) -> NDArray[np.bool_]:
+        """Return which columns were relevant at each step, shape (n_steps, n_features); all False where unknown."""
+        return self._replay("truth")
+
+    def _replay(self, kind: str) -> NDArray[np.bool_]:
         n_steps = len(self.frames["steps"]["step"])
-        changes = self.frames["changes"]
+        changes = self.frames[kind]
         flips = np.zeros((n_steps + 1, self.n_features), dtype=np.int8)
         at = np.searchsorted(self.frames["steps"]["step"], changes["step"])
         np.add.at(flips, (at, changes["feature"]), np.where(changes["event"] == "enter", 1, -1))
@@ -243,7 +291,7 @@ class PrequentialResult:
         try:
             document = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
             frames = {}
-            for kind in ("steps", "changes", "scores"):
+            for kind in ("steps", "changes", "truth", "scores"):
                 table = parquet.read_table(folder / f"{kind}.parquet")
                 columns = zip(table.column_names, table.columns, strict=True)
                 frames[kind] = {
@@ -269,13 +317,19 @@ class PrequentialResult:
         return written
 
 
-_MEASURES = ("accuracy", "kappa", "balanced_accuracy")
-_HEADLINE = ("n_rows", *_MEASURES, "stability", "n_selected", "n_features")
+_MEASURES = (*MEASURES, "auc")
+_HEADLINE = (
+    "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "kappa", "kappa_t", "balanced_accuracy",
+    "selection_accuracy", "stability", "n_selected", "n_features",
+)  # fmt: skip
+_GIGABYTE = 2.0**30
 
 
-def _mean(values: Array) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+def _mean(values: Array, weights: Array | None = None) -> float:
+    known = ~np.isnan(values)
+    if not known.any():
+        return math.nan
+    return float(np.average(values[known], weights=None if weights is None else weights[known]))
 
 
 def _dtype(kind: str, name: str) -> Any:

@@ -18,10 +18,13 @@ import tamis
 from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
 from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError
+from tamis.evaluate.auc import SlidingAUC
 from tamis.evaluate.masking import Masker
 from tamis.evaluate.metrics import RunningMetrics
 from tamis.evaluate.records import Records
 from tamis.evaluate.result import STEP_COLUMNS, PrequentialResult, Step
+from tamis.evaluate.selection import selection_accuracy
+from tamis.evaluate.size import state_bytes
 from tamis.evaluate.stability import SlidingStability
 from tamis.streams.stream import Stream
 
@@ -41,6 +44,8 @@ class _Taken(NamedTuple):
     n_seen: int
     codes: NDArray[np.int64]
     labels: Array  # as predicted
+    positive: Array | None  # which rows are of the second class, where there are scores
+    scores: Array | None  # of the second class
     mask: NDArray[np.bool_] | None
     support: NDArray[np.intp] | None
     seconds: tuple[float, ...]
@@ -53,6 +58,7 @@ class Run:
         self.stream, self.selector, self.learner, self.options = stream, selector, learner, options
         self.settings = _settings(stream, selector, learner, options)
         self.metrics = RunningMetrics(options["window"])
+        self.auc = SlidingAUC(max(2, options["window"])) if options["auc"] else None
         self.stability = SlidingStability(
             1, options["stability_window"]
         )  # made anew when the columns are known
@@ -68,6 +74,12 @@ class Run:
         self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
         self.support: NDArray[np.intp] | None = None  # its columns
         self.recorded: NDArray[np.bool_] | None = None  # the selection of the last record
+        self.truth: NDArray[np.bool_] | None = None  # the relevant features of the last record
+        self.model_bytes, self.weighed, self.weighing = (
+            0,
+            0.0,
+            0.0,
+        )  # how large, when that was told, what it cost
         self.interrupted = False
         self.whole = True  # nothing is learned by half
 
@@ -92,10 +104,11 @@ class Run:
     def _open(self, X: Rows, y: Array) -> None:
         self.names, self.n_features = self.stream.feature_names, X.shape[1]
         self.stability = SlidingStability(self.n_features, self.options["stability_window"])
-        _, classes = encode_labels(y, self.classes)
+        codes, classes = encode_labels(y, self.classes)
         self._train_selector(X, y)
         self._train_learner(X, y, classes)
         self._select()
+        self.metrics.learn(codes)  # the baselines too have seen the first batch
         self.n_seen = len(y)
 
     def _test_and_train(self, X: Rows, y: Array) -> None:
@@ -110,21 +123,25 @@ class Run:
         mask, support = self.mask, self.support
         masked = self._mask(X)
         t2 = time.perf_counter()
-        labels = self._predict(masked)
+        labels, scores = self._predict(masked), self._positive_scores(masked)
         t3 = time.perf_counter()
         if (
             not paper
         ):  # before the learner, which knows nothing of it: a batch that is refused has taught neither
             self._train_selector(X, y)
             self._select()
+        positive = None if scores is None else np.asarray(y == self.learner.classes_[1])
         t4 = time.perf_counter()
         self._train_learner(masked, y, classes)
         t5 = time.perf_counter()
         self.n_seen += len(y)
         if self.n_steps % max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"]) == 0:
             self.records.add_scores(self.n_steps, *self._top())
+            self._weigh()
         seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, time.perf_counter() - begin)
-        self.pending.append(_Taken(self.n_steps, self.n_seen, codes, labels, mask, support, seconds))
+        self.pending.append(
+            _Taken(self.n_steps, self.n_seen, codes, labels, positive, scores, mask, support, seconds)
+        )
         self.n_steps += 1
         if len(self.pending) == _STEPS_PER_BLOCK:
             self.write()
@@ -157,6 +174,22 @@ class Run:
             return np.repeat(self.classes[:1], X.shape[0])
         return np.array(self.learner.predict(X))  # a copy: it is counted later
 
+    def _positive_scores(self, X: Rows) -> Array | None:
+        """Return what the AUC ranks the rows by; None where it is not asked for, or there are not two classes."""
+        if self.auc is None or self.n_told != 2:
+            return None
+        if hasattr(self.learner, "decision_function"):
+            return np.array(self.learner.decision_function(X), dtype=np.float64).reshape(-1)
+        return np.array(self.learner.predict_proba(X), dtype=np.float64)[:, 1]
+
+    def _weigh(self) -> None:
+        """Take the size of the models again, unless that would take more than a five-hundredth of the time."""
+        begin = time.perf_counter()
+        if begin - self.weighed >= 500 * self.weighing:
+            self.model_bytes = state_bytes(self.selector, self.learner)
+            self.weighed = time.perf_counter()
+            self.weighing = self.weighed - begin
+
     def _train_learner(self, X: Rows, y: Array, classes: Array) -> None:
         if len(classes) < 2:
             self.classes = classes
@@ -185,6 +218,8 @@ class Run:
             taken = self.pending.popleft()
             n_rows = len(taken.codes)
             self.metrics.update(taken.codes, predicted[row : row + n_rows], len(told))
+            if self.auc is not None and taken.scores is not None:
+                self.auc.update(taken.positive, taken.scores)
             self._record(taken, memory)
             row += n_rows
         # Each of the steps bears its share of the time.
@@ -200,10 +235,25 @@ class Run:
             self.stability.add(taken.support)
             value = self.stability.value
             low, high = self.stability.interval()
+        auc = (math.nan, math.nan) if self.auc is None else (self.auc.mean, self.auc.windowed)
         self.records.add_step((
-            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), value, low, high, n_selected,
-            n_entered, n_left, *taken.seconds, memory,
+            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *auc, *self._truth_of(taken),
+            value, low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
         ))  # fmt: skip
+
+    def _truth_of(self, taken: _Taken) -> tuple[float, ...]:
+        """Return how near the selection was to the relevant features of these rows, and write what changed in them."""
+        stream: Any = self.stream
+        if not hasattr(stream, "relevant_rows"):
+            return (math.nan,) * 3
+        start, stop = taken.n_seen - len(taken.codes), taken.n_seen
+        now = np.zeros(self.n_features, dtype=bool)
+        now[stream.relevant_at((start + stop) // 2)] = True
+        changed = np.flatnonzero(now if self.truth is None else now != self.truth)
+        self.records.add_truth(taken.step, changed, now[changed])
+        self.truth = now
+        selected = np.ones_like(now) if taken.mask is None else taken.mask
+        return selection_accuracy(selected, stream.relevant_rows(start, stop), self.n_features)[:3]
 
     def _record_changes(self, step: int, mask: NDArray[np.bool_]) -> tuple[int, int]:
         if mask is self.recorded:
@@ -275,15 +325,17 @@ class Run:
 
 _TOTAL = STEP_COLUMNS.index("seconds_total")
 _KEPT = (
-    "selector", "learner", "metrics", "stability", "classes", "n_told", "n_seen", "n_steps", "n_features", "restarts",
-    "names", "mask", "support", "recorded",
+    "selector", "learner", "metrics", "auc", "stability", "classes", "n_told", "n_seen", "n_steps", "n_features",
+    "restarts", "names", "mask", "support", "recorded", "truth", "model_bytes",
 )  # fmt: skip
 
 
 def _settings(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what it takes to repeat the run."""
+    """Return what it takes to repeat the run, and where the stream drifts if that is known."""
+    known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {
         "stream": stream.describe(),
+        **(known if hasattr(stream, "relevant_rows") else {}),
         "selector": _describe(selector),
         "learner": _describe(learner),
         "options": options,
@@ -294,6 +346,10 @@ def _settings(stream: Stream, selector: Any, learner: Any, options: dict[str, An
             "python": platform.python_version(),
         },
     }
+
+
+def _numbers(stream: Stream, name: str) -> list[float]:
+    return [float(value) for value in getattr(stream, name, ())]
 
 
 def _describe(model: Any) -> dict[str, Any] | None:

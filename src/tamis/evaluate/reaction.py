@@ -1,0 +1,218 @@
+"""How a method meets the true drifts of a stream: how late a detector notices, how long a measure takes to be back.
+
+Drift i begins at row b_i = position - width / 2 (a position is the centre of a drift; an abrupt one begins there), and
+its turn lasts until b_{i+1}:
+
+    delay_i    = first detection in [b_i, b_{i+1}) - b_i                                       (1)
+    recovery_i = first point after the measure fell, at which it is back, - b_i                (2)
+
+"Fell" and "back" are below, and not below, the median over the `reference` rows before the drift less `tolerance`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+
+__all__ = ["Detections", "Recovery", "detections", "recovery"]
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Detections:
+    """What :func:`detections` returns.
+
+    Attributes
+    ----------
+    delays : ndarray of shape (n_drifts,)
+        Rows from the beginning of each drift to its detection; NaN if it was missed.
+    n_false_alarms : int
+        Detections that are not the first one in the turn of a drift.
+    """
+
+    delays: Numbers
+    n_false_alarms: int
+
+    @property
+    def n_missed(self) -> int:
+        """Drifts that were not detected."""
+        return int(np.isnan(self.delays).sum())
+
+    @property
+    def mean_delay(self) -> float:
+        """Mean delay of the drifts that were detected; NaN if there is none."""
+        return _mean(self.delays)
+
+    def __str__(self) -> str:
+        found = len(self.delays) - self.n_missed
+        late = f" after {self.mean_delay:,.0f} rows on average" if found else ""
+        return f"{found} of {len(self.delays)} drifts detected{late}, {self.n_false_alarms} false alarms"
+
+
+def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float = math.inf) -> Detections:
+    """Compare the rows at which a detector gave an alarm with the true drifts.
+
+    Parameters
+    ----------
+    drifts : array-like of shape (n_drifts,)
+        Row positions of the centres of the true drifts, increasing.
+    detected : array-like of shape (n_alarms,)
+        Row positions of the alarms.
+    widths : float or array-like of shape (n_drifts,), default=0
+        Rows that each drift takes.
+    max_delay : float, default=inf
+        An alarm later than this many rows is a false one.
+
+    Returns
+    -------
+    Detections
+
+    Raises
+    ------
+    ValueError
+        If `drifts` do not increase, or a width is negative.
+
+    Examples
+    --------
+    >>> found = detections(drifts=[1000, 2000], detected=[400, 1030, 1700])
+    >>> found.delays, found.n_false_alarms
+    (array([30., nan]), 2)
+    >>> print(found)
+    1 of 2 drifts detected after 30 rows on average, 2 false alarms
+    """
+    begins = _begins(drifts, widths)
+    alarms = np.sort(np.asarray(detected, dtype=np.float64).reshape(-1))
+    delays = np.full(len(begins), np.nan)
+    for i, (begin, end) in enumerate(_turns(begins)):
+        at = np.searchsorted(alarms, begin)
+        if at < len(alarms) and alarms[at] < end and alarms[at] - begin <= max_delay:
+            delays[i] = alarms[at] - begin  # (1)
+    return Detections(delays, len(alarms) - int(np.isfinite(delays).sum()))
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What :func:`recovery` returns, a value per drift.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_drifts,)
+        Rows from the beginning of the drift until the measure is back; 0 if it did not fall, NaN if it was not back
+        before the next drift, or there is no value before or after the drift.
+    levels : ndarray of shape (n_drifts,)
+        Median of the measure before the drift (a mean would remember the drift before it).
+    drops : ndarray of shape (n_drifts,)
+        Level less the lowest value in the turn of the drift, at least 0.
+    """
+
+    rows: Numbers
+    levels: Numbers
+    drops: Numbers
+
+    @property
+    def n_lost(self) -> int:
+        """Drifts after which the measure was not back."""
+        return int(np.isnan(self.rows).sum())
+
+    @property
+    def mean_rows(self) -> float:
+        """Mean over the drifts after which it was back; NaN if there is none."""
+        return _mean(self.rows)
+
+    def __str__(self) -> str:
+        back = len(self.rows) - self.n_lost
+        rows = f", within {self.mean_rows:,.0f} rows on average" if back else ""
+        return f"back after {back} of {len(self.rows)} drifts{rows}"
+
+
+def recovery(
+    at: Any, values: Any, drifts: Any, *, widths: Any = 0, tolerance: float = 0.05, reference: float = 1000
+) -> Recovery:
+    """Measure how long a measure takes to be back after each true drift.
+
+    Parameters
+    ----------
+    at : array-like of shape (n_points,)
+        Rows seen at each value, increasing.
+    values : array-like of shape (n_points,)
+        A measure of which more is better, over recent rows: windowed accuracy, selection accuracy. NaN is left out.
+    drifts : array-like of shape (n_drifts,)
+        Row positions of the centres of the true drifts, increasing.
+    widths : float or array-like of shape (n_drifts,), default=0
+        Rows that each drift takes.
+    tolerance : float, default=0.05
+        How far below its level before the drift the measure counts as back; 0.05 is three standard deviations of an
+        accuracy over 1000 rows.
+    reference : float, default=1000
+        Rows before the drift that make the level.
+
+    Returns
+    -------
+    Recovery
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, `drifts` do not increase, a width is negative, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> back = recovery([100, 200, 300, 400, 500], [0.9, 0.9, 0.6, 0.8, 0.9], drifts=[200])
+    >>> print(back)
+    back after 1 of 1 drifts, within 300 rows on average
+    """
+    check_number("tolerance", tolerance, low=0)
+    check_number("reference", reference, low=0, open_low=True)
+    begins = _begins(drifts, widths)
+    x, y = (np.asarray(column, dtype=np.float64).reshape(-1) for column in (at, values))
+    if len(x) != len(y):
+        raise ValueError(f"at and values must be of one length, got {len(x)} and {len(y)}.")
+    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
+    rows, levels, drops = (np.full(len(begins), np.nan) for _ in range(3))
+    for i, (begin, end) in enumerate(_turns(begins)):
+        before, turn = y[(x > begin - reference) & (x <= begin)], (x > begin) & (x <= end)
+        if not (len(before) and turn.any()):
+            continue
+        levels[i] = np.median(before)
+        drops[i] = max(levels[i] - y[turn].min(), 0.0)
+        rows[i] = _until_back(x[turn] - begin, y[turn] < levels[i] - tolerance)  # (2)
+    return Recovery(rows, levels, drops)
+
+
+def _until_back(passed: Numbers, below: NDArray[np.bool_]) -> float:
+    if not below.any():
+        return 0.0
+    fell = int(below.argmax())
+    back = np.flatnonzero(~below[fell:])
+    return float(passed[fell + back[0]]) if len(back) else math.nan
+
+
+def _begins(drifts: Any, widths: Any) -> Numbers:
+    centres = np.asarray(drifts, dtype=np.float64).reshape(-1)
+    spans = np.broadcast_to(np.asarray(widths, dtype=np.float64), centres.shape)
+    begins = centres - spans / 2
+    if (np.diff(begins) <= 0).any():
+        raise ValueError(
+            f"drifts must begin one after the other, got centres {drifts!r} with widths {widths!r}."
+        )
+    if (spans < 0).any():
+        raise ValueError(f"widths must be at least 0, got {widths!r}.")
+    return begins
+
+
+def _turns(begins: Numbers) -> list[tuple[float, float]]:
+    """Return from where to where each drift has its turn."""
+    ends = [*begins[1:].tolist(), math.inf][: len(begins)]
+    return list(zip(begins.tolist(), ends, strict=True))
+
+
+def _mean(values: Numbers) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan

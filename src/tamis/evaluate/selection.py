@@ -1,0 +1,221 @@
+"""How much of the truth a selection holds: selection accuracy and its two parts, precision, detection rate at k.
+
+For streams whose relevant features are known at every row. With S the selected features, R the relevant ones, X all:
+
+| symbol | here | meaning |
+| --- | --- | --- |
+| SA | `accuracy` | gamma RSR + (1 - gamma) CUCP (1) |
+| RSR = abs(S & R) / abs(R) | `rsr` | relevant selection recall: how much of what matters was found (2) |
+| CUCP = 1 - abs(S - R) / abs(X - R) | `cucp` | complement of unnecessary complexity: how much else was left out (3) |
+| gamma | `gamma` | 0.7: to drop a relevant feature costs more than to keep a useless one |
+
+A term with nothing in its denominator is 1: nothing to miss, nothing to penalise. So by (1) an empty selection has 0.3,
+all features 0.7, and the truth 1: an accuracy alone says little, its two parts say which. Published code averages the
+empty selection away (0/0); here it counts as the formula has it.
+
+Redundant features count as useless unless `copy_of` says whose copies they are; then one of the original and its copies
+counts as the original, and each further one as useless.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis._jit import njit
+from tamis.base import top_mask
+
+__all__ = ["SelectionAccuracy", "detection_rate", "selection_accuracy"]
+
+
+class SelectionAccuracy(NamedTuple):
+    """What :func:`selection_accuracy` returns, each in [0, 1], 1 is best.
+
+    Attributes
+    ----------
+    accuracy : float
+        (1).
+    rsr : float
+        Recall: share of the relevant features that were selected (2).
+    cucp : float
+        Share of the other features that were left out (3).
+    precision : float
+        Share of the selected features that are relevant; 1 if none was selected.
+    """
+
+    accuracy: float
+    rsr: float
+    cucp: float
+    precision: float
+
+
+@njit(strict=True)
+def _score(mask: Any, truth: Any, gamma: float, out: Any) -> None:
+    n_rows, n_features = truth.shape
+    n_selected = 0
+    for j in range(n_features):
+        n_selected += mask[j]
+    for i in range(n_rows):
+        found, relevant = 0, 0  # k, K
+        for j in range(n_features):
+            found += truth[i, j] & mask[j]
+            relevant += truth[i, j]
+        rsr = found / relevant if relevant > 0 else 1.0  # (2)
+        others = n_features - relevant
+        cucp = 1.0 - (n_selected - found) / others if others > 0 else 1.0  # (3)
+        out[0] += gamma * rsr + (1.0 - gamma) * cucp  # (1)
+        out[1] += rsr
+        out[2] += cucp
+        out[3] += found / n_selected if n_selected > 0 else 1.0
+
+
+def selection_accuracy(
+    selected: Any, relevant: Any, n_features: int, *, gamma: float = 0.7, copy_of: Any = None
+) -> SelectionAccuracy:
+    """Compare a selection with the relevant features.
+
+    Parameters
+    ----------
+    selected : array-like
+        Column indices, or a mask of shape (n_features,), bool.
+    relevant : array-like
+        The same; or a table of shape (n_rows, n_features), bool, with the relevant features of each row, over which
+        the result is the mean.
+    n_features : int
+        At least 1.
+    gamma : float in [0, 1], default=0.7
+        Weight of the recall.
+    copy_of : array-like of int, shape (n_features,), optional
+        The column that each column is a copy of; itself where it is none. Then a copy of a relevant feature counts for
+        it, once. By default copies count as useless.
+
+    Returns
+    -------
+    SelectionAccuracy
+        accuracy, rsr, cucp, precision.
+
+    Raises
+    ------
+    ValueError
+        If an index or a shape does not fit `n_features`, or `gamma` is out of range.
+
+    References
+    ----------
+    Galelli et al. (2014). An evaluation framework for input variable selection algorithms for environmental data-driven
+    models. Environmental Modelling & Software 62. Barddal, Feature drift in data streams, equation (4.10).
+
+    Examples
+    --------
+    One of two relevant features and one of eight others:
+
+    >>> selection_accuracy([0, 5], relevant=[0, 1], n_features=10)
+    SelectionAccuracy(accuracy=0.6125, rsr=0.5, cucp=0.875, precision=0.5)
+    >>> [round(selection_accuracy(chosen, [0, 1], 10).accuracy, 3) for chosen in ([], range(10), [0, 1])]
+    [0.3, 0.7, 1.0]
+
+    Column 5 is a copy of column 1:
+
+    >>> round(selection_accuracy([0, 5], [0, 1], 10, copy_of=[0, 1, 2, 3, 4, 1, 6, 7, 8, 9]).accuracy, 3)
+    1.0
+    """
+    check_number("n_features", n_features, low=1, integer=True)
+    check_number("gamma", gamma, low=0, high=1)
+    mask, truth = as_mask("selected", selected, n_features), np.asarray(relevant)
+    if truth.dtype != bool or truth.ndim != 2:
+        truth = as_mask("relevant", relevant, n_features)[None]
+    if truth.shape[1] != n_features or len(truth) == 0:
+        raise ValueError(
+            f"relevant must have {n_features} columns and at least a row, got shape {truth.shape}."
+        )
+    if copy_of is not None:
+        original = _originals(copy_of, n_features)
+        parts = np.mean([_score_with_copies(mask, row, original, float(gamma)) for row in truth], axis=0)
+        return SelectionAccuracy(*parts.tolist())
+    sums = np.zeros(4)
+    _score(mask, truth, float(gamma), sums)
+    return SelectionAccuracy(*(sums / len(truth)).tolist())
+
+
+def _score_with_copies(
+    mask: NDArray[np.bool_], truth: NDArray[np.bool_], original: NDArray[np.intp], gamma: float
+) -> tuple[float, ...]:
+    stand_for = np.zeros_like(truth)
+    stand_for[original[mask]] = True  # the originals that a selected column, itself or a copy, stands for
+    found, n_selected, n_relevant = int((stand_for & truth).sum()), int(mask.sum()), int(truth.sum())
+    rsr = found / n_relevant if n_relevant else 1.0
+    cucp = 1.0 - (n_selected - found) / (len(truth) - n_relevant) if n_relevant < len(truth) else 1.0
+    return gamma * rsr + (1 - gamma) * cucp, rsr, cucp, found / n_selected if n_selected else 1.0
+
+
+def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
+    """Return which share of the relevant features is among the `k` of the highest scores: DetRate@k.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_features,)
+        Larger is more relevant; of equal scores the earlier column comes first.
+    relevant : array-like
+        Column indices, or a mask of shape (n_features,), bool.
+    k : int, optional
+        In [1, n_features]; by default as many as there are relevant features.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 if nothing is relevant.
+
+    Raises
+    ------
+    ValueError
+        If `scores` is no column of numbers, or an index or `k` is out of range.
+
+    References
+    ----------
+    Wang, Barbu (2023). Online Feature Screening for Data Streams with Concept Drift. TKDE 35, equation (23).
+
+    Examples
+    --------
+    >>> scores = [0.9, 0.1, 0.8, 0.7]
+    >>> detection_rate(scores, relevant=[0, 3]), detection_rate(scores, relevant=[0, 3], k=3)
+    (0.5, 1.0)
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0 or np.isnan(values).any():
+        raise ValueError(f"scores must be a column of numbers without NaN, got shape {values.shape}.")
+    truth = as_mask("relevant", relevant, len(values))
+    n_relevant = int(truth.sum())
+    if n_relevant == 0:
+        return 1.0
+    if k is not None:
+        check_number("k", k, low=1, high=len(values), integer=True)
+    return float((top_mask(values, n_relevant if k is None else int(k)) & truth).sum() / n_relevant)
+
+
+def as_mask(name: str, chosen: Any, n_features: int) -> NDArray[np.bool_]:
+    """Return a set of columns, given as indices or as a mask, as a mask."""
+    given = np.asarray(list(chosen) if isinstance(chosen, set | frozenset | range) else chosen)
+    if given.dtype == bool and given.shape == (n_features,):
+        return given
+    mask = np.zeros(n_features, dtype=bool)
+    if given.shape == (0,):
+        return mask
+    if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n_features:
+        raise ValueError(
+            f"{name} must hold indices from 0 to {n_features - 1}, or be a mask of {n_features}, got {chosen!r}."
+        )
+    mask[given] = True
+    return mask
+
+
+def _originals(copy_of: Any, n_features: int) -> NDArray[np.intp]:
+    original = np.asarray(copy_of)
+    if original.shape != (n_features,) or original.dtype.kind not in "iu":
+        raise ValueError(
+            f"copy_of must hold a column index for each of {n_features} columns, got {copy_of!r}."
+        )
+    if original.min() < 0 or original.max() >= n_features or (original[original] != original).any():
+        raise ValueError(f"copy_of must name originals, which are copies of themselves, got {copy_of!r}.")
+    return original.astype(np.intp)

@@ -1,0 +1,223 @@
+"""Baselines, kappas and AUC against their definitions; what a run says of a stream whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.naive_bayes import GaussianNB
+
+from tamis import FIRES, prequential
+from tamis.evaluate import PrequentialResult, RunningMetrics, SlidingAUC, state_bytes
+from tamis.streams import ArrayStream
+from tests.twins.measures import auc, baselines, chance_corrected
+
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80)
+
+
+@given(
+    labels=labels,
+    before=st.lists(st.integers(0, 6), max_size=5),
+    window=st.integers(1, 30),
+    size=st.integers(1, 20),
+)
+@settings(max_examples=80)
+def test_baselines_and_their_kappas_equal_the_definition(labels, before, window, size):
+    actual, predicted = (np.array(side) for side in zip(*labels, strict=True))
+    metrics = RunningMetrics(window)
+    metrics.learn(np.array(before, dtype=int))
+    for start in range(0, len(actual), size):
+        metrics.update(actual[start : start + size], predicted[start : start + size])
+    right = dict(zip(("majority", "no_change"), baselines(actual.tolist(), before), strict=True))
+    for found, part in ((metrics.cumulative, slice(None)), (metrics.windowed, slice(-window, None))):
+        accuracy = (actual == predicted)[part].mean()
+        for name, kappa in (("majority", "kappa_m"), ("no_change", "kappa_t")):
+            baseline = right[name][part].mean()
+            assert found[f"{name}_accuracy"] == pytest.approx(baseline, abs=1e-12)
+            assert found[kappa] == pytest.approx(chance_corrected(accuracy, baseline), abs=1e-12, nan_ok=True)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.booleans(), st.sampled_from([-math.inf, -1.5, -0.0, 0.0, 0.1, 0.25, 7.0, math.inf])),
+        min_size=1, max_size=60,
+    ),
+    window=st.integers(2, 25),
+    size=st.integers(1, 15),
+)  # fmt: skip
+@settings(max_examples=100)
+def test_sliding_auc_equals_all_pairs(rows, window, size):
+    positive, scores = (np.array(side) for side in zip(*rows, strict=True))
+    sliding, after_each_row = SlidingAUC(window), []
+    for start in range(0, len(rows), size):
+        sliding.update(positive[start : start + size], scores[start : start + size])
+        stop = min(start + size, len(rows))
+        recent = slice(max(0, stop - window), stop)
+        assert sliding.windowed == pytest.approx(
+            auc(positive[recent], scores[recent]), abs=1e-12, nan_ok=True
+        )
+    after_each_row = [
+        auc(positive[max(0, stop - window) : stop], scores[max(0, stop - window) : stop])
+        for stop in range(1, len(rows) + 1)
+    ]
+    known = [value for value in after_each_row if not math.isnan(value)]
+    assert sliding.mean == pytest.approx(np.mean(known) if known else math.nan, nan_ok=True)
+
+
+def test_auc_of_many_rows_equals_scikit_learn(rng):
+    positive = rng.random(5000) < 0.3
+    scores = np.round(rng.normal(size=5000) + positive, 2)
+    sliding = SlidingAUC(1200)
+    for part in np.array_split(np.arange(5000), 37):
+        sliding.update(positive[part], scores[part])
+    assert sliding.windowed == pytest.approx(roc_auc_score(positive[-1200:], scores[-1200:]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("positive", "scores", "message"),
+    [
+        ([0, 1], [0.5], "one value for each row"),
+        ([0, 1], [0.5, np.nan], "must be numbers"),
+        ([0, 2], [0.5, 0.1], "zeros and ones"),
+    ],
+)
+def test_auc_refuses_and_stays_as_it_was(positive, scores, message):
+    sliding = SlidingAUC(5)
+    sliding.update([0, 1], [0.1, 0.2])
+    with pytest.raises(ValueError, match=message):
+        sliding.update(positive, scores)
+    assert (sliding.windowed, sliding.n_seen) == (1.0, 2)
+
+
+# -- in a run ----------------------------------------------------------------------------------------------
+
+
+def rows(n=1000, n_features=8):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, n_features))
+    return X, (X[:, 2] + X[:, 5] > 0).astype(int)
+
+
+class Known(ArrayStream):
+    """The relevant features are 2 and 5, from row 550 on 1 alone; every tenth row before it is of the new kind."""
+
+    drifts, drift_widths = (550,), (100,)
+
+    def relevant_at(self, t):
+        return np.array([2, 5] if t < 550 else [1])
+
+    def relevant_rows(self, start, stop):
+        table = np.zeros((stop - start, 8), dtype=bool)
+        for i, t in enumerate(range(start, stop)):
+            table[i, [1] if t >= 550 or (t >= 500 and t % 10 == 0) else [2, 5]] = True
+        return table
+
+
+class Always(FIRES):
+    """Selects columns 2 and 6, whatever comes."""
+
+    def get_support(self, indices=False):
+        return np.isin(np.arange(8), [2, 6])
+
+
+def test_a_run_tells_the_baselines_of_the_tested_rows():
+    X, y = rows()
+    result = prequential((X, y), FIRES(2))
+    majority, no_change = baselines(y[100:].tolist(), y[:100].tolist())
+    total, steps = result.summary(), result.frames["steps"]
+    assert total["majority_accuracy"] == pytest.approx(majority.mean())
+    assert total["no_change_accuracy"] == pytest.approx(no_change.mean())
+    assert total["kappa_t"] == pytest.approx(chance_corrected(total["accuracy"], no_change.mean()))
+    assert steps["majority_accuracy_windowed"][-1] == pytest.approx(majority.mean())
+    assert "majority_accuracy=" in repr(result)
+    assert math.isnan(total["selection_accuracy"])
+    assert math.isnan(total["auc"])
+
+
+@pytest.mark.parametrize("learner", [SGDClassifier(random_state=0), GaussianNB()])
+def test_a_run_ranks_the_rows_if_asked(learner):
+    X, y = rows()
+    result = prequential((X, y), None, learner, auc=True, window=150)
+    plain = prequential((X, y), None, learner.__class__(**learner.get_params()), window=150)
+    twin, scores = learner.__class__(**learner.get_params()), []
+    twin.partial_fit(X[:100], y[:100], classes=[0, 1])
+    for start in range(100, 1000, 100):
+        part = slice(start, start + 100)
+        score = getattr(twin, "decision_function", None)
+        scores += (score(X[part]) if score else twin.predict_proba(X[part])[:, 1]).tolist()
+        twin.partial_fit(X[part], y[part])
+    assert result.frames["steps"]["auc_windowed"][-1] == pytest.approx(roc_auc_score(y[-150:], scores[-150:]))
+    assert result.summary()["auc"] > 0.9
+    assert result.summary()["accuracy"] == plain.summary()["accuracy"]
+
+
+def test_a_run_refuses_to_rank_by_a_learner_without_scores():
+    with pytest.raises(ValueError, match=r"auc=True needs a learner with decision_function"):
+        prequential(rows(), None, object(), auc=True)
+
+
+def test_where_the_truth_is_known_the_selection_is_compared_with_it(tmp_path):
+    X, y = rows()
+    result = prequential(Known(X, y), Always(2))
+    steps = result.frames["steps"]
+    # one of two relevant, one of six others; of the new kind none of one, two of seven others
+    old, new = 0.7 / 2 + 0.3 * 5 / 6, 0.3 * 5 / 7
+    drift = 0.45 * old + 0.55 * new  # in rows 500 to 600, five of the first fifty are of the new kind
+    expected = [old] * 4 + [drift] + [new] * 4
+    np.testing.assert_allclose(steps["selection_accuracy"], expected)
+    np.testing.assert_allclose(steps["rsr"], [0.5] * 4 + [0.5 * 0.45] + [0] * 4)
+    assert result.summary()["selection_accuracy"] == pytest.approx(np.mean(expected))
+    truth = result.relevance_map()
+    assert [np.flatnonzero(row).tolist() for row in truth] == [[2, 5]] * 4 + [[1]] * 5
+    assert result.settings["drifts"] == [550.0]
+    assert result.recovery("selection_accuracy").n_lost == 1
+    again = PrequentialResult.load(result.save(tmp_path / "run"))
+    assert again.summary() == pytest.approx(result.summary(), nan_ok=True)
+    np.testing.assert_array_equal(again.relevance_map(), truth)
+
+
+def test_without_a_selection_all_features_count_as_selected():
+    result = prequential(Known(*rows()), None)
+    np.testing.assert_allclose(result.frames["steps"]["selection_accuracy"], 0.7)
+
+
+def test_a_run_with_truth_and_auc_goes_on_from_its_checkpoint(tmp_path):
+    stream, options = Known(*rows()), {"auc": True, "batch_size": 50}
+    whole = prequential(stream, FIRES(2), SGDClassifier(random_state=0), **options)
+    file = tmp_path / "run.tamis"
+
+    def stop(step):
+        if step.n_seen == 500:
+            raise KeyboardInterrupt
+
+    prequential(stream, FIRES(2), SGDClassifier(random_state=0), checkpoint=file, on_step=stop, **options)
+    rest = prequential(stream, FIRES(2), SGDClassifier(random_state=0), checkpoint=file, **options)
+    for name, column in whole.frames["steps"].items():
+        if not name.startswith(("seconds", "memory")):
+            np.testing.assert_array_equal(rest.frames["steps"][name], column, err_msg=name)
+    np.testing.assert_array_equal(rest.relevance_map(), whole.relevance_map())
+
+
+def test_bytes_are_those_of_the_numbers():
+    table = np.zeros((50, 4))
+    assert state_bytes(table, table[:, 1], None) == 1600
+    assert state_bytes({"a": 1.0}) == 16 + 1 + 8
+    assert state_bytes([table, [table]]) == 16 + 8 + 1600
+    small, large = (FIRES(2).partial_fit(np.ones((4, n)), [0, 1, 0, 1]) for n in (10, 1010))
+    n_columns_kept = (state_bytes(large) - state_bytes(small)) / 8000
+    assert (
+        2 <= n_columns_kept <= 6
+    )  # the mean and the deviation of each parameter, and what it remembers of a column
+
+
+def test_ram_hours_are_bytes_by_time():
+    result = prequential(rows(), FIRES(2))
+    steps = result.frames["steps"]
+    assert (steps["model_bytes"] > 8 * 8 * 3).all()
+    expected = (steps["model_bytes"] * steps["seconds_total"]).sum() / 2**30 / 3600
+    assert result.summary()["ram_hours"] == pytest.approx(expected)

@@ -55,23 +55,18 @@ class Bins:
         else:
             edges = np.quantile(np.asarray(X, dtype=np.float64), at, axis=0).T
         edges = np.ascontiguousarray(edges)
-        same = np.zeros(edges.shape, dtype=bool)
-        same[:, 1:] = edges[:, 1:] == edges[:, :-1]
-        edges[same] = np.inf
+        idle = edges >= _largest(X)[:, None]  # nothing lies above: what comes later belongs to the bin below
+        idle[:, 1:] |= edges[:, 1:] == edges[:, :-1]
+        edges[idle] = np.inf
         edges.sort(axis=1)
         return cls(edges)
 
     @classmethod
     def width(cls, X: Rows, n_bins: int) -> Bins:
         """Return bins of equal width between whole numbers; a value on an edge goes with the larger ones."""
-        if sp.issparse(X):
-            low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-        else:
-            known = ~np.isnan(X)
-            low = np.min(X, axis=0, initial=np.inf, where=known)
-            high = np.max(X, axis=0, initial=-np.inf, where=known)
-        low = np.floor(np.where(np.isfinite(low), low, 0.0).astype(np.float64))
-        high = np.ceil(np.where(np.isfinite(high), high, 0.0).astype(np.float64))
+        low, high = -_largest(-X), _largest(X)
+        low = np.floor(np.where(np.isfinite(low), low, 0.0))
+        high = np.ceil(np.where(np.isfinite(high), high, 0.0))
         width = np.where(high > low, high - low, 1.0) / n_bins
         edges = low[:, None] + width[:, None] * np.arange(1, n_bins)
         return cls(np.nextafter(edges, -np.inf))  # "at or above the edge" is "above the number before it"
@@ -126,6 +121,17 @@ class Bins:
         zero = (edges < 0.0).sum(axis=1)
         found[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
         return found
+
+
+def _largest(X: Rows) -> NDArray[np.float64]:
+    """Return the largest value of each column, NaN passed over; -inf where all are."""
+    found: NDArray[np.float64]
+    if sp.issparse(X):
+        found = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
+        found[np.isnan(found)] = -np.inf
+    else:
+        found = np.max(X, axis=0, initial=-np.inf, where=~np.isnan(X)).astype(np.float64)
+    return found
 
 
 def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:

@@ -60,6 +60,13 @@ class State:
         self.posterior[rows], self.stage[rows] = part.posterior, part.stage
 
 
+class _Bill:
+    """What the last prediction bought: `predict` sets no attribute of the model itself."""
+
+    def __init__(self) -> None:
+        self.n_features, self.cost = np.zeros(0, dtype=np.int64), np.zeros(0)
+
+
 @dataclass(frozen=True)
 class Acquisition:
     """What was bought for one row, and what it led to.
@@ -187,7 +194,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes[order]
         codes = np.argsort(order)[codes]
         self.prior_ = np.bincount(codes, minlength=len(classes)) / len(codes)
-        self._Q = self._misclassification()
+        self._Q, self._bill = self._misclassification(), _Bill()
         costs = self._costs()
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
@@ -238,10 +245,22 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
+    @property
+    def n_features_used_(self) -> NDArray[np.int64]:
+        """Values bought for each row of the last `predict`."""
+        check_is_fitted(self)
+        return self._bill.n_features
+
+    @property
+    def cost_(self) -> Floats:
+        """What they cost."""
+        check_is_fitted(self)
+        return self._bill.cost
+
     def _walk(self, X: Rows, trace: Trace | None = None) -> State:
         """Buy until every row stops; a block of rows at a time, so that memory is bounded."""
         n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
-        self.n_features_used_, self.cost_ = np.zeros(n, dtype=np.int64), np.zeros(n)
+        self._bill.n_features, self._bill.cost = np.zeros(n, dtype=np.int64), np.zeros(n)
         parts = [self._walk_block(X, np.arange(at, min(at + step, n)), trace) for at in range(0, n, step)]
         if len(parts) == 1:
             return parts[0]
@@ -275,8 +294,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Write down what was bought; what is not to be had costs nothing."""
         bought = code >= 0
-        self.n_features_used_[rows[bought]] += 1
-        self.cost_[rows[bought]] += self.prices_[position[bought]]
+        self._bill.n_features[rows[bought]] += 1
+        self._bill.cost[rows[bought]] += self.prices_[position[bought]]
         if trace is not None:
             trace.append((rows[bought], position[bought], value[bought], posterior[bought]))
 
@@ -336,7 +355,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if (np.diag(Q)[:, None] > Q).any():
             worst = int(np.argmax((np.diag(Q)[:, None] > Q).any(axis=1)))
             raise ValueError(
-                f"misclassification_cost makes it dearer to recognise class {self.classes_[worst]!r} than to take it"
+                f"misclassification_cost makes it dearer to recognise class {self.classes_[worst]} than to take it"
                 " for another: the diagonal must be the smallest of each row."
             )
         return Q

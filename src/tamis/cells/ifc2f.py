@@ -80,8 +80,9 @@ class IFC2F(FixedOrder):
         Bins of equal numbers of rows, or of equal width as published.
     score_on : {"bins", "raw"}, default="bins"
         Whether relevance is that of the binned column or, as published, of its distinct values.
-    threshold : {"count", "any"}, default="count"
-        Halve the least relevance from 0.8 until 15 features pass (or half of them), or from 1 until one does.
+    threshold : {"count", "half", "any"}, default="count"
+        Halve the least relevance from 0.8 until 15 features pass, or half of them if these are fewer (as in the
+        authors' program), or from 1 until one does (as in the paper's text). All must be above 0.
     max_features : int, optional
         Keep at most so many of the features that pass.
     structure : {"tree", "line", "random"}, default="tree"
@@ -188,8 +189,8 @@ class IFC2F(FixedOrder):
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` are parameters that differ from it."""
         settings = {
-            "binning": "width", "score_on": "raw", "context": "pooled", "sampling": "uniform", "lookahead": False,
-            "always_first": True,
+            "binning": "width", "score_on": "raw", "threshold": "half", "context": "pooled",
+            "sampling": "uniform", "lookahead": False, "always_first": True,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
@@ -224,7 +225,7 @@ class IFC2F(FixedOrder):
             check_number("max_features", self.max_features, low=1, integer=True)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("score_on", self.score_on, ("bins", "raw"))
-        check_choice("threshold", self.threshold, ("count", "any"))
+        check_choice("threshold", self.threshold, ("count", "half", "any"))
         check_choice("structure", self.structure, ("tree", "line", "random"))
         check_choice("order", self.order, ("markov_blanket", "relevance"))
         check_choice("context", self.context, ("local", "exact", "pooled"))
@@ -268,7 +269,7 @@ def relevance(
     Parameters
     ----------
     tables : ndarray of shape (n_features, n_bins, n_classes), int
-    threshold : {"count", "any"}
+    threshold : {"count", "half", "any"}
     raw : rows, optional
         Score their distinct values instead.
 
@@ -279,8 +280,10 @@ def relevance(
     threshold : float
     """
     n = len(tables)
-    least, wanted = (0.8, min(n // 2, 15)) if threshold == "count" else (1.0, 1)
-    wanted = max(wanted, 1)
+    if tables.shape[2] == 1:
+        return np.zeros(n), 0.0  # one class: nothing to learn, nothing to buy
+    least = 1.0 if threshold == "any" else 0.8
+    wanted = max({"count": min(n, 15), "half": min(n // 2, 15), "any": 1}[threshold], 1)
     bound = mutual_information_ratio(tables) if raw is None else np.ones(n)
     scores = np.full(n, np.nan)
     while True:

@@ -29,6 +29,8 @@ def spanning_tree(weight: Array) -> Ints:
     array([-1,  0,  1])
     """
     n = len(weight)
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
     parent, best = np.full(n, -1), weight[0].astype(np.float64)
     nearest, inside = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
     inside[0] = True
@@ -89,7 +91,7 @@ def markov_blanket_order(parent: Array, priority: Array) -> Ints:
             left[parent == feature] = False
             if parent[feature] >= 0:
                 left[parent[feature]] = False
-    return np.array(order)
+    return np.array(order, dtype=np.int64)
 
 
 class Chain:

@@ -138,6 +138,12 @@ def test_scores_of_thinned_values_are_near_those_of_all():
     for start in range(0, 8000, 500):
         screening.partial_fit(X[start : start + 500], y[start : start + 500])
     assert screening.nbytes_ < X.nbytes / 5
+    halves = [
+        Screening(3, scores=["mi"], eps=0.02).fit(X[half], y[half]) for half in np.split(np.arange(8000), 2)
+    ]
+    merged = halves[0].merge(halves[1])
+    assert merged.nbytes_ < 1.2 * screening.nbytes_
+    np.testing.assert_allclose(merged.scores_[3:], screening.scores_[3:], rtol=0.1, atol=1e-3)
     for name, values in expected(X[:, -2:], y, np.ones(8000), 2, 5).items():
         np.testing.assert_allclose(screening.scores_of(name)[-2:], values, rtol=0.05)
         assert (np.diff(screening.scores_of(name)[3:]) > 0).all()

@@ -6,7 +6,6 @@ Numbers go to one :class:`QuantileSummary`, the columns named as categories to o
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["BinCounts", "columns_of", "gini_of_categories"]
 
-Score = Callable[[Array], NDArray[Any]]
+Counts = tuple[NDArray[np.intp], NDArray[np.float64], bool]
 _MOST_CATEGORIES = 1 << 16
 
 
@@ -60,9 +59,11 @@ class BinCounts:
         self.numeric = np.setdiff1d(np.arange(n_features), categorical)
         self._quantiles = QuantileSummary(len(self.numeric), 0, eps, dtype)  # which checks eps
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
+        self._tables: list[Counts] | None = None  # as read since the last change: several scores, one reading
 
     def grow(self, n_classes: int) -> None:
         """Make room for new classes, in new arrays: a shallow copy of before stays as it was."""
+        self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.grow(n_classes)
         if self._categories is not None:
@@ -71,6 +72,7 @@ class BinCounts:
 
     def widen(self, n_features: int) -> None:
         """Make room for further columns of numbers, which were 0 in all (CSR) rows so far."""
+        self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.widen(n_features - len(self.categorical))
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
@@ -78,6 +80,7 @@ class BinCounts:
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""
+        self._tables = None
         self._quantiles.reorder(order)
         if self._categories is not None:
             self._categories.reorder(order)
@@ -107,6 +110,7 @@ class BinCounts:
 
     def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:
         """Take in a batch whose categories have been checked; False, and nothing changed, if a number is too large."""
+        self._tables = None
         if self._categories is None:
             return self._quantiles.update(X, codes, sample_weight, keep)
         if len(self.numeric) and not self._quantiles.update(
@@ -126,6 +130,7 @@ class BinCounts:
 
     def merge(self, other: BinCounts) -> None:
         """Take in what another one of the same parameters and classes has counted."""
+        self._tables = None
         if len(self.numeric):
             self._quantiles.merge(other._quantiles)
         if self._categories is not None and other._categories is not None:
@@ -137,14 +142,15 @@ class BinCounts:
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
-    def tables(self) -> list[tuple[NDArray[np.intp], NDArray[np.float64], bool]]:
+    def tables(self) -> list[Counts]:
         """Return columns, their counts of shape (columns, bins, classes), and whether the bins are in order."""
-        found = []
-        if len(self.numeric):
-            found.append((self.numeric, self._quantiles.counts(self.n_bins), True))
-        if self._categories is not None:
-            found.append((self.categorical, self._categories.table(), False))
-        return found
+        if self._tables is None:
+            self._tables = []
+            if len(self.numeric):
+                self._tables.append((self.numeric, self._quantiles.counts(self.n_bins), True))
+            if self._categories is not None:
+                self._tables.append((self.categorical, self._categories.table(), False))
+        return self._tables
 
     @property
     def nbytes(self) -> int:

@@ -869,9 +869,13 @@ class QuantileSummary:
             If some rows were dense.
         """
         if not np.array_equal(self._weight, self._sparse_weight):
-            raise ValueError("Dense rows have a fixed number of columns: give CSR rows from the first one on.")
+            raise ValueError(
+                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
+            )
         more = ((0, 0), (0, n_features - self.n_features))
-        self._stored, self._missing = (np.pad(a, more) if a.size else a for a in (self._stored, self._missing))
+        self._stored, self._missing = (
+            np.pad(a, more) if a.size else a for a in (self._stored, self._missing)
+        )
         self._points = [points.widened(n_features) for points in self._points]
         self.n_features = n_features
 
@@ -1109,7 +1113,9 @@ class QuantileSummary:
             room = np.zeros(stop - first, np.int64)
             for points, table in zip(self._points, cells, strict=True):
                 room += (
-                    points.width + np.diff(table.start)[first:stop] + np.diff(points.table.start)[first:stop]
+                    points.width
+                    + np.diff(table.start[first : stop + 1])
+                    + np.diff(points.table.start[first : stop + 1])
                 )
             starts = np.zeros((stop - first, len(of_class)), np.int64)
             starts[:, 0] = np.cumsum(room) - room

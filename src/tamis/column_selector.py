@@ -282,6 +282,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.stopped_ = None
         self._n_rows = len(y)
         self._kept: tuple[tuple[int, str], ...] = ()  # place of the offer, name
+        self._taken: frozenset[str] = frozenset()
         self._trace = Trace(accepted_only=self.trace == "selected")
         self._begin(y, weight)
         self.n_offered_ = self.n_features_in_ = 0
@@ -338,7 +339,9 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._kept = tuple(kept for kept in self._kept if kept[0] not in verdicts.dropped)
         entered = np.flatnonzero(accepted).tolist() if verdicts.entered is None else verdicts.entered
         new = [(self.n_offered_ + j, self._label(names, j)) for j in entered]
-        self._kept = (*self._kept, *new)
+        if new or verdicts.dropped:
+            self._kept = (*self._kept, *new)
+            self._taken = frozenset(name for _, name in self._kept)
         self.n_offered_ += len(accepted)
         self.n_features_in_ = self.n_offered_
         return accepted
@@ -354,10 +357,13 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if names is not None and len(set(names)) < m:
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise DataError(f"Feature {twice!r} stands twice in the block: give each column its own name.")
-        for _, name in self._kept:
-            taken = name in names if names is not None else self._is_coming(name, m)
-            if taken:
-                raise DataError(f"Feature {name!r} is selected already: give the new column another name.")
+        if names is None:
+            taken = [name for name in self._taken if self._is_coming(name, m)] if m > 1 else []
+            taken += [label] if m == 1 and (label := self._label(None, 0)) in self._taken else []
+        else:
+            taken = [name for name in names if name in self._taken]
+        if taken:
+            raise DataError(f"Feature {taken[0]!r} is selected already: give the new column another name.")
 
     def _is_coming(self, name: str, m: int) -> bool:
         """Whether the next `m` columns without a name would be given this one."""
@@ -369,7 +375,8 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         n_missing = np.zeros(m, dtype=np.int32)
         with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
             values = columns.data if sp.issparse(columns) else columns
-            if np.isfinite(values.sum()) or np.isfinite(values).all():
+            sums = values.sum() if sp.issparse(columns) else np.ones(self._n_rows) @ columns
+            if np.isfinite(sums).all() or np.isfinite(values).all():
                 return columns, n_missing
         columns = columns.toarray() if sp.issparse(columns) else columns.copy()
         for j in np.flatnonzero(~np.isfinite(columns).all(axis=0)).tolist():
@@ -467,7 +474,8 @@ def _as_numbers(y: Array) -> Array:
         return np.array(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            f"This model needs a numeric target, but y holds {y[:1].tolist()[0]!r}: encode it, or choose a model for classes."
+            f"This model needs a numeric target, but y holds {y[:1].tolist()[0]!r}: encode it, or choose a model for"
+            " classes."
         ) from None
 
 
@@ -475,8 +483,10 @@ def _one_column(column: Any) -> Any:
     """Return a column as a block of one."""
     if sp.issparse(column):
         return _block(column if column.ndim == 2 else column.reshape(-1, 1))[0]
-    values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
-    values = values.to_numpy() if isinstance(values, nw.Series) else np.asarray(column)
+    values = column
+    if not isinstance(column, np.ndarray):
+        values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
+        values = values.to_numpy() if isinstance(values, nw.Series) else np.asarray(column)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != 1:

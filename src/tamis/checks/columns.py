@@ -604,6 +604,6 @@ def _copies_go_on(subject: ColumnSubject) -> None:
 _CHECKS = (
     _block_equals_one_by_one, _fit_equals_offers, _same_data_same_bits, _finds_planted_features, _answers,
     _trace_of_the_selected, _support, _second_pass, _redundant_columns, _feature_streams, _sample_weights,
-    _leaves_data_alone, _read_outs_are_copies, _kinds, _impossible_columns, _fails_late, _imputes_if_told, _impossible_targets,
-    _not_started, _clone, _copies_go_on,
+    _leaves_data_alone, _read_outs_are_copies, _kinds, _impossible_columns, _fails_late, _imputes_if_told,
+    _impossible_targets, _not_started, _clone, _copies_go_on,
 )  # fmt: skip

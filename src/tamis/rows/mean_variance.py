@@ -35,6 +35,17 @@ def t_score(moments: ClassMoments) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_features,), float64
+        0 where fewer than two classes have values, or for a constant feature.
+
+    Examples
+    --------
+    Means 0 and 4, variances 1, two rows each:
+
+    >>> moments = ClassMoments(n_features=1, n_classes=2)
+    >>> moments.update(np.array([[-1.0], [1.0], [3.0], [5.0]]), np.array([0, 0, 1, 1]))
+    True
+    >>> t_score(moments), fisher_score(moments), f_statistic(fisher_score(moments), moments)
+    (array([4.]), array([4.]), array([8.]))
     """
     count, mean, variance = moments.count(), moments.mean(), moments.variance()
     rows = moments.weight()[:, None]
@@ -88,14 +99,36 @@ def fisher_score(moments: ClassMoments) -> NDArray[np.float64]:
 
 
 def f_statistic(scores: Array, moments: ClassMoments) -> NDArray[np.float64]:
-    """Return equation (3) of each feature: the F statistic of a one-way analysis of variance."""
+    """Return equation (3) of each feature: the F statistic of a one-way analysis of variance.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_features,)
+        As :func:`fisher_score` returns them.
+    moments : ClassMoments
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+    """
     n, n_classes = moments.count().sum(axis=0), moments.n_classes
     found: NDArray[np.float64] = scores * np.maximum(n - n_classes, 0.0) / max(n_classes - 1, 1)  # (3)
     return found
 
 
 def fisher_pvalues(scores: Array, moments: ClassMoments) -> NDArray[np.float64]:
-    """Return the probability of a larger F if the class means are equal (normal features, no fading)."""
+    """Return the probability of a larger F if the class means are equal (normal features, no fading).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_features,)
+        As :func:`fisher_score` returns them.
+    moments : ClassMoments
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+    """
     n, n_classes = moments.count().sum(axis=0), moments.n_classes
     found: NDArray[np.float64] = scipy.special.fdtrc(
         max(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(scores, moments)

@@ -38,7 +38,7 @@ def by_full_fits(X: np.ndarray, y: np.ndarray, steps: int) -> list[str]:
     for _ in range(steps):
         kept = [np.ones(len(y)), *(X[:, j] for j in selected)]
         left = [j for j in range(X.shape[1]) if j not in selected]
-        selected.append(min(left, key=lambda j: rss(np.column_stack([*kept, X[:, j]]), y)))  # noqa: B023
+        selected.append(min(left, key=lambda j: rss(np.column_stack([*kept, X[:, j]]), y)))
     return [f"x{j}" for j in selected]
 
 

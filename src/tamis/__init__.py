@@ -21,6 +21,7 @@ _NAMES = {
     "Screening": "tamis.rows.screening",
     "IFC2F": "tamis.cells.ifc2f",
     "PenalisedSelector": "tamis.columns.penalised",
+    "GramInvesting": "tamis.columns.gram",
     "OFS": "tamis.rows.ofs",
     "SparseFSA": "tamis.learners.sparse_fsa",
     "TScore": "tamis.rows.screening",

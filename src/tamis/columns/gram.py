@@ -1,0 +1,332 @@
+"""Rows and columns both arrive: alpha-investing on the Gram matrix of a linear model, which rows keep updating.
+
+After Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, whose rows are fixed.
+Here nothing is kept of a row but its part in G = sum_i w_i [1 z_i y_i]' [1 z_i y_i], z the selected features and
+those on trial. Sweeping G (:mod:`tamis.columns.augmented_gram`) on the intercept and the selected features leaves::
+
+    G_xx, G_xy, G_yy   of a candidate x and y: |z|^2, c and RSS of the t test                    (2)
+    G_kk, G_ky         of a selected feature: its part of (Z'Z)^-1 and its coefficient           (3)
+
+A column that is new to the rows goes on trial. When the trial has had `trial_rows` rows, its candidates are tested in
+order, each paying as in alpha-investing. Those accepted belong to the model from then on, and the model's rows are
+those of the trial, for on earlier rows they are unknown. Selected features are tested again after every batch.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from tamis._check import Array, as_column, check_number, refuse_nonfinite
+from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
+from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
+from tamis.columns.tails import log_t_tail
+from tamis.errors import DataError
+
+__all__ = ["GramInvesting"]
+
+Floats = NDArray[np.float64]
+_DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.float64), ("threshold", np.float64),
+                      ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
+
+
+class GramInvesting(BaseEstimator):  # type: ignore[misc]
+    """Selects among features that keep coming, for a linear model of rows that keep coming.
+
+    Parameters
+    ----------
+    rule : str or SpendingRule, default="alpha-investing"
+        How the bar for a new feature moves: one of :data:`tamis.columns.spending.RULES`, or a rule of your own.
+    target_fdr : float or None, default=None
+        As for :class:`tamis.AlphaInvesting`; None: the paper's 0.5 and 0.5 for "alpha-investing", else 0.05.
+    trial_rows : int, default=100
+        Rows a new column is watched for before it is tested, at least 3 more than features are selected.
+    release : float or None, default=0.05
+        A selected feature whose p-value rises above this is let go, in (0, 1]; None: never.
+    half_life : float or None, default=None
+        Rows after which a row counts half, in (0, inf); None: all rows count alike.
+
+    Attributes
+    ----------
+    selected_ : list of str
+        In the order in which they entered.
+    p_values_ : dict of str to float
+        Of the selected features, on the rows so far: nothing is paid for these tests.
+    coef_ : dict of str to float
+    intercept_ : float
+    n_rows_ : float
+        Rows that the model rests on (weighted, with a half-life).
+    n_seen_ : int
+    trace_ : ndarray, structured
+        One record per decision: ``n_seen``, ``name``, ``p_value``, ``threshold``, ``wealth``, ``decision`` (accepted,
+        rejected, collinear, released).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a batch lacks a selected feature or cannot be learned from; nothing has changed then.
+
+    Notes
+    -----
+    Memory O((q + m)^2), q selected and m on trial, whatever the number of rows. A column that is absent before its
+    trial ends is withdrawn without a test; one that was rejected is looked at again after it has been absent.
+
+    Examples
+    --------
+    Yesterday `a` came; today `b` comes too, and `a` is still tested:
+
+    >>> import numpy as np
+    >>> from tamis import GramInvesting
+    >>> rng = np.random.default_rng(0)
+    >>> selector = GramInvesting(target_fdr=0.05)
+    >>> for day in range(4):
+    ...     rows = {"noise": rng.normal(size=100), "a": rng.normal(size=100), "b": rng.normal(size=100)}
+    ...     y = 2 * rows["a"] - rows["b"] + rng.normal(size=100)
+    ...     if day < 2:
+    ...         del rows["b"]
+    ...     _ = selector.partial_fit(rows, y)
+    >>> selector.selected_, selector.p_values_["a"] < 1e-20
+    (['a', 'b'], True)
+    """
+
+    selected_: list[str]
+    n_seen_: int
+    _rule: SpendingRule
+    _main: AugmentedGram  # of the selected features
+    _trial: AugmentedGram  # of the selected features and those on trial, since the trial began
+    _trial_names: list[str]
+    _judged: set[str]  # rejected or released, and present ever since
+    _decisions: list[tuple[Any, ...]]
+
+    def __init__(
+        self,
+        rule: str | SpendingRule = "alpha-investing",
+        *,
+        target_fdr: float | None = None,
+        trial_rows: int = 100,
+        release: float | None = 0.05,
+        half_life: float | None = None,
+    ) -> None:
+        self.rule = rule
+        self.target_fdr = target_fdr
+        self.trial_rows = trial_rows
+        self.release = release
+        self.half_life = half_life
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Take in rows, and test what is due. If it raises, nothing has changed.
+
+        Parameters
+        ----------
+        X : frame, or mapping of str to array-like of shape (n_rows,)
+            All selected features, and any number of candidates.
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        columns = _columns(X)
+        target = as_column(y, len(next(iter(columns.values()))), type(self).__name__).astype(np.float64)
+        before = dict(self.__dict__)
+        before.update({name: copy.copy(before[name]) for name in ("_rule", "_decisions") if name in before})
+        try:
+            self._take_in(columns, target)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _take_in(self, columns: dict[str, Floats], target: Floats) -> None:
+        if not hasattr(self, "n_seen_"):
+            self._open()
+        if lacking := [name for name in self.selected_ if name not in columns]:
+            raise DataError(
+                f"The rows have no column {lacking[0]!r}, which is selected: they must bring its values."
+            )
+        self._judged = self._judged & set(columns)
+        on_trial = [name for name in self._trial_names if name in columns]
+        if not on_trial:
+            self._trial, on_trial = (
+                AugmentedGram(),
+                [n for n in columns if n not in self.selected_ and n not in self._judged],
+            )
+        self._trial_names = on_trial
+        keep = 1.0 if self.half_life is None else 0.5 ** (len(target) / self.half_life)
+        self._main = self._main.restricted(self.selected_).plus(columns, self.selected_, target, keep)
+        if on_trial:
+            names = [*self.selected_, *on_trial]
+            self._trial = self._trial.restricted(names).plus(columns, names, target, keep)
+        self.n_seen_ += len(target)
+        if on_trial and self._trial.n >= max(self.trial_rows, len(self.selected_) + 3):
+            self._decide()
+        if self.release is not None:
+            self._let_go()
+
+    def _open(self) -> None:
+        check_number("trial_rows", self.trial_rows, low=3, integer=True)
+        if self.release is not None:
+            check_number("release", self.release, low=0, high=1, open_low=True)
+        if self.half_life is not None:
+            check_number("half_life", self.half_life, low=0, open_low=True, open_high=True)
+        if isinstance(self.rule, SpendingRule):
+            rule = clone(self.rule)
+        elif self.rule == "alpha-investing" and self.target_fdr is None:
+            rule = AlphaWealth()
+        else:
+            rule = make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
+        self._rule = rule.start()
+        self.selected_ = []
+        self._trial_names = []
+        self._judged = set()
+        self._main, self._trial = AugmentedGram(), AugmentedGram()
+        self._decisions = []
+        self.n_seen_ = 0
+
+    # -- tests ---------------------------------------------------------------------------------------------
+
+    def _decide(self) -> None:
+        """Test the candidates on trial in order."""
+        swept, _ = self._trial.swept(self.selected_)
+        accepted: list[str] = []
+        for name in self._trial_names:
+            k = 1 + self._trial.names.index(name)
+            df = self._trial.n - len(self.selected_) - len(accepted) - 2
+            if swept[k, k] <= COLLINEAR * self._trial.spread(k) or df < 1 or swept[-1, -1] <= 0:
+                self._note(name, math.nan, math.nan, "collinear")
+                continue
+            drop = swept[k, -1] ** 2 / swept[k, k]  # (2)
+            log_p = _log_p(float(drop * df), float(swept[-1, -1] - drop), df)
+            level = self._rule.level()
+            passed = log_p <= level
+            self._rule.update(passed, log_p)
+            self._note(name, math.exp(log_p), math.exp(level), "accepted" if passed else "rejected")
+            if passed:
+                accepted.append(name)
+                sweep(swept, k)
+        if accepted:
+            self.selected_ = [*self.selected_, *accepted]
+            self._main = self._trial.restricted(self.selected_)
+        self._judged = self._judged | set(self._trial_names) - set(accepted)
+        self._trial_names = []
+
+    def _let_go(self) -> None:
+        """Let go of the selected feature with the largest p-value, again and again while it is above `release`."""
+        while self.selected_ and (p_values := self.p_values_):
+            worst = max(p_values, key=lambda name: p_values[name])
+            if not p_values[worst] > self.release:  # type: ignore[operator]
+                break
+            self._note(worst, p_values[worst], math.nan, "released")
+            self.selected_ = [name for name in self.selected_ if name != worst]
+            self._main = self._main.restricted(self.selected_)
+            self._judged = self._judged | {worst}
+
+    def _note(self, name: str, p_value: float, threshold: float, decision: str) -> None:
+        self._decisions.append((self.n_seen_, name, p_value, threshold, self._rule.wealth_, decision))
+
+    def _check_started(self) -> None:
+        if not hasattr(self, "n_seen_"):
+            raise NotFittedError("GramInvesting has seen no rows yet: call partial_fit first.")
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    @property
+    def p_values_(self) -> dict[str, float]:
+        """P-values of the selected features on the rows so far; none of those that are collinear there."""
+        self._check_started()
+        df = self._main.n - len(self.selected_) - 1
+        if df < 1:
+            return {}
+        swept, regressors = self._main.swept(self.selected_)
+        found = {}
+        for k in regressors:
+            log_p = _log_p(float(swept[k, -1] ** 2 / swept[k, k] * df), float(swept[-1, -1]), df)  # (3)
+            found[self.selected_[k - 1]] = math.exp(log_p)
+        return found
+
+    @property
+    def coef_(self) -> dict[str, float]:
+        """Coefficients of the selected features."""
+        self._check_started()
+        swept, regressors = self._main.swept(self.selected_)
+        return {
+            name: float(swept[k, -1]) if k in regressors else 0.0
+            for k, name in enumerate(self.selected_, start=1)
+        }
+
+    @property
+    def intercept_(self) -> float:
+        """What the model says where every selected feature is 0."""
+        self._check_started()
+        swept, _ = self._main.swept([])
+        level, shift = float(swept[0, -1] + self._main.shift[-1]), self._main.shift
+        means = swept[0, 1:-1] + shift[:-1]
+        return level - float(sum(b * mean for b, mean in zip(self.coef_.values(), means, strict=True)))
+
+    @property
+    def n_rows_(self) -> float:
+        """Rows that the model rests on."""
+        self._check_started()
+        return self._main.n
+
+    @property
+    def trace_(self) -> Array:
+        """One record per decision."""
+        self._check_started()
+        return np.array(self._decisions, dtype=_DECISION)
+
+    def predict(self, X: Any) -> Floats:
+        """Return the model's values for rows that bring the selected features.
+
+        Parameters
+        ----------
+        X : frame, or mapping of str to array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        columns = _columns(X)
+        value = np.full(len(next(iter(columns.values()))), self.intercept_)
+        for name, coefficient in self.coef_.items():
+            value += coefficient * columns[name]
+        return value
+
+
+def _log_p(numerator: float, rss: float, df: float) -> float:
+    t2 = numerator / rss if rss > 0 else math.inf
+    return float(log_t_tail(np.array([t2]), df)[0])
+
+
+def _columns(X: Any) -> dict[str, Floats]:
+    """Return the columns by name, checked."""
+    if not isinstance(X, dict):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            raise TypeError(f"X must be a frame or a mapping of names to columns, got {type(X).__name__}.")
+        X = {str(name): frame.get_column(name).to_numpy() for name in frame.columns}
+    if not X:
+        raise DataError("The rows have no columns: give at least one.")
+    found, n_rows = {}, None
+    for name, values in X.items():
+        column = np.asarray(values, dtype=np.float64)
+        n_rows = len(column) if n_rows is None else n_rows
+        if column.shape != (n_rows,):
+            raise DataError(f"Column {name!r} has shape {column.shape}, but the first has {n_rows} rows.")
+        if n_rows == 0:
+            raise DataError("The batch has 0 rows: give at least one.")
+        refuse_nonfinite(column[:, None], [name])
+        found[name] = column
+    return found

@@ -1,0 +1,163 @@
+"""Rows and columns both arrive: figures are those of regressions on the rows that count, at any time."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from tamis import AlphaInvesting, GramInvesting, load, save
+from tamis.columns.augmented_gram import sweep
+from tamis.errors import DataError
+from tests.twins.alpha_investing import last_p_value
+
+
+def day(rng, n=50, *, without=(), effect=1.0):
+    rows = {name: rng.normal(loc=5.0, size=n) for name in ("noise", "a", "b", "more")}
+    y = 3.0 + 2.0 * rows["a"] - effect * rows["b"] + rng.normal(size=n)
+    return {name: column for name, column in rows.items() if name not in without}, y
+
+
+def stacked(days):
+    return {name: np.concatenate([rows[name] for rows, _ in days]) for name in days[0][0]}, np.concatenate(
+        [y for _, y in days]
+    )
+
+
+def test_first_trial_decides_as_alpha_investing(rng):
+    X = rng.normal(size=(80, 40)) + 10.0
+    y = X[:, 7] - X[:, 30] + rng.normal(size=80)
+    X[:, 9] = X[:, 7]
+    selector = GramInvesting(trial_rows=80, release=None)
+    for part in np.split(np.arange(80), 4):
+        selector.partial_fit({f"x{j}": X[part, j] for j in range(40)}, y[part])
+    batch = AlphaInvesting().fit(X, y)
+    assert selector.selected_ == batch.selected_
+    tested = batch.trace_["decision"] != "collinear"
+    np.testing.assert_allclose(selector.trace_["p_value"][tested], batch.trace_["p_value"][tested], rtol=1e-9)
+    assert selector.trace_["decision"].tolist() == batch.trace_["decision"].tolist()
+
+
+def test_yesterdays_feature_is_tested_on_todays_rows(rng):
+    """After b is accepted the model rests on the rows since b came; every figure is a regression's on these."""
+    days = [day(rng, without=("b",)) for _ in range(4)] + [day(rng) for _ in range(6)]
+    selector = GramInvesting(trial_rows=100, target_fdr=0.05)
+    for i, (rows, y) in enumerate(days):
+        selector.partial_fit(rows, y)
+        if i == 3:
+            assert selector.selected_ == ["a"]
+            known, target = stacked(days[:4])
+            assert selector.p_values_["a"] == pytest.approx(last_p_value([known["a"]], target), rel=1e-7)
+    assert selector.selected_ == ["a", "b"]
+    assert selector.n_rows_ == 300
+    assert selector.n_seen_ == 500
+    known, target = stacked(days[4:])
+    design = np.column_stack([np.ones(300), known["a"], known["b"]])
+    beta = np.linalg.lstsq(design, target, rcond=None)[0]
+    assert selector.coef_ == pytest.approx({"a": beta[1], "b": beta[2]}, rel=1e-9)
+    assert selector.intercept_ == pytest.approx(beta[0], rel=1e-9)
+    np.testing.assert_allclose(selector.predict(known), design @ beta, rtol=1e-9)
+
+
+def test_p_values_are_those_of_a_full_fit(rng):
+    rows = rng.normal(size=(60, 2)) + 100.0
+    y = rows[:, 0] + rows[:, 1] + rng.normal(size=60)
+    selector = GramInvesting(trial_rows=60, release=None).partial_fit({"u": rows[:, 0], "v": rows[:, 1]}, y)
+    assert selector.selected_ == ["u", "v"]
+    assert selector.p_values_["v"] == pytest.approx(last_p_value([rows[:, 0], rows[:, 1]], y), rel=1e-8)
+    assert selector.p_values_["u"] == pytest.approx(last_p_value([rows[:, 1], rows[:, 0]], y), rel=1e-8)
+
+
+def test_what_no_longer_matters_is_let_go_and_not_tried_again(rng):
+    selector = GramInvesting(trial_rows=100, half_life=100, target_fdr=0.05)
+    for _ in range(4):
+        selector.partial_fit(*day(rng))
+    assert {"a", "b"} <= set(selector.selected_)
+    for _ in range(40):
+        selector.partial_fit(*day(rng, effect=0.0))
+    assert "a" in selector.selected_
+    assert "b" not in selector.selected_
+    record = selector.trace_[selector.trace_["name"] == "b"]
+    assert record["decision"].tolist() == ["accepted", "released"]
+    assert record["p_value"][1] > 0.05
+    selector.partial_fit(*day(rng, without=("b",)))
+    for _ in range(3):
+        selector.partial_fit(*day(rng))  # it was away, so it is tried anew
+    assert selector.selected_.count("b") == 1
+
+
+def test_a_column_that_vanishes_is_withdrawn_without_a_test(rng):
+    selector = GramInvesting(trial_rows=100)
+    selector.partial_fit(*day(rng))
+    selector.partial_fit(*day(rng, without=("more",)))
+    assert "more" not in selector.trace_["name"]
+    assert {"noise", "a", "b"} == set(selector.trace_["name"])
+
+
+def test_memory_is_that_of_the_matrix_and_copies_go_on(rng, tmp_path):
+    selector = GramInvesting(target_fdr=0.1)
+    for _ in range(3):
+        selector.partial_fit(*day(rng))
+    small = len(pickle.dumps(selector))
+    for _ in range(20):
+        selector.partial_fit(*day(rng))
+    assert len(pickle.dumps(selector)) < small + 500
+    copied = load(save(selector, tmp_path / "gram.tamis"))
+    rows, y = day(rng)
+    assert copied.partial_fit(rows, y).p_values_ == selector.partial_fit(rows, y).p_values_
+
+
+def test_refusals_leave_everything_as_it_was(rng):
+    selector = GramInvesting(trial_rows=50).partial_fit(*day(rng))
+    assert "a" in selector.selected_
+    before = (selector.p_values_, selector.trace_.tolist(), selector.n_seen_)
+    rows, y = day(rng)
+    refusals = {
+        "no column 'a', which is selected": ({k: v for k, v in rows.items() if k != "a"}, y),
+        "infinity in column 'b'": ({**rows, "b": rows["b"] * np.inf}, y),
+        "NaN in column 'b'": ({**rows, "b": rows["b"] * np.nan}, y),
+        "Column 'b' has shape": ({**rows, "b": rows["b"][1:]}, y),
+        "inconsistent numbers of samples": (rows, y[1:]),
+        "no columns": ({}, y),
+        "is missing": (rows, y * np.nan),
+    }
+    for message, batch in refusals.items():
+        with pytest.raises(DataError, match=message):
+            selector.partial_fit(*batch)
+        assert (selector.p_values_, selector.trace_.tolist(), selector.n_seen_) == before
+    with pytest.raises(TypeError, match="must be a frame or a mapping"):
+        selector.partial_fit(np.ones((3, 2)), np.ones(3))
+    for parameters in (
+        {"trial_rows": 2},
+        {"release": 0.0},
+        {"half_life": 0},
+        {"rule": "none"},
+        {"target_fdr": 0},
+    ):
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            GramInvesting(**parameters).partial_fit(rows, y)
+    with pytest.raises(NotFittedError):
+        _ = GramInvesting().coef_
+
+
+def test_frames_are_taken_by_name(rng):
+    pandas = pytest.importorskip("pandas")
+    rows, y = day(rng, n=100)
+    frame = GramInvesting().partial_fit(pandas.DataFrame(rows), y)
+    assert frame.selected_ == GramInvesting().partial_fit(rows, y).selected_
+
+
+def test_sweeping_twice_undoes_it(rng):
+    X = rng.normal(size=(20, 4))
+    gram = X.T @ X
+    swept = gram.copy()
+    for k in (0, 2):
+        sweep(swept, k)
+    np.testing.assert_allclose(
+        swept[[0, 2]][:, [0, 2]], np.linalg.inv(gram[np.ix_([0, 2], [0, 2])]), rtol=1e-10
+    )
+    for k in (2, 0):
+        sweep(swept, k)
+    np.testing.assert_allclose(swept, gram, rtol=1e-10)

@@ -162,6 +162,41 @@ def test_saved_model_decides_the_same(rng, model, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+# -- more rows ---------------------------------------------------------------------------------------------
+
+
+def test_more_rows_count_as_if_they_had_been_there(rng):
+    X, y = rows(rng)
+    model = IFC2F(random_state=0).fit(X[:200], y[:200])
+    model.partial_fit(X[200:300], y[200:300]).partial_fit(X[300:], y[300:])
+    codes = model._kept_bins.codes(X[:, model.kept_])
+    counts = model._network._count(codes, y, model.n_bins, 3)
+    np.testing.assert_array_equal(model._network.counts, counts)
+    np.testing.assert_allclose(model.prior_, np.bincount(y) / len(y))
+    assert model.score(X, y) > 0.5
+
+
+def test_faded_rows_give_way(rng):
+    X, y = rows(rng, n=1200, n_classes=2)
+    old, turned = (IFC2F(fading=f, random_state=0).fit(X[:400], y[:400]) for f in (1.0, 0.99))
+    for model in (old, turned):
+        for at in range(400, 1200, 100):
+            model.partial_fit(X[at : at + 100], 1 - y[at : at + 100])
+    assert turned.score(X, 1 - y) > old.score(X, 1 - y) + 0.05
+    weights = 0.99 ** np.arange(199, -1, -1.0)
+    again = IFC2F(fading=0.99, random_state=0).fit(X[:100], y[:100]).partial_fit(X[:200], y[:200])
+    assert again._network.of_class.sum() == pytest.approx(100 * 0.99**200 + weights.sum())
+
+
+def test_unseen_label_is_refused(rng):
+    X, y = rows(rng)
+    model = IFC2F(random_state=0).partial_fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(DataError, match="Label 7 was not seen in fit"):
+        model.partial_fit(X[:3], [0, 1, 7])
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
 # -- edges -------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from tamis.cells.network import (
     Chain,
-    conditional_tables,
+    Network,
     line,
     markov_blanket_order,
     random_parents,
@@ -88,7 +88,7 @@ def _is_tree(parent):
 
 def test_tables_are_smoothed_counts(rng):
     codes, y = rng.integers(-1, 3, (60, 3)), rng.integers(0, 2, 60)
-    tables = conditional_tables(codes, y, np.array([-1, 0, 0]), 3, 2)
+    tables = Network(codes, y, np.array([-1, 0, 0]), 3, 2).tables()
     assert tables.sum(axis=2) == pytest.approx(1.0)
     n = ((y == 1) & (codes[:, 2] == 1) & (codes[:, 0] == 2)).sum()
     d = ((y == 1) & (codes[:, 2] >= 0) & (codes[:, 0] == 2)).sum()

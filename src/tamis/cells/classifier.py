@@ -341,6 +341,14 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refuse_nonfinite(X, names, allow_nan=True)
         return X
 
+    def _known_labels(self, y: Array) -> NDArray[np.int64]:
+        """Return the codes of labels, all of them seen in `fit`."""
+        codes, classes = encode_labels(y, self.classes_)
+        if len(classes) > len(self.classes_):
+            new = classes[len(self.classes_)]
+            raise DataError(f"Label {new} was not seen in fit: fit again with rows of that class.")
+        return codes
+
     def _misclassification(self) -> Floats:
         n = len(self.classes_)
         if self.misclassification_cost is None:

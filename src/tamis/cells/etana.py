@@ -56,8 +56,8 @@ class Independent(FixedOrder):
     prior: str
     max_features: int | None
 
-    def _learn_tables(self, X: Rows, y: Array) -> None:
-        """Set the candidates in their order, their bins and their tables."""
+    def _learn_tables(self, X: Rows, y: Array) -> list[Floats]:
+        """Set the candidates in their order, their bins and chain; return a table (n_classes, n_values, 1) of each."""
         check_number("n_bins", self.n_bins, low=2, integer=True)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("prior", self.prior, ("empirical", "uniform"))
@@ -72,7 +72,9 @@ class Independent(FixedOrder):
         order = np.argsort(-worth, kind="stable")[: self.max_features]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
-        self._chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))
+        chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))
+        self._chain = chain
+        return chain.tables
 
     def _first_belief(self) -> Floats:
         return (
@@ -169,10 +171,10 @@ class ETANA(Independent):
         check_choice("method", self.method, ("points", "grid"))
         check_number("resolution", self.resolution, low=1, integer=True)
         check_number("n_beliefs", self.n_beliefs, low=1, integer=True)
-        self._learn_tables(X, y)
+        tables = self._learn_tables(X, y)
         price = self._costs()[self.candidates_]
         if self.method == "grid":
-            self.stopping_: Grid | PointBased = Grid(self._chain.tables, self._Q, price, self.resolution)
+            self.stopping_: Grid | PointBased = Grid(tables, self._Q, price, self.resolution)
             return
         rng = np.random.default_rng(self.random_state)
         points = PointBased(self._chain, self.n_bins, self._Q, price)

@@ -211,9 +211,9 @@ class FETANA(Independent):
         check_number("learning_rate", self.learning_rate, low=0, open_low=True)
         check_number("n_iterations", self.n_iterations, low=1, integer=True)
         check_number("patience", self.patience, low=0, integer=True)
-        self._learn_tables(X, y)
+        tables = self._learn_tables(X, y)
         K, L = len(self.candidates_), len(self.classes_)
-        likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in self._chain.tables]))
+        likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in tables]))
         price = self._costs()[self.candidates_]
         rng = np.random.default_rng(self.random_state)
         self.thresholds_ = np.empty((L, K, L))

@@ -12,6 +12,7 @@ from tamis.cells.bins import Bins
 from tamis.cells.classifier import CellClassifier, State, Trace
 from tamis.cells.network import Chain
 from tamis.cells.stopping import updated
+from tamis.cells.tree import ExactChain
 
 __all__ = ["FixedOrder"]
 
@@ -20,7 +21,7 @@ class FixedOrder(CellClassifier):
     """Asks for the features in the order of `candidates_`; a subclass says for which rows the next one pays."""
 
     _bins: Bins  # of the candidates
-    _chain: Chain  # what each value says of the class
+    _chain: Chain | ExactChain  # what each value says of the class
 
     @abstractmethod
     def _goes_on(self, k: int, posterior: NDArray[np.float64], values: Array) -> NDArray[np.bool_]:

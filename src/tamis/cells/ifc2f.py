@@ -42,23 +42,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows, as_column, check_choice, check_number
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import (
     Chain,
-    conditional_tables,
+    Network,
     line,
     markov_blanket_order,
     random_parents,
     spanning_tree,
 )
+from tamis.cells.relevance import relevance
 from tamis.cells.stopping import PointBased, walk_beliefs
-from tamis.dependence.information import (
-    adjusted_mutual_information,
-    conditional_mutual_information,
-    mutual_information_ratio,
-)
+from tamis.cells.tree import ExactChain, Tree
+from tamis.dependence.information import conditional_mutual_information
 
 __all__ = ["IFC2F"]
 
@@ -89,12 +87,16 @@ class IFC2F(FixedOrder):
         Which feature depends on which: the tree of most shared information, each on the one before, at random.
     order : {"markov_blanket", "relevance"}, default="markov_blanket"
         Leave out the neighbours of what is evaluated, as published, or keep all (more accurate, more bought).
+    inference : {"links", "exact"}, default="links"
+        Whether a value is explained by the nearest ancestor that was bought, as published, or by all that is known.
     context : {"local", "exact", "pooled"}, default="local"
         What a vector depends on, see :mod:`tamis.cells.stopping`.
     sampling : {"model", "train", "uniform"}, default="model"
         Where the walks that the vectors are made on come from.
     n_beliefs : int, default=100
         beta: how many walks.
+    fading : float, default=1.0
+        What the weight of earlier rows is multiplied by for each new row of `partial_fit`, in (0, 1].
     lookahead : bool, default=True
         Whether the next stage is backed up at the row's own posterior.
     always_first : bool, default=False
@@ -162,9 +164,11 @@ class IFC2F(FixedOrder):
         max_features: int | None = None,
         structure: str = "tree",
         order: str = "markov_blanket",
+        inference: str = "links",
         context: str = "local",
         sampling: str = "model",
         n_beliefs: int = 100,
+        fading: float = 1.0,
         lookahead: bool = True,
         always_first: bool = False,
         random_state: int | None = None,
@@ -178,9 +182,11 @@ class IFC2F(FixedOrder):
         self.max_features = max_features
         self.structure = structure
         self.order = order
+        self.inference = inference
         self.context = context
         self.sampling = sampling
         self.n_beliefs = n_beliefs
+        self.fading = fading
         self.lookahead = lookahead
         self.always_first = always_first
         self.random_state = random_state
@@ -206,17 +212,58 @@ class IFC2F(FixedOrder):
         ranked = passed[np.argsort(-self.scores_[passed], kind="stable")]
         self.kept_ = ranked[: self.max_features]
         kept = X[:, self.kept_]
-        codes = bins.of(self.kept_).codes(kept.toarray() if sp.issparse(kept) else kept)
+        self._kept_bins = bins.of(self.kept_)
+        codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
-        network = conditional_tables(codes, y, self.parent_, self.n_bins, len(self.classes_))
-        order = self._order()
-        self.candidates_ = self.kept_[order]
+        self._network = Network(codes, y, self.parent_, self.n_bins, len(self.classes_))
+        self._order = self._rank()
+        self.candidates_ = self.kept_[self._order]
         self._bins = bins.of(self.candidates_)
-        self._chain = Chain(self.parent_, network, order)
+        self._back_up(codes[:, self._order], rng)
+
+    def _back_up(self, codes: Array, rng: np.random.Generator) -> None:
+        """Make the chain and the vectors of the network as it is now."""
+        self._chain: Chain | ExactChain = Chain(self.parent_, self._network.tables(), self._order)
+        if self.inference == "exact":
+            self._chain = ExactChain(
+                Tree(self.parent_, self._network.tables(), self.prior_), self._order, self._chain.link
+            )
         self.stopping_ = PointBased(
             self._chain, self.n_bins, self._Q, self._costs()[self.candidates_], self.context
         )
-        self.stopping_.train(*self._walks(codes[:, order], rng))
+        self.stopping_.train(*self._walks(codes, rng))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Take more rows into the tables, and back up the vectors again; bins, tree and order stay.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            Labels seen in `fit`.
+        classes : ignored
+            Present because other classifiers take it; the classes are those of the first rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If a label was not seen in `fit`; the model is left as it was.
+        """
+        if not hasattr(self, "classes_"):
+            return self.fit(X, y)
+        X = self._rows(X)
+        label = self._known_labels(as_column(y, X.shape[0], type(self).__name__))
+        check_number("fading", self.fading, low=0, high=1, open_low=True)
+        kept = X[:, self.kept_]
+        codes = self._kept_bins.codes(np.asarray(kept.toarray() if sp.issparse(kept) else kept))
+        self._network = self._network.updated(codes, label, self.fading)
+        self.prior_ = self._network.prior()
+        self._back_up(codes[:, self._order], np.random.default_rng(self.random_state))
+        return self
 
     def _check(self) -> None:
         check_number("n_bins", self.n_bins, low=2, integer=True)
@@ -228,6 +275,8 @@ class IFC2F(FixedOrder):
         check_choice("threshold", self.threshold, ("count", "half", "any"))
         check_choice("structure", self.structure, ("tree", "line", "random"))
         check_choice("order", self.order, ("markov_blanket", "relevance"))
+        check_choice("inference", self.inference, ("links", "exact"))
+        check_number("fading", self.fading, low=0, high=1, open_low=True)
         check_choice("context", self.context, ("local", "exact", "pooled"))
         check_choice("sampling", self.sampling, ("model", "train", "uniform"))
 
@@ -239,7 +288,7 @@ class IFC2F(FixedOrder):
             return random_parents(n, rng)
         return spanning_tree(conditional_mutual_information(codes, y, self.n_bins, len(self.classes_)))
 
-    def _order(self) -> NDArray[np.int64]:
+    def _rank(self) -> NDArray[np.int64]:
         price = self._costs()[self.kept_]
         worth = np.divide(self.scores_[self.kept_], price, out=np.full(len(price), np.inf), where=price > 0.0)
         if self.order == "markov_blanket":
@@ -259,61 +308,3 @@ class IFC2F(FixedOrder):
         expected = self.stopping_.continuing(k, posterior, values, lookahead=self.lookahead)
         found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
         return found
-
-
-def relevance(
-    tables: Array, threshold: str, raw: Rows | None = None, y: Array | None = None
-) -> tuple[Floats, float]:
-    """Return the adjusted mutual information of each column with the class, and the least that is kept.
-
-    Parameters
-    ----------
-    tables : ndarray of shape (n_features, n_bins, n_classes), int
-    threshold : {"count", "half", "any"}
-    raw : rows, optional
-        Score their distinct values instead.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_features,)
-        NaN where the bound is not above the threshold: expected information is the dear part, and not needed there.
-    threshold : float
-    """
-    n = len(tables)
-    if tables.shape[2] == 1:
-        return np.zeros(n), 0.0  # one class: nothing to learn, nothing to buy
-    least = 1.0 if threshold == "any" else 0.8
-    wanted = max({"count": min(n, 15), "half": min(n // 2, 15), "any": 1}[threshold], 1)
-    bound = mutual_information_ratio(tables) if raw is None else np.ones(n)
-    scores = np.full(n, np.nan)
-    while True:
-        due = np.flatnonzero((bound > least) & np.isnan(scores))
-        if len(due):
-            scores[due] = (
-                adjusted_mutual_information(tables[due])
-                if raw is None or y is None
-                else _raw_scores(raw, y, due)
-            )
-        if np.count_nonzero(scores > least) >= wanted:
-            return scores, least
-        if least < 1e-9:
-            break
-        least /= 2.0
-    if not (scores > 0.0).any():
-        raise ValueError("No column tells anything about the class: check the labels, or choose other bins.")
-    return scores, 0.0
-
-
-def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
-    """Return the adjusted mutual information of the distinct values of columns."""
-    found = np.zeros(len(columns))
-    y = np.asarray(y)
-    n_classes = int(y.max()) + 1
-    for i, j in enumerate(columns):
-        column = X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j]
-        known = ~np.isnan(column)
-        values, code = np.unique(column[known], return_inverse=True)
-        table = np.zeros((1, len(values), n_classes), dtype=np.int64)
-        np.add.at(table[0], (code, y[known]), 1)
-        found[i] = adjusted_mutual_information(table)[0]
-    return found

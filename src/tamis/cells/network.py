@@ -9,6 +9,7 @@ A network of K0 features is `parent` (K0,), -1 for the root, and `tables` (K0, L
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 
-__all__ = ["Chain", "conditional_tables", "line", "markov_blanket_order", "random_parents", "spanning_tree"]
+__all__ = ["Chain", "Network", "line", "markov_blanket_order", "random_parents", "spanning_tree"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -52,30 +53,6 @@ def random_parents(n: int, rng: np.random.Generator) -> Ints:
     return np.array([-1, *(int(rng.integers(0, f)) for f in range(1, n))])
 
 
-def conditional_tables(codes: Array, y: Array, parent: Array, n_values: int, n_classes: int) -> Floats:
-    """Return P(x_f = v | x_parent = u, c) of each feature, one row added to each count.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows, K0), int
-        Negative where missing: such a row is passed over.
-
-    Returns
-    -------
-    ndarray of shape (K0, n_classes, n_values, n_values)
-    """
-    n = codes.shape[1]
-    above = np.where(parent < 0, 0, codes[:, parent])
-    at = ((np.arange(n) * n_classes + y[:, None]) * n_values + codes) * n_values + above
-    known = (codes >= 0) & (above >= 0)
-    counts = np.bincount(at[known], minlength=n * n_classes * n_values**2)
-    counts = counts.reshape(n, n_classes, n_values, n_values).astype(np.float64)
-    root = parent < 0
-    counts[root] = counts[root].sum(axis=3, keepdims=True)
-    found: Floats = (counts + 1.0) / (counts.sum(axis=2, keepdims=True) + n_values)
-    return found
-
-
 def markov_blanket_order(parent: Array, priority: Array) -> Ints:
     """Return the order of evaluation: by priority, leaving out the tree neighbours of what was taken.
 
@@ -92,6 +69,63 @@ def markov_blanket_order(parent: Array, priority: Array) -> Ints:
             if parent[feature] >= 0:
                 left[parent[feature]] = False
     return np.array(order, dtype=np.int64)
+
+
+class Network:
+    """Counts of every feature's value, its parent's value and the class; more rows can be added, old ones fade.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows, K0), int
+        Negative where missing: such a row is passed over.
+    y : ndarray of shape (n_rows,), int
+        Class codes.
+    parent : ndarray of shape (K0,), int
+    n_values, n_classes : int
+    """
+
+    def __init__(self, codes: Array, y: Array, parent: Array, n_values: int, n_classes: int) -> None:
+        self.parent = parent
+        self.counts = self._count(codes, y, n_values, n_classes)  # (K0, n_classes, n_values, n_values)
+        self.of_class = np.bincount(y, minlength=n_classes).astype(np.float64)
+
+    def _count(
+        self, codes: Array, y: Array, n_values: int, n_classes: int, weight: Array | None = None
+    ) -> Floats:
+        n = codes.shape[1]
+        above = np.where(self.parent < 0, 0, codes[:, self.parent])
+        at = ((np.arange(n) * n_classes + y[:, None]) * n_values + codes) * n_values + above
+        known = (codes >= 0) & (above >= 0)
+        weights = None if weight is None else np.broadcast_to(weight[:, None], at.shape)[known]
+        counts = np.bincount(at[known], weights, minlength=n * n_classes * n_values**2)
+        return counts.reshape(n, n_classes, n_values, n_values).astype(np.float64)
+
+    def updated(self, codes: Array, y: Array, fading: float) -> Network:
+        """Return the network with more rows; each multiplies the weight of those before it by `fading`."""
+        found, n = copy.copy(self), len(y)
+        weight = fading ** np.arange(n - 1, -1, -1.0)
+        _, n_classes, n_values, _ = self.counts.shape
+        found.counts = self.counts * fading**n + self._count(codes, y, n_values, n_classes, weight)
+        found.of_class = self.of_class * fading**n + np.bincount(y, weight, minlength=n_classes)
+        return found
+
+    def prior(self) -> Floats:
+        """Return the share of each class."""
+        found: Floats = self.of_class / self.of_class.sum()
+        return found
+
+    def tables(self) -> Floats:
+        """Return P(x_f = v | x_parent = u, c) of each feature, one row added to each count.
+
+        Returns
+        -------
+        ndarray of shape (K0, n_classes, n_values, n_values)
+            At [f, c, v, u]; the same for every u at the root.
+        """
+        counts, root = self.counts.copy(), self.parent < 0
+        counts[root] = counts[root].sum(axis=3, keepdims=True)
+        found: Floats = (counts + 1.0) / (counts.sum(axis=2, keepdims=True) + counts.shape[2])
+        return found
 
 
 class Chain:

@@ -1,0 +1,76 @@
+"""Which columns say enough of the class to be worth a place in the network.
+
+Liyanage, Zois, Chelmis (2021), Section 4.1: the adjusted mutual information of each column with the class, and a least
+one that is halved until enough columns pass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows
+from tamis.dependence.information import adjusted_mutual_information, mutual_information_ratio
+
+__all__ = ["relevance"]
+
+Floats = NDArray[np.float64]
+
+
+def relevance(
+    tables: Array, threshold: str, raw: Rows | None = None, y: Array | None = None
+) -> tuple[Floats, float]:
+    """Return the adjusted mutual information of each column with the class, and the least that is kept.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_features, n_bins, n_classes), int
+    threshold : {"count", "half", "any"}
+    raw : rows, optional
+        Score their distinct values instead.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_features,)
+        NaN where the bound is not above the threshold: expected information is the dear part, and not needed there.
+    threshold : float
+    """
+    n = len(tables)
+    if tables.shape[2] == 1:
+        return np.zeros(n), 0.0  # one class: nothing to learn, nothing to buy
+    least = 1.0 if threshold == "any" else 0.8
+    wanted = max({"count": min(n, 15), "half": min(n // 2, 15), "any": 1}[threshold], 1)
+    bound = mutual_information_ratio(tables) if raw is None else np.ones(n)
+    scores = np.full(n, np.nan)
+    while True:
+        due = np.flatnonzero((bound > least) & np.isnan(scores))
+        if len(due):
+            scores[due] = (
+                adjusted_mutual_information(tables[due])
+                if raw is None or y is None
+                else _raw_scores(raw, y, due)
+            )
+        if np.count_nonzero(scores > least) >= wanted:
+            return scores, least
+        if least < 1e-9:
+            break
+        least /= 2.0
+    if not (scores > 0.0).any():
+        raise ValueError("No column tells anything about the class: check the labels, or choose other bins.")
+    return scores, 0.0
+
+
+def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
+    """Return the adjusted mutual information of the distinct values of columns."""
+    found = np.zeros(len(columns))
+    y = np.asarray(y)
+    n_classes = int(y.max()) + 1
+    for i, j in enumerate(columns):
+        column = X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j]
+        known = ~np.isnan(column)
+        values, code = np.unique(column[known], return_inverse=True)
+        table = np.zeros((1, len(values), n_classes), dtype=np.int64)
+        np.add.at(table[0], (code, y[known]), 1)
+        found[i] = adjusted_mutual_information(table)[0]
+    return found

@@ -1,0 +1,177 @@
+"""Exact inference in the dependency network: what any values say of the class and of each value still unknown.
+
+One pass from the leaves to the root and one back, for each class (Pearl 1988). With children g of f, evidence e, and
+delta_f(v) = 1 if v agrees with what is known of f::
+
+    lambda_f(u) = sum_v P(x_f = v | u, c) delta_f(v) prod_g lambda_g(v)                 (up)
+    pi_g(v | u) from the rest of the tree above g:  pi_f(v) prod_{h != g} lambda_h(v)   (down)
+    P(e | c) = sum_v at the root,   P(x_f = v | e, c) ~ pi_f(v) prod_g lambda_g(v)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["ExactChain", "Tree"]
+
+Floats = NDArray[np.float64]
+_NUMBERS = 1 << 22  # expectations held at once by a chain
+
+
+@njit()
+def _sweep(
+    values: Array, parent: Array, order: Array, tables: Array, up: Array, below: Array, down: Array
+) -> float:
+    """Fill in P(x_f = v, e), up to a factor, as `down` of one row and class; return log P(e)."""
+    K, V = below.shape
+    log_p = 0.0
+    below[:] = 1.0
+    for at in range(K - 1, -1, -1):  # children before parents
+        f = order[at]
+        if values[f] >= 0:
+            for v in range(V):
+                if v != values[f]:
+                    below[f, v] = 0.0
+        largest = 0.0
+        for u in range(V if parent[f] >= 0 else 1):
+            total = 0.0
+            for v in range(V):
+                total += tables[f, v, u] * below[f, v]
+            up[f, u] = total
+            largest = max(largest, total)
+        if largest == 0.0:
+            return -np.inf
+        log_p += np.log(largest)  # long chains of evidence would underflow
+        for u in range(V if parent[f] >= 0 else 1):
+            up[f, u] /= largest
+            if parent[f] >= 0:
+                below[parent[f], u] *= up[f, u]
+    for at in range(K):  # parents before children
+        f = order[at]
+        p = parent[f]
+        total = 0.0
+        for v in range(V):
+            if p < 0:
+                down[f, v] = tables[f, v, 0] * below[f, v]
+            else:
+                mass = 0.0
+                for u in range(V):
+                    if up[f, u] > 0.0:
+                        mass += down[p, u] / up[f, u] * tables[f, v, u]
+                down[f, v] = mass * below[f, v]
+            total += down[f, v]
+        for v in range(V):
+            down[f, v] /= total
+    return log_p
+
+
+@njit()
+def _infer(
+    values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array, given: Array
+) -> None:
+    K, V, L = tables.shape[1], tables.shape[2], tables.shape[0]
+    up, below = np.empty((K, V)), np.empty((K, V))
+    down, log_p = np.empty((L, K, V)), np.empty(L)
+    for i in range(len(values)):
+        for c in range(L):
+            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, down[c])
+            log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
+        largest = log_p.max()
+        total = 0.0
+        for c in range(L):
+            posterior[i, c] = np.exp(log_p[c] - largest)
+            total += posterior[i, c]
+        for c in range(L):
+            posterior[i, c] /= total
+        for f in range(K):
+            for v in range(V):
+                for c in range(L):
+                    given[i, f, v, c] = down[c, f, v]
+
+
+class Tree:
+    """A network whose posteriors are exact, whatever was bought first.
+
+    Parameters
+    ----------
+    parent : ndarray of shape (K,), int
+        -1 at the root.
+    tables : ndarray of shape (K, n_classes, n_values, n_values)
+        P(x_f = v | x_parent = u, c) at [f, c, v, u].
+    prior : ndarray of shape (n_classes,)
+    """
+
+    def __init__(self, parent: Array, tables: Floats, prior: Floats) -> None:
+        self.parent, self.prior = np.asarray(parent, dtype=np.int64), prior
+        self.tables = np.ascontiguousarray(tables.transpose(1, 0, 2, 3))  # (n_classes, K, n_values, n_values)
+        self._order = np.argsort(_depth(self.parent), kind="stable")
+
+    def infer(self, values: Array) -> tuple[Floats, Floats]:
+        """Return the posterior of each row, and what it expects of every feature.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, K), int
+            Codes; negative where unknown.
+
+        Returns
+        -------
+        posterior : ndarray of shape (n_rows, n_classes)
+        given : ndarray of shape (n_rows, K, n_values, n_classes)
+            P(x_f = v | what is known, class).
+        """
+        L, K, V = self.tables.shape[:3]
+        posterior, given = np.empty((len(values), L)), np.empty((len(values), K, V, L))
+        _infer(
+            np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior, given
+        )
+        return posterior, given
+
+
+class ExactChain:
+    """The features in a fixed order, each explained by all that were bought before it.
+
+    Parameters
+    ----------
+    tree : Tree
+    order : ndarray of shape (K,), int
+        Features of the tree.
+    link : ndarray of shape (K,), int
+        What counts as the context of each position, see :class:`tamis.cells.stopping.PointBased`.
+    """
+
+    def __init__(self, tree: Tree, order: NDArray[np.int64], link: NDArray[np.int64]) -> None:
+        self.tree, self.order, self.link = tree, order, link
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def likelihood(self, k: int, values: Array) -> Floats:
+        """Return P(x_k = v | what was bought before, class), shape (n_rows, n_values, n_classes)."""
+        L, K, V = self.tree.tables.shape[:3]
+        found, step = np.empty((len(values), V, L)), max(1, _NUMBERS // (K * V * L))
+        for at in range(0, len(values), step):
+            part = values[at : at + step]
+            known = np.full((len(part), K), -1, dtype=np.int64)
+            known[:, self.order[:k]] = part[:, :k]
+            found[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
+        return found
+
+    def given(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+        """Return the same as one group of rows, with a table for each."""
+        yield slice(None), self.likelihood(k, values), np.arange(len(values))
+
+
+def _depth(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    found = np.zeros(len(parent), dtype=np.int64)
+    above = parent.copy()
+    while (above >= 0).any():
+        found += above >= 0
+        above = np.where(above >= 0, parent[above], -1)
+    return found

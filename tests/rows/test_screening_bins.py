@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.metrics import mutual_info_score
 import tamis
 from tamis import ChiSquare, GiniIndex, MutualInformation, Screening
 from tamis.errors import DataError
-from tamis.rows.bin_counts import columns_of
+from tamis.rows.bin_counts import BinCounts, columns_of
 from tests.twins import screening as twin
 
 BINNED = (MutualInformation, ChiSquare, GiniIndex)
@@ -224,6 +225,31 @@ def test_only_what_is_asked_for_is_kept():
     assert both.nbytes_ >= moments.nbytes_ + bins.nbytes_ - 200
 
 
+@pytest.mark.parametrize("n_steps", range(1, 7))
+def test_what_was_read_before_a_change_is_read_anew(n_steps):
+    X, y = rows(2)
+
+    def tables(*, read):
+        bins = BinCounts(5, np.array([3]), n_bins=5, eps=0.01, dtype="float32")
+        steps = (
+            lambda: bins.grow(2),
+            lambda: bins.update(sp.csr_matrix(X), y, None, 1.0),
+            lambda: bins.merge(copy.deepcopy(bins)),
+            lambda: bins.reorder(np.array([1, 0])),
+            lambda: bins.grow(3),
+            lambda: bins.widen(7),
+        )
+        for step in steps[:n_steps]:
+            if read:
+                bins.tables()
+            step()
+        return bins.tables()
+
+    for one, other in zip(tables(read=True), tables(read=False), strict=True):
+        for part, same in zip(one, other, strict=True):
+            np.testing.assert_array_equal(part, same)
+
+
 def test_one_class_only_waits():
     X, _ = rows(2)
     for kind in BINNED:
@@ -254,13 +280,17 @@ def test_what_cannot_be_counted_is_refused_and_leaves_no_trace(sparse, scores, c
     before = screening.table_
     bad = X.copy()
     bad[7, column] = value
-    with pytest.raises(DataError, match=message):
-        screening.partial_fit(sp.csr_matrix(bad) if sparse else bad, np.array(["new"] * 90))
-    assert screening.classes_.tolist() == [0, 1]
-    for name, values in before.items():
-        np.testing.assert_array_equal(screening.table_[name], values)
-    control = Screening(2, scores=scores, categorical=[3]).fit(X, y).partial_fit(X, y)
-    np.testing.assert_array_equal(screening.partial_fit(X, y).scores_, control.scores_)
+    for labels in (y, np.array(["new"] * 90)):
+        with pytest.raises(DataError, match=message):
+            screening.partial_fit(sp.csr_matrix(bad) if sparse else bad, labels)
+        assert screening.classes_.tolist() == [0, 1]
+        for name, values in before.items():
+            np.testing.assert_array_equal(screening.table_[name], values)
+    some = slice(0, 40)
+    control = Screening(2, scores=scores, categorical=[3]).fit(X, y).partial_fit(X[some], y[some])
+    after = screening.partial_fit(X[some], y[some]).table_
+    for name, values in control.table_.items():
+        np.testing.assert_array_equal(after[name], values)
 
 
 @pytest.mark.parametrize(

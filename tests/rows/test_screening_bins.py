@@ -225,7 +225,7 @@ def test_only_what_is_asked_for_is_kept():
     assert both.nbytes_ >= moments.nbytes_ + bins.nbytes_ - 200
 
 
-@pytest.mark.parametrize("n_steps", range(1, 7))
+@pytest.mark.parametrize("n_steps", range(2, 7))
 def test_what_was_read_before_a_change_is_read_anew(n_steps):
     X, y = rows(2)
 
@@ -239,8 +239,8 @@ def test_what_was_read_before_a_change_is_read_anew(n_steps):
             lambda: bins.grow(3),
             lambda: bins.widen(7),
         )
-        for step in steps[:n_steps]:
-            if read:
+        for i, step in enumerate(steps[:n_steps]):
+            if read and i > 0:
                 bins.tables()
             step()
         return bins.tables()

@@ -108,6 +108,24 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True, mergeable=True,
     ),
     Entry(
+        "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",
+        "Accepts a feature if its p-value is below a bar that rises with each acceptance and falls with each test.",
+        "Zhou, Foster, Stine, Ungar (2005), KDD",
+        targets=("binary", "regression"), sparse=True,
+    ),
+    Entry(
+        "penalised", "PenalisedSelector", "tamis.columns.penalised", "columns",
+        "Accepts a feature if it improves AIC, BIC or RIC, once and for all.",
+        "Zhou, Foster, Stine, Ungar (2005), KDD",
+        targets=("binary", "regression"), sparse=True,
+    ),
+    Entry(
+        "stepwise", "ForwardStepwise", "tamis.columns.stepwise", "columns",
+        "Accepts the best column of a block again and again, while it improves AIC, BIC or RIC.",
+        "Zhou, Foster, Stine, Ungar (2005), KDD",
+        targets=("binary", "regression"), sparse=True, per_batch=True,
+    ),
+    Entry(
         "sparse-fsa", "SparseFSA", "tamis.learners.sparse_fsa", "learners",
         "Linear classifier that drops the features of its smallest weights while it learns.",
         "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",

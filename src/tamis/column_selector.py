@@ -423,7 +423,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n_rows, n_features_in_)
+        X : array-like, sparse matrix or frame of shape (n_rows, n_features)
             The columns in the order in which they were offered; or, after `start` and `offer`, a frame that has the
             selected features among its columns.
 

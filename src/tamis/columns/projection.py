@@ -52,7 +52,7 @@ class Proposal:
 def project(
     X: Any, basis: Floats, residual: Floats, centred: bool
 ) -> tuple[Floats, Floats, NDArray[np.int8]]:
-    """Return |z|^2, z . residual and the status of each column, z being the part outside the span of the basis.
+    """Return ``|z|^2``, z . residual and the status of each column, z being the part outside the span of the basis.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def project(
 
 
 def project_carefully(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
-    """Return z, |z|^2 and the status of each column, by projecting twice; X is left as it is."""
+    """Return z, ``|z|^2`` and the status of each column, by projecting twice; X is left as it is."""
     xx = np.einsum("ij,ij->j", X, X)
     z, status = X, np.full(X.shape[1], REJECTED, dtype=np.int8)
     if centred:

@@ -14,7 +14,7 @@ _SMALL = 1e-280  # below, a probability loses digits before it underflows
 
 
 def log_t_tail(t_squared: NDArray[np.float64], df: float) -> NDArray[np.float64]:
-    """Return log P(|T| > t) of Student's t with `df` degrees of freedom.
+    """Return ``log P(|T| > t)`` of Student's t with `df` degrees of freedom.
 
     Parameters
     ----------

@@ -1,0 +1,381 @@
+"""Are methods different over several data sets: Friedman's test, and Nemenyi's and Holm's after it.
+
+With N data sets (rows), m methods (columns), R_j the mean rank of method j (1 is best, ties share their mean rank):
+
+    Friedman       chi2 = (m - 1) N^2 sum_j (R_j - (m + 1)/2)^2 / (sum of squared ranks - N m (m + 1)^2 / 4)   (1)
+    Iman-Davenport F = (N - 1) chi2 / (N (m - 1) - chi2),  df m - 1 and (m - 1)(N - 1)                         (2)
+    Nemenyi        CD = q sqrt(m (m + 1) / (6 N)),  q = studentised range quantile / sqrt 2                    (3)
+    control        z_j = (R_j - R_control) / sqrt(m (m + 1) / (6 N))                                           (4)
+    Holm           p'_(i) = max over k <= i of (n - k + 1) p_(k), p in order                                   (5)
+
+Without ties (1) is Demsar's 12 N / (m (m + 1)) (sum_j R_j^2 - m (m + 1)^2 / 4); with ties that one is too small. Two
+methods differ by Nemenyi's test if their mean ranks differ by at least CD. Two methods alone are compared by `wilcoxon`
+or `bayesian_signed_rank`, which are here too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from tamis._check import check_number
+from tamis.evaluate.significance_pairs import BayesianSignedRank, Wilcoxon, bayesian_signed_rank, wilcoxon
+from tamis.evaluate.significance_tables import Numbers, as_table
+
+__all__ = [
+    "BayesianSignedRank",
+    "Friedman",
+    "Holm",
+    "Nemenyi",
+    "Wilcoxon",
+    "bayesian_signed_rank",
+    "critical_difference",
+    "friedman",
+    "holm",
+    "holm_adjust",
+    "mean_ranks",
+    "nemenyi",
+    "wilcoxon",
+]
+
+
+def mean_ranks(
+    table: Any, names: Sequence[str] | None = None, *, larger_is_better: bool = True
+) -> dict[str, float]:
+    """Return the mean rank of each method over the data sets, in the order of the columns.
+
+    Parameters
+    ----------
+    table : array-like or frame of shape (n_datasets, n_methods)
+        A score per data set and method. Of a frame the numeric columns are the methods.
+    names : list of str, optional
+        Of the methods; by default the columns of a frame, or ``method 0``, ...
+    larger_is_better : bool, default=True
+        False for errors, times, bytes.
+
+    Returns
+    -------
+    dict of str to float
+        1 is best; equal scores share the mean of their ranks.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two methods or no data set, a score is missing, or the names do not fit.
+
+    Examples
+    --------
+    >>> mean_ranks([[0.9, 0.8, 0.8], [0.7, 0.6, 0.5]], ["a", "b", "c"])
+    {'a': 1.0, 'b': 2.25, 'c': 2.75}
+    """
+    methods, scores = as_table(table, names)
+    return dict(zip(methods, _ranks(scores, larger_is_better).mean(axis=0).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """What :func:`friedman` returns.
+
+    Attributes
+    ----------
+    ranks : dict of str to float
+        Mean rank of each method.
+    n_datasets : int
+    chi2, chi2_p_value : float
+        Friedman's statistic (1), corrected for ties, and its p-value.
+    f, p_value : float
+        Iman and Davenport's statistic (2), which is less conservative, and its p-value.
+    """
+
+    ranks: dict[str, float]
+    n_datasets: int
+    chi2: float
+    chi2_p_value: float
+    f: float
+    p_value: float
+
+    def __str__(self) -> str:
+        m = len(self.ranks)
+        return (
+            f"Friedman over {self.n_datasets} data sets: chi2({m - 1}) = {self.chi2:.3f}, p = {self.chi2_p_value:.3g};"
+            f" Iman-Davenport F({m - 1}, {(m - 1) * (self.n_datasets - 1)}) = {self.f:.3f}, p = {self.p_value:.3g}\n"
+            + _listing(self.ranks)
+        )
+
+
+def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better: bool = True) -> Friedman:
+    """Test whether methods differ at all: Friedman's test, and Iman and Davenport's correction of it.
+
+    Parameters
+    ----------
+    table, names, larger_is_better
+        See :func:`mean_ranks`; at least two data sets.
+
+    Returns
+    -------
+    Friedman
+
+    Raises
+    ------
+    ValueError
+        As :func:`mean_ranks` does.
+
+    References
+    ----------
+    Demsar (2006). Statistical Comparisons of Classifiers over Multiple Data Sets. JMLR 7.
+
+    Examples
+    --------
+    >>> print(friedman([[0.9, 0.8, 0.7], [0.7, 0.6, 0.5], [0.8, 0.9, 0.6]], ["a", "b", "c"]))
+    Friedman over 3 data sets: chi2(2) = 4.667, p = 0.097; Iman-Davenport F(2, 4) = 7.000, p = 0.0494
+     1.33  a
+     1.67  b
+     3.00  c
+    """
+    methods, scores = as_table(table, names, at_least=2)
+    ranks = _ranks(scores, larger_is_better)
+    n, m = ranks.shape
+    means = ranks.mean(axis=0)
+    spread = (ranks**2).sum() - n * m * (m + 1) ** 2 / 4
+    chi2 = float((m - 1) * n**2 * ((means - (m + 1) / 2) ** 2).sum() / spread) if spread > 0 else 0.0  # (1)
+    rest = n * (m - 1) - chi2
+    f = (n - 1) * chi2 / rest if rest > 1e-9 * n * m else math.inf  # (2)
+    return Friedman(
+        dict(zip(methods, means.tolist(), strict=True)),
+        n,
+        chi2,
+        float(stats.chi2.sf(chi2, m - 1)),
+        f,
+        float(stats.f.sf(f, m - 1, (m - 1) * (n - 1))),
+    )
+
+
+def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
+    """Return the difference of mean ranks from which on two methods differ by Nemenyi's test (3).
+
+    Parameters
+    ----------
+    n_methods : int
+        At least 2.
+    n_datasets : int
+        At least 1.
+    alpha : float in (0, 1), default=0.05
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(critical_difference(7, 10), 3)
+    2.848
+    """
+    check_number("n_methods", n_methods, low=2, integer=True)
+    check_number("n_datasets", n_datasets, low=1, integer=True)
+    check_number("alpha", alpha, low=0, high=1, open_low=True, open_high=True)
+    quantile = float(stats.studentized_range.isf(alpha, n_methods, np.inf)) / math.sqrt(2)
+    return quantile * _rank_error(n_methods, n_datasets)
+
+
+@dataclass(frozen=True)
+class Nemenyi:
+    """What :func:`nemenyi` returns; :func:`tamis.report.ranks.plot_ranks` draws it.
+
+    Attributes
+    ----------
+    ranks : dict of str to float
+        Mean rank of each method.
+    n_datasets : int
+    alpha : float
+    critical_difference : float
+        (3).
+    p_values : ndarray of shape (n_methods, n_methods)
+        Of each pair; 1 on the diagonal.
+    """
+
+    ranks: dict[str, float]
+    n_datasets: int
+    alpha: float
+    critical_difference: float
+    p_values: Numbers
+
+    @property
+    def groups(self) -> list[list[str]]:
+        """The largest sets of methods, best first, of which no two differ; sets of one are left out."""
+        order = sorted(self.ranks, key=self.ranks.__getitem__)
+        found: list[tuple[int, int]] = []
+        for start, first in enumerate(order):
+            near = [
+                name
+                for name in order[start:]
+                if self.ranks[name] - self.ranks[first] < self.critical_difference
+            ]
+            stop = start + len(near)
+            if len(near) > 1 and (not found or stop > found[-1][1]):
+                found.append((start, stop))
+        return [order[start:stop] for start, stop in found]
+
+    def __str__(self) -> str:
+        same = "; ".join(", ".join(group) for group in self.groups) or "none"
+        return (
+            f"Nemenyi over {self.n_datasets} data sets, alpha = {self.alpha:g}: CD = {self.critical_difference:.3f}\n"
+            f"{_listing(self.ranks)}\nnot different: {same}"
+        )
+
+
+def nemenyi(
+    table: Any, names: Sequence[str] | None = None, *, alpha: float = 0.05, larger_is_better: bool = True
+) -> Nemenyi:
+    """Compare all methods with each other: which mean ranks differ by the critical difference.
+
+    Parameters
+    ----------
+    table, names, larger_is_better
+        See :func:`mean_ranks`.
+    alpha : float in (0, 1), default=0.05
+
+    Returns
+    -------
+    Nemenyi
+
+    Raises
+    ------
+    ValueError
+        As :func:`mean_ranks` does, or if `alpha` is out of range.
+
+    Examples
+    --------
+    >>> print(nemenyi([[0.9, 0.8, 0.1]] * 6, ["a", "b", "c"]))
+    Nemenyi over 6 data sets, alpha = 0.05: CD = 1.353
+     1.00  a
+     2.00  b
+     3.00  c
+    not different: a, b; b, c
+    """
+    methods, scores = as_table(table, names)
+    means = _ranks(scores, larger_is_better).mean(axis=0)
+    n, m = scores.shape
+    gaps = np.abs(means[:, None] - means) / _rank_error(m, n)
+    p_values = stats.studentized_range.sf(gaps * math.sqrt(2), m, np.inf)
+    np.fill_diagonal(p_values, 1.0)
+    ranks = dict(zip(methods, means.tolist(), strict=True))
+    return Nemenyi(ranks, n, float(alpha), critical_difference(m, n, alpha), np.clip(p_values, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Holm:
+    """What :func:`holm` returns.
+
+    Attributes
+    ----------
+    control : str
+        The method that the others are compared with.
+    ranks : dict of str to float
+        Mean rank of each method.
+    z : dict of str to float
+        (4); negative where the other is ranked better than the control.
+    p_values : dict of str to float
+        Two-sided, as they come.
+    adjusted : dict of str to float
+        The same, adjusted by Holm (5): below alpha means different.
+    """
+
+    control: str
+    ranks: dict[str, float]
+    z: dict[str, float]
+    p_values: dict[str, float]
+    adjusted: dict[str, float]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self.z)
+        lines = [f"against {self.control} (mean rank {self.ranks[self.control]:.2f}), p-values after Holm"]
+        for name in sorted(self.z, key=self.adjusted.__getitem__):
+            lines.append(f" {name:<{width}}  z = {self.z[name]:6.3f}  p = {self.adjusted[name]:.3g}")
+        return "\n".join(lines)
+
+
+def holm(
+    table: Any,
+    names: Sequence[str] | None = None,
+    *,
+    control: str | None = None,
+    larger_is_better: bool = True,
+) -> Holm:
+    """Compare all methods with one of them by their mean ranks, the p-values adjusted by Holm.
+
+    Parameters
+    ----------
+    table, names, larger_is_better
+        See :func:`mean_ranks`.
+    control : str, optional
+        Name of the method to compare with; by default the best ranked one.
+
+    Returns
+    -------
+    Holm
+
+    Raises
+    ------
+    ValueError
+        As :func:`mean_ranks` does, or if there is no method named `control`.
+
+    Examples
+    --------
+    >>> print(holm([[0.9, 0.8, 0.1]] * 6, ["a", "b", "c"]))
+    against a (mean rank 1.00), p-values after Holm
+     c  z =  3.464  p = 0.00106
+     b  z =  1.732  p = 0.0833
+    """
+    methods, scores = as_table(table, names)
+    ranks = dict(zip(methods, _ranks(scores, larger_is_better).mean(axis=0).tolist(), strict=True))
+    if control is None:
+        control = min(ranks, key=ranks.__getitem__)
+    elif control not in ranks:
+        raise ValueError(f"control must be one of {', '.join(map(repr, ranks))}, got {control!r}.")
+    error = _rank_error(len(methods), len(scores))
+    z = {name: (rank - ranks[control]) / error for name, rank in ranks.items() if name != control}  # (4)
+    p_values = {name: float(2 * stats.norm.sf(abs(value))) for name, value in z.items()}
+    adjusted = dict(zip(p_values, holm_adjust(list(p_values.values())).tolist(), strict=True))
+    return Holm(control, ranks, z, p_values, adjusted)
+
+
+def holm_adjust(p_values: Sequence[float]) -> Numbers:
+    """Return p-values of several tests, adjusted by Holm (5): below alpha, the test of it is significant.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_tests,)
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+        In the same order, at most 1.
+
+    Examples
+    --------
+    >>> holm_adjust([0.02, 0.01, 0.3])
+    array([0.04, 0.03, 0.3 ])
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * np.asarray(p_values)[order]), 1.0)  # (5)
+    return adjusted
+
+
+def _ranks(scores: Numbers, larger_is_better: bool) -> Numbers:
+    ranks: Numbers = stats.rankdata(-scores if larger_is_better else scores, axis=1)
+    return ranks
+
+
+def _rank_error(n_methods: int, n_datasets: int) -> float:
+    return math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
+
+
+def _listing(ranks: dict[str, float]) -> str:
+    return "\n".join(f" {ranks[name]:.2f}  {name}" for name in sorted(ranks, key=ranks.__getitem__))

@@ -119,6 +119,23 @@ def test_svmlight_of_any_width_in_one_pass(call, folder, monkeypatch, name):
         assert (row["chi2"], row["chi2_pvalue"]) == (expected["chi2"][at], expected["chi2_pvalue"][at])
 
 
+def test_columns_far_apart_cost_nothing(call, folder):
+    (folder / "far.svm").write_text("1 5:1 2000000000:1\n0 7:1\n\n1 5:2 2000000000:1 # end\n0 6:3\n" * 20)
+    code, out, _ = call("far.svm", "--score", "mi", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["n_rows"], found["n_features"]) == (80, 4)
+    assert [row["feature"] for row in found["features"]] == ["x4", "x1999999999", "x5", "x6"]
+
+
+def test_rows_without_values(call, folder):
+    (folder / "bare.svm").write_text("1\n0\n0\n1 3:1\n")
+    found = json.loads(call("bare.svm", "--batch-size", "2", "--json")[1])
+    assert [(row["feature"], row["n_observed"]) for row in found["features"]] == [("x2", 4)]
+    (folder / "bare.svm").write_text("1\n0\n")
+    assert call("bare.svm") == (1, "", "tamis: None of the 2 rows holds a value: there is nothing to rank.\n")
+
+
 def test_a_half_life_follows_what_is_true_now(call, folder):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(4000, 3)).round(3), rng.integers(0, 2, 4000)

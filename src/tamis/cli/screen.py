@@ -98,16 +98,13 @@ def screen(
     try:
         ranking.read(batch_size, max_rows, output.quiet)
     except TamisError as error:
-        if ranking.n_rows and not ranking.screening.waiting_:
+        if not ranking.why_empty():
             output.finish(ranking, str(error))
         raise
-    if ranking.n_rows and not ranking.screening.waiting_:
+    if not (why := ranking.why_empty()):
         output.finish(ranking)
     elif not ranking.interrupted:
-        raise DataError(
-            f"Each of the {ranking.n_rows:,} rows is of class {ranking.screening.classes_[0]!s}:"
-            " a score needs rows of two classes."
-        )
+        raise DataError(why)
     return INTERRUPTED if ranking.interrupted else 0
 
 
@@ -140,7 +137,7 @@ class Ranking:
     def __init__(self, stream: Stream, screening: Screening) -> None:
         self.stream, self.screening = stream, screening
         self.n_rows, self.interrupted, self.seconds = 0, False, 0.0
-        self._width = 0  # of the widest row so far
+        self._places = _Places() if stream.n_features is None else None
 
     def read(self, batch_size: int, max_rows: int | None, quiet: bool) -> None:
         """Learn from all rows, or until Ctrl-C; the model is whole whenever it ends."""
@@ -170,15 +167,28 @@ class Ranking:
 
         if self.n_rows == 0:
             self.screening.set_params(categorical=getattr(self.stream, "categorical", None) or None)
-        if self.stream.n_features is None and sp.issparse(X):
-            self._width = X.shape[1]
-            room = self.screening.n_features_in_ if self.n_rows else 0
-            if self._width > room:  # by halves, so that making room costs little in all
-                room = max(self._width, room + room // 2)
+        if self._places is not None:
+            places = self._places.of(X.indices)
+            room = self.screening.n_features_in_ if self.n_rows else 1
+            if len(self._places.columns) > room:  # by halves, so that making room costs little in all
+                room = max(len(self._places.columns), room + room // 2)
                 if self.n_rows:
                     self.screening.widen(room)
-            X = sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], room))
+            X = sp.csr_matrix((X.data, places, X.indptr), (X.shape[0], room))
         self.screening.partial_fit(X, y)
+
+    def why_empty(self) -> str:
+        """Return why there is nothing to rank, or nothing if there is."""
+        if self.n_rows == 0:
+            return "No rows were read."
+        if self.screening.waiting_:
+            label = self.screening.classes_[0]
+            return (
+                f"Each of the {self.n_rows:,} rows is of class {label!s}: a score needs rows of two classes."
+            )
+        if self._places is not None and len(self._places.columns) == 0:
+            return f"None of the {self.n_rows:,} rows holds a value: there is nothing to rank."
+        return ""
 
     @property
     def scores(self) -> list[str]:
@@ -190,11 +200,13 @@ class Ranking:
         import numpy as np
 
         table = self.screening.table_
-        own = slice(getattr(self.stream, "unused", 0), self._width or None)
-        table = {name: column[own] for name, column in table.items()}
-        names = self.stream.feature_names or [f"x{j}" for j in range(len(table["feature"]))]
+        at = np.arange(len(table["feature"]))
+        if self._places is not None:
+            at = self._places.columns - getattr(self.stream, "unused", 0)
+            table = {name: column[: len(at)] for name, column in table.items()}
+        names = self.stream.feature_names or [f"x{j}" for j in at]
         table["feature"] = np.array(names, dtype=object)
-        order = np.argsort(-table[self.scores[0]], kind="stable")
+        order = np.lexsort((at, -table[self.scores[0]]))
         ranked = {name: column[order] for name, column in table.items()}
         return {"rank": np.arange(1, len(order) + 1), **ranked}
 
@@ -212,6 +224,32 @@ class Ranking:
         if self.screening.half_life is not None:
             parts.append(f"half-life {self.screening.half_life:,g} rows")
         return ", ".join(parts + ["interrupted"] * self.interrupted)
+
+
+class _Places:
+    """Where the columns of rows of unknown width are kept: in the order in which values of them first appear."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self.columns: NDArray[Any] = np.empty(0, np.int64)  # which column is in each place
+        self._known: NDArray[Any] = self.columns  # the same in ascending order, and where each of them is
+        self._places: NDArray[Any] = self.columns
+
+    def of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Return the place of each of these columns; new ones get the next places."""
+        import numpy as np
+
+        arrived = np.unique(columns)
+        at = np.searchsorted(self._known, arrived)
+        is_new = ~np.isin(arrived, self._known[at[at < len(self._known)]])
+        new = arrived[is_new]
+        places = len(self.columns) + np.arange(len(new))
+        self.columns = np.concatenate([self.columns, new])
+        self._places = np.insert(self._places, at[is_new], places)
+        self._known = np.insert(self._known, at[is_new], new)
+        found: NDArray[Any] = self._places[np.searchsorted(self._known, columns)]
+        return found
 
 
 @contextmanager

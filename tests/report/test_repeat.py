@@ -88,6 +88,13 @@ def test_what_is_the_default_is_not_said():
     )
 
 
+@pytest.mark.parametrize(("loss", "name"), [("hinge", "sgd"), ("log_loss", "logistic")])
+def test_a_learner_with_a_parameter_of_its_own_has_its_own_name(loss, name):
+    learner = SGDClassifier(loss=loss, random_state=0)
+    line = command_line(prequential(load_dataset("electricity"), FIRES(2), learner, max_rows=300).settings)
+    assert f"--learner {name} " in line
+
+
 class Mine(FIRES):
     """Somebody's own."""
 

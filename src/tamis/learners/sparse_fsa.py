@@ -70,11 +70,8 @@ from tamis.errors import DataError
 __all__ = ["SparseFSA"]
 
 _LOSSES = {"logistic": 0, "lorenz": 1, "huber": 2}
-_CURVATURE = (
-    0.25,
-    2.0,
-    1.0,
-)  # how fast the slope changes; Huber's does so in a narrow zone only, so it counts less
+# How fast the slope changes with u at most; Huber's does so in a narrow zone only, so it counts less.
+_CURVATURE = (0.25, 2.0, 1.0)
 _H = 0.1
 _ROUNDING = 1e-10  # a feature that varies relatively by less is constant
 _POWERS = 10

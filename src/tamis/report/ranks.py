@@ -20,7 +20,7 @@ __all__ = ["draw_ranks", "plot_ranks"]
 
 _WIDTH, _ROW, _BAR = 760.0, 19.0, 8.0
 _SIZE, _SMALL = 13.0, 11.0
-_LONGEST = 30  # letters of a name
+_LONGEST = 26  # letters of a name
 
 
 @dataclass
@@ -152,7 +152,13 @@ def _arrange(result: Nemenyi) -> _Drawing:
 
 
 def _room_for(names: list[str]) -> float:
-    return 62 + 7.2 * min(max(map(len, names)), _LONGEST)
+    """Return how wide the names are, with their ranks, in the widest of the usual fonts."""
+    widest = max(sum(_letter(one) for one in shorten(name, _LONGEST)) for name in names)
+    return 62 + _SIZE * widest
+
+
+def _letter(one: str) -> float:
+    return 1.0 if ord(one) > 0x2E7F else 0.74 if one.isupper() else 0.6
 
 
 def _draw_axis(

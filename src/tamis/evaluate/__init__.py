@@ -8,9 +8,16 @@ from tamis.evaluate.result import PrequentialResult, Step
 from tamis.evaluate.selection import SelectionAccuracy, detection_rate, selection_accuracy
 from tamis.evaluate.size import state_bytes
 from tamis.evaluate.stability import SlidingStability, nogueira, nogueira_variance
+from tamis.evaluate.stability_preq_cv import (
+    PreqCVStability,
+    jaccard_similarity,
+    pearson_similarity,
+    preq_cv_stability,
+)
 
 __all__ = [
     "Detections",
+    "PreqCVStability",
     "PrequentialResult",
     "Recovery",
     "RunningMetrics",
@@ -20,8 +27,11 @@ __all__ = [
     "Step",
     "detection_rate",
     "detections",
+    "jaccard_similarity",
     "nogueira",
     "nogueira_variance",
+    "pearson_similarity",
+    "preq_cv_stability",
     "prequential",
     "recovery",
     "selection_accuracy",

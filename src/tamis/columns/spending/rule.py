@@ -19,7 +19,8 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
     """How small the next p-value must be.
 
     A rule is started, then asked for the `level` of the next test and told its outcome by `update`, for ever.
-    `levels` and `skip` do the same for many tests at once, as long as none of them rejects.
+    `levels` and `skip` do the same for many tests at once, as long as none of them rejects. State is replaced, never
+    changed in place, so that a shallow copy is a snapshot.
 
     Attributes
     ----------

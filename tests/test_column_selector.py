@@ -1,0 +1,109 @@
+"""What the base of column selectors keeps for its methods: names, drops, order of entry, the trace."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tamis import ForwardStepwise
+from tamis.base import ColumnSelector, FeatureStream
+from tamis.errors import DataError
+from tamis.trace import ACCEPTED, Trace, Verdicts
+
+
+class KeepsTheLastTwo(ColumnSelector):
+    """Accepts every column that is not constant; a third makes the oldest leave."""
+
+    def __init__(self, missing: str = "refuse", trace: str = "all") -> None:
+        self.missing = missing
+        self.trace = trace
+
+    def _is_regression(self) -> bool:
+        return True
+
+    def _begin(self, y: Any, weight: Any) -> None:
+        self._places: tuple[int, ...] = ()
+
+    def _consider(self, column: Any) -> Verdicts:
+        verdict = Verdicts.blank(1)
+        if np.ptp(column) > 0:
+            verdict.decision[:] = ACCEPTED
+            self._places = (*self._places, self.n_offered_)
+            verdict.dropped, self._places = self._places[:-2], self._places[-2:]
+        return verdict
+
+
+def test_features_may_leave_again_and_their_names_are_free(rng):
+    X = rng.normal(size=(20, 6))
+    X[:, 3] = 1.0
+    selector = KeepsTheLastTwo().start(rng.normal(size=20))
+    assert selector.offer_many(X, list("abcdef")).tolist() == [True, True, True, False, True, True]
+    assert selector.selected_ == ["e", "f"]
+    assert selector.get_support().tolist() == [False] * 4 + [True, True]
+    assert selector.trace_["decision"].tolist() == ["accepted"] * 3 + ["rejected"] + ["accepted"] * 2
+    assert selector.offer(X[:, 0], "a")
+    assert selector.selected_ == ["f", "a"]
+
+
+def test_order_of_entry_is_that_of_the_method(rng):
+    X = rng.normal(size=(50, 4))
+    y = X @ [1.0, 0.0, 3.0, 0.0] + 0.1 * rng.normal(size=50)
+    selector = ForwardStepwise("ric").fit(X, y)
+    assert selector.selected_ == ["x2", "x0"]
+    assert selector.get_feature_names_out().tolist() == ["x0", "x2"]
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_a_default_name_must_be_free_too(block, rng):
+    X = rng.normal(size=(20, 3))
+    selector = KeepsTheLastTwo().start(rng.normal(size=20))
+    selector.offer(X[:, 0], "x2")
+    selector.offer(X[:, 1])
+    with pytest.raises(DataError, match="Feature 'x2' is selected already: give the new column another name"):
+        selector.offer_many(X) if block else selector.offer(X[:, 2])
+    assert selector.selected_ == ["x2", "x1"]
+
+
+def test_a_selector_must_say_how_it_decides():
+    class Undecided(KeepsTheLastTwo):
+        _consider = ColumnSelector._consider
+
+    with pytest.raises(NotImplementedError, match="Undecided must define _consider or _consider_block"):
+        Undecided().start(np.arange(3.0)).offer(np.arange(3.0))
+
+
+def test_a_stream_that_fails_leaves_what_it_brought(rng):
+    def features():
+        yield "good", rng.normal(size=20)
+        yield "short", rng.normal(size=19)
+
+    selector = KeepsTheLastTwo().start(rng.normal(size=20))
+    with pytest.raises(DataError, match="Feature 'short' has 19 values, but y has 20 rows"):
+        selector.offer_stream(features())
+    assert selector.selected_ == ["good"]
+    assert selector.offer_stream([("next", rng.normal(size=20))]).selected_ == ["good", "next"]
+    assert not isinstance(features(), FeatureStream)
+
+
+def test_a_copy_of_the_trace_is_a_snapshot():
+    trace = Trace()
+    for i in range(100):
+        trace.append(i, [f"name {i}"], Verdicts.blank(1), np.zeros(1, dtype=np.int32))
+    snapshot = copy.copy(trace)
+    trace.append(100, None, Verdicts.blank(200), np.zeros(200, dtype=np.int32))
+    assert len(snapshot.records()) == 100
+    assert trace.records()["name"][[99, 100, 299]].tolist() == ["name 99", "x100", "x299"]
+
+
+def test_sklearn_names_of_a_frame_are_forgotten_once_more_is_offered(rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
+    selector = KeepsTheLastTwo().fit(frame, rng.normal(size=20))
+    assert selector.feature_names_in_.tolist() == ["a", "b"]
+    selector.offer(rng.normal(size=20), "c")
+    assert not hasattr(selector, "feature_names_in_")
+    wide = frame.assign(c=1.0, d=2.0)
+    assert selector.transform(wide).tolist() == wide[["b", "c"]].to_numpy().tolist()

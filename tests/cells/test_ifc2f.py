@@ -180,7 +180,7 @@ def test_faded_rows_give_way(rng):
     X, y = rows(rng, n=1200, n_classes=2)
     old, turned = (IFC2F(fading=f, random_state=0).fit(X[:400], y[:400]) for f in (1.0, 0.99))
     for model in (old, turned):
-        for at in range(400, 1200, 100):
+        for at in range(400, 700, 100):
             model.partial_fit(X[at : at + 100], 1 - y[at : at + 100])
     assert turned.score(X, 1 - y) > old.score(X, 1 - y) + 0.05
     weights = 0.99 ** np.arange(199, -1, -1.0)

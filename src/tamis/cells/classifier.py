@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -43,21 +43,27 @@ class State:
     posterior : ndarray of shape (n_rows, n_classes)
     stage : ndarray of shape (n_rows,), int
         How far along the order a row is, where the order is fixed.
+    spent : ndarray of shape (n_rows,), float
+        What was paid.
+    numbers : ndarray of shape (n_rows, K), float64
+        The values themselves, NaN where unknown; of no column if the model decides by codes alone.
     """
 
     values: NDArray[np.int16]
     asked: NDArray[np.bool_]
     posterior: Floats
     stage: NDArray[np.int64]
+    spent: Floats
+    numbers: Floats
 
     def of(self, rows: Array) -> State:
         """Return the state of some rows."""
-        return State(self.values[rows], self.asked[rows], self.posterior[rows], self.stage[rows])
+        return State(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def put(self, rows: Array, part: State) -> None:
         """Set the state of some rows."""
-        self.values[rows], self.asked[rows] = part.values, part.asked
-        self.posterior[rows], self.stage[rows] = part.posterior, part.stage
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(part, field.name)
 
 
 class _Bill:
@@ -121,6 +127,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
+    _numbers_count = False  # whether the state keeps the values themselves
+
     @abstractmethod
     def _learn(self, X: Rows, y: Array) -> None:
         """Fit the model; `y` holds class codes. Sets `candidates_`."""
@@ -134,8 +142,12 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the position to buy for each row, or -1 where it is better to stop; may move the state on."""
 
     @abstractmethod
-    def _observe(self, state: State, position: Array, code: Array) -> None:
-        """Take in one value of each row; a code of -1 is not to be had."""
+    def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
+        """Take in one value of each row and its code; a code of -1 is not to be had."""
+
+    def _price(self, state: State, position: Array) -> Floats:
+        """Return what the feature at that position costs each row."""
+        return self.prices_[position]
 
     def _start(self, n_rows: int) -> State:
         K = len(self.candidates_)
@@ -144,6 +156,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             np.zeros((n_rows, K), dtype=bool),
             np.tile(self._first_belief(), (n_rows, 1)),
             np.zeros(n_rows, dtype=np.int64),
+            np.zeros(n_rows),
+            np.full((n_rows, K if self._numbers_count else 0), np.nan),
         )
 
     def _first_belief(self) -> Floats:
@@ -264,9 +278,9 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parts = [self._walk_block(X, np.arange(at, min(at + step, n)), trace) for at in range(0, n, step)]
         if len(parts) == 1:
             return parts[0]
-        columns = zip(*((part.posterior, part.stage) for part in parts), strict=True)
-        posterior, stage = (np.concatenate(column) for column in columns)
-        return State(np.empty((0, 0), np.int16), np.empty((0, 0), bool), posterior, stage)
+        whole = self._start(0)
+        whole.posterior = np.concatenate([part.posterior for part in parts])
+        return whole
 
     def _walk_block(self, X: Rows, rows: Array, trace: Trace | None) -> State:
         values, codes = self._cells(X, rows)
@@ -277,10 +291,12 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             position = self._next(part)
             state.put(alive, part)
             alive, position = alive[position >= 0], position[position >= 0]
-            part, code = state.of(alive), codes[alive, position]
-            self._observe(part, position, code)
+            part, code, value = state.of(alive), codes[alive, position], values[alive, position]
+            price = np.where(code >= 0, self._price(part, position), 0.0)
+            self._observe(part, position, code, value)
+            part.spent += price
             state.put(alive, part)
-            self._pay(rows[alive], position, code, values[alive, position], part.posterior, trace)
+            self._pay(rows[alive], position, code, price, value, part.posterior, trace)
         return state
 
     def _cells(self, X: Rows, rows: Array) -> tuple[Array, NDArray[np.int16]]:
@@ -290,12 +306,13 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return values, self._codes(values, np.arange(len(self.candidates_)))
 
     def _pay(
-        self, rows: Array, position: Array, code: Array, value: Array, posterior: Floats, trace: Trace | None
-    ) -> None:
+        self, rows: Array, position: Array, code: Array, price: Floats, value: Array, posterior: Floats,
+        trace: Trace | None,
+    ) -> None:  # fmt: skip
         """Write down what was bought; what is not to be had costs nothing."""
         bought = code >= 0
         self._bill.n_features[rows[bought]] += 1
-        self._bill.cost[rows[bought]] += self.prices_[position[bought]]
+        self._bill.cost[rows[bought]] += price[bought]
         if trace is not None:
             trace.append((rows[bought], position[bought], value[bought], posterior[bought]))
 

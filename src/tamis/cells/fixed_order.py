@@ -51,7 +51,9 @@ class FixedOrder(CellClassifier):
                 break
             after = updated(self._chain, k, posterior[pays], known, known[:, k])
             state.posterior[alive], state.stage[alive] = after, k + 1
-            self._pay(rows[alive], np.full(len(alive), k), known[:, k], values[alive, k], after, trace)
+            at = np.full(len(alive), k)
+            price = np.where(known[:, k] >= 0, self.prices_[k], 0.0)
+            self._pay(rows[alive], at, known[:, k], price, values[alive, k], after, trace)
         return state
 
     def _take_what_is_known(self, state: State) -> None:
@@ -65,7 +67,7 @@ class FixedOrder(CellClassifier):
             self._advance(part, part.values[np.arange(len(rows)), part.stage])
             state.put(rows, part)
 
-    def _observe(self, state: State, position: Array, code: Array) -> None:
+    def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position] = code
         state.asked[rows, position] = True

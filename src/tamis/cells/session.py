@@ -81,7 +81,7 @@ class Session:
     @property
     def cost(self) -> float:
         """What was paid so far."""
-        return float(sum(step["cost"] for step in self._steps))
+        return float(self._state.spent[0])
 
     def explain(self) -> list[dict[str, Any]]:
         """Return what was learned, in order.
@@ -89,13 +89,14 @@ class Session:
         Returns
         -------
         list of dict
-            One per value: "feature", "value" (None if not to be had), "cost" (0 if given unasked) and "posterior".
+            One per value: "feature", "value" (None if not to be had), "paid" (False if given unasked), "cost" and
+            "posterior".
         """
         return [dict(step) for step in self._steps]
 
     def state(self) -> dict[str, Any]:
         """Return the session as plain data (JSON), to go on with `model.open(state)` in another process."""
-        return {"observed": [[step["feature"], step["value"], step["cost"] > 0.0] for step in self._steps]}
+        return {"observed": [[step["feature"], step["value"], step["paid"]] for step in self._steps]}
 
     # -- what comes in -------------------------------------------------------------------------------------
 
@@ -125,19 +126,21 @@ class Session:
             raise ValueError(
                 f"{self._model.name_of(position)!r} was observed before; a session takes it once."
             )
-        paid = not math.isnan(number) and position == self._position
-        self._take(position, number, float(self._model.prices_[position]) if paid else 0.0)
+        self._take(position, number, paid=not math.isnan(number) and position == self._position)
 
-    def _take(self, position: int, number: float, cost: float) -> None:
+    def _take(self, position: int, number: float, *, paid: bool) -> None:
         at = np.array([position])
         code = self._model._codes(np.array([[number]]), at)[0]
-        self._model._observe(self._state, at, code)
+        price = float(self._model._price(self._state, at)[0]) if paid else 0.0
+        self._model._observe(self._state, at, code, np.array([number]))
+        self._state.spent += price
         self._choose()
         self._steps.append(
             {
                 "feature": self._model.name_of(position),
                 "value": None if math.isnan(number) else number,
-                "cost": cost,
+                "paid": paid,
+                "cost": price,
                 "posterior": self.posterior,
             }
         )
@@ -165,8 +168,7 @@ class Session:
             ) from None
         for feature, value, paid in observed:
             position = self._position_of(feature)
-            cost = float(self._model.prices_[position]) if paid else 0.0
-            self._take(position, _number(value, feature), cost)
+            self._take(position, _number(value, feature), paid=bool(paid))
 
 
 def _number(value: float | None, feature: str | int) -> float:

@@ -386,10 +386,13 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_column(no_wrap=True, min_width=19)
     grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
-    for name in ("accuracy", "balanced_accuracy", "kappa"):
+    for name, label in _MEASURES.items():
         recent = float(steps[f"{name}_windowed"][-1])
         note = f"last {min(options['window'], int(total['n_rows'])):,} rows {_figure(recent)}"
-        grid.add_row(f"  {name.replace('_', ' ')}", _figure(total[name]), note)
+        grid.add_row(f"  {label}", _figure(total[name]), note)
+    if math.isfinite(total["selection_accuracy"]):
+        note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
+        grid.add_row("  selection accuracy", _figure(total["selection_accuracy"]), note)
     if math.isfinite(total["stability"]):
         recent = float(steps["stability"][-1])
         interval = _interval(float(steps["stability_low"][-1]), float(steps["stability_high"][-1]))
@@ -404,6 +407,15 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_row("  seconds", f"{total['seconds']:.2f}", parts)
     grid.add_row("  rows", f"{total['n_rows']:,.0f}", f"{total['rows_per_second']:,.0f} a second")
     return grid
+
+
+_MEASURES = {
+    "accuracy": "accuracy",
+    "majority_accuracy": "  majority class",
+    "no_change_accuracy": "  last label",
+    "balanced_accuracy": "balanced accuracy",
+    "kappa": "kappa",
+}
 
 
 def chosen_features(result: PrequentialResult, n: int) -> list[int]:

@@ -87,6 +87,10 @@ def make_run(
             "kappa_windowed": 2 * recent - 1,
             "balanced_accuracy_cumulative": whole - 0.02,
             "balanced_accuracy_windowed": recent - 0.02,
+            "majority_accuracy_cumulative": np.full(n_steps, 0.575),
+            "majority_accuracy_windowed": np.full(n_steps, 0.575),
+            "no_change_accuracy_cumulative": np.full(n_steps, 0.853),
+            "no_change_accuracy_windowed": 0.85 + 0.02 * np.cos(step / 30),
             "stability": stability,
             "stability_low": stability - 0.06,
             "stability_high": np.minimum(stability + 0.06, 1),
@@ -113,3 +117,23 @@ def make_run(
         },
     }
     return Run(frames, settings(**changed), names)
+
+
+def with_truth(run, drift=0.5):
+    """Let features 0 and 1 be relevant before the drift, and 1 and the last one after it."""
+    n_steps, last = len(run.frames["steps"]["step"]), run.n_features - 1
+    at = int(drift * n_steps)
+    events = [(0, 0, "enter"), (0, 1, "enter"), (at, 0, "leave"), (at, last, "enter")]
+    step, feature, event = zip(*events, strict=True)
+    run.frames["truth"] = {
+        "step": np.array(step),
+        "feature": np.array(feature),
+        "name": np.array([run.feature_names[j] for j in feature], object),
+        "event": np.array(event, object),
+    }
+    after = np.arange(n_steps) >= at
+    run.frames["steps"]["rsr"] = np.where(after, 0.5, 1.0)
+    run.frames["steps"]["cucp"] = np.full(n_steps, 0.9)
+    run.frames["steps"]["selection_accuracy"] = 0.7 * run.frames["steps"]["rsr"] + 0.27
+    run.settings |= {"drifts": [float(run.frames["steps"]["n_seen"][at])], "drift_widths": [0.0]}
+    return run

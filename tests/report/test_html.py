@@ -11,7 +11,7 @@ import pytest
 
 from tamis.report import check_writable, write_report
 from tamis.report.html import page
-from tests.report.runs import make_run, settings
+from tests.report.runs import make_run, settings, with_truth
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 EVIL = [
@@ -67,6 +67,7 @@ RUNS = {
     "two steps": make_run(2),
     "one feature": make_run(30, 1, 1),
     "wide": make_run(50, 10_000, 1000),
+    "known truth": with_truth(make_run(200, 8, 3, churn=0.3)),
     "evil names": make_run(30, len(EVIL), 3, EVIL, churn=1.0),
 }
 
@@ -182,6 +183,22 @@ def test_run_without_selector_shows_what_there_is():
     assert [attrs["id"] for attrs in reader.all("section")] == ["accuracy", "costs", "repeat"]
     assert "Nothing was selected: the learner had every feature." in reader.text
     assert "nan" not in reader.text.lower()
+
+
+def test_what_is_known_of_the_truth_is_shown():
+    reader = Reader(page(RUNS["known truth"]))
+    assert "truth" in [attrs["id"] for attrs in reader.all("section")]
+    assert "Selection accuracy 0.795 75 % of what is relevant kept, 90 % of the rest left out" in reader.text
+    assert "dotted: true drifts" in reader.text
+    table = reader.text.split("After each true drift")[1]
+    assert "10,200" in table
+    assert "not back" in table
+    assert "truth" not in [attrs["id"] for attrs in Reader(page(RUNS["usual"])).all("section")]
+
+
+def test_baselines_stand_beside_the_accuracy():
+    text = Reader(page(RUNS["usual"])).text
+    assert "majority class 0.575, last label again 0.853" in text
 
 
 def test_run_without_scores_says_so():

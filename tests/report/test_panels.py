@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.report import panels
-from tests.report.runs import Run, make_run
+from tests.report.runs import Run, make_run, with_truth
 
 
 def selected_sets(run: Run) -> list[set[int]]:
@@ -77,6 +77,32 @@ def test_selection_map_equals_the_replayed_sets(n_steps):
     np.testing.assert_allclose(shown.shares, np.stack([part.mean(axis=1) for part in parts], axis=1))
     assert shown.n_ever == (total > 0).sum()
     assert panels.last_selection(run) == [f"x{j}" for j in sorted(sets[-1])]
+
+
+def test_map_shows_the_truth_beside_what_was_kept():
+    run = with_truth(make_run(40, 30, 5, churn=0.7), drift=0.6)
+    shown = panels.selection_map(run, max_features=12)
+    assert shown.features[:3].tolist() == [1, 0, 29]  # all the time, for 24 steps, for 16
+    expected = np.zeros((12, 40))
+    expected[0], expected[1, :24], expected[2, 24:] = 1, 1, 1
+    np.testing.assert_array_equal(shown.relevant, expected)
+    sets = selected_sets(run)
+    matrix = np.array([[j in chosen for chosen in sets] for j in shown.features])
+    np.testing.assert_array_equal(shown.shares, matrix)
+    pixels, palette = panels.map_pixels(shown)
+    colours = {
+        (True, True): "relevant, kept",
+        (True, False): "relevant, not kept",
+        (False, True): "kept, not relevant",
+    }
+    for (row, column), is_relevant in np.ndenumerate(expected == 1):
+        kept = matrix[row, column]
+        found = tuple(palette[pixels[row, column]].tolist())
+        if is_relevant or kept:
+            assert found == panels.MAP_COLOURS[colours[bool(is_relevant), bool(kept)]]
+        else:
+            assert found[3] == 0
+    assert panels.drift_rows(run).tolist() == [run.frames["steps"]["n_seen"][24]]
 
 
 def test_map_is_empty_where_nothing_was_selected():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tamis.report import panels, plot
-from tests.report.runs import ELECTRICITY, make_run
+from tests.report.runs import ELECTRICITY, make_run, with_truth
 
 pytest.importorskip("matplotlib")
 
@@ -46,7 +46,9 @@ def test_lines_and_map_show_the_run():
     run = make_run(300, 8, 4)
     figure, _ = drawn(run)
     accuracy, stability, kept, score = figure.axes
-    whole, recent = accuracy.get_lines()
+    whole, recent, majority, no_change = accuracy.get_lines()
+    assert (majority.get_ydata() == 0.575).all()
+    np.testing.assert_array_equal(no_change.get_ydata(), run.frames["steps"]["no_change_accuracy_windowed"])
     np.testing.assert_array_equal(whole.get_ydata(), run.frames["steps"]["accuracy_cumulative"])
     np.testing.assert_array_equal(recent.get_xdata(), run.frames["steps"]["n_seen"])
     np.testing.assert_array_equal(stability.get_lines()[0].get_ydata(), run.frames["steps"]["stability"])
@@ -56,6 +58,16 @@ def test_lines_and_map_show_the_run():
     assert [line.get_label() for line in score.get_lines()] == [
         line.name for line in panels.score_lines(run)[1]
     ]
+
+
+def test_truth_lies_under_the_map_and_drifts_across_all():
+    run = with_truth(make_run(100, 8, 3))
+    figure, _ = drawn(run)
+    pixels, palette = panels.map_pixels(panels.selection_map(run))
+    np.testing.assert_array_equal(figure.axes[2].get_images()[0].get_array(), palette[pixels])
+    [at] = run.settings["drifts"]
+    for axes in figure.axes:
+        assert any(set(line.get_xdata()) == {at} for line in axes.get_lines())
 
 
 def test_legends_lie_beside_the_lines():

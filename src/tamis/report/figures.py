@@ -15,9 +15,6 @@ from tamis.report.png import png
 
 __all__ = ["Series", "change_bars", "limits", "lines", "map_of"]
 
-_BLUE = (47, 127, 193)  # seen on white and on near-black; how strong says how often
-_LEVELS = 32
-
 
 @dataclass(frozen=True)
 class Series:
@@ -83,14 +80,18 @@ def lines(
     """
     x = rows_axis(result)
     at = result.frames["steps"]["n_seen"] if at is None else at
-    marks = [] if band is None else [svg.area(x, y, *panels.thin_band(at, *band))]
+    drifts = panels.drift_rows(result)
+    marks = [svg.uprights(x, drifts)]
+    marks += [] if band is None else [svg.area(x, y, *panels.thin_band(at, *band))]
     for one in reversed(series):
         marks.append(svg.line(x, y, *panels.thin(at, one.values), one.kind, text(one.name, 60)))
     said = "; ".join(f"{shorten(one.name, 40)}: {_course(one.values)}" for one in series)
     chart = svg.chart(key, text(title), text(f"{said}. Horizontal: rows seen.", 900), x, y, marks)
     unit = f' <span class="unit">({y.unit})</span>' if y.unit else ""
     legend = [(f"line {one.kind}", "M0 4h24", name(one.name) + one.note) for one in series]
-    return _figure(f"<b>{text(title)}</b>{unit} by rows seen", legend if len(series) > 1 else [], chart, kind)
+    dotted = "; dotted: true drifts" if len(drifts) else ""
+    caption = f"<b>{text(title)}</b>{unit} by rows seen{dotted}"
+    return _figure(caption, legend if len(series) > 1 else [], chart, kind)
 
 
 def _course(values: Numbers) -> str:
@@ -131,21 +132,30 @@ def map_of(result: Result, shown: SelectionMap) -> str:
     steps, n_shown = result.frames["steps"], len(shown.names)
     x = rows_axis(result, 4)  # the names leave it little room on a phone
     tested = float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1])
-    levels = np.rint(shown.shares * (_LEVELS - 1)).astype(np.uint8)
-    palette = np.zeros((_LEVELS, 4), np.uint8)
-    palette[:, :3], palette[:, 3] = _BLUE, np.rint(np.linspace(0, 255, _LEVELS))
+    pixels, palette = panels.map_pixels(shown)
     longest = list(zip(shown.names, shown.kept, strict=True))[:10]
     said = "Kept longest: " + ", ".join(f"{shorten(one, 40)} {share:.0%}" for one, share in longest)
-    marks = [svg.image(x, *tested, png(levels, palette)), svg.separators(n_shown)]
+    drifts = panels.drift_rows(result)
+    marks = [svg.image(x, *tested, png(pixels, palette)), svg.separators(n_shown), svg.uprights(x, drifts)]
     chart = svg.chart("map", "Which features were kept when", text(f"{said}.", 900), x, None, marks)
     labels = "".join(f'<li title="{text(one)}">{name(one, 60)}</li>' for one in shown.names)
     kept = "".join(f"<li>{_percent(share)}</li>" for share in shown.kept)
     height = 26 if n_shown <= 12 else 17
     return (
-        "<figure><figcaption><b>Features kept</b> by rows seen</figcaption>"
+        f"<figure><figcaption><b>Features kept</b> by rows seen</figcaption>{_key(shown)}"
         f'<div class="map" style="--row:{height}px;--rows:{n_shown}"><ol class="names">{labels}</ol>{chart}'
         f'<ol class="kept" aria-label="share of the run">{kept}</ol></div></figure>'
     )
+
+
+def _key(shown: SelectionMap) -> str:
+    if shown.relevant is None:
+        return ""
+    items = "".join(
+        f'<li><i class="key" style="background:rgb({r} {g} {b}/{alpha / 255:.2f})"></i>{label}</li>'
+        for label, (r, g, b, alpha) in panels.MAP_COLOURS.items()
+    )
+    return f'<ul class="legend">{items}</ul>'
 
 
 def _percent(share: float) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "MAP_COLOURS",
     "Change",
     "Result",
     "ScoreLine",
@@ -21,7 +22,9 @@ __all__ = [
     "bucket_starts",
     "change_rates",
     "changes",
+    "drift_rows",
     "last_selection",
+    "map_pixels",
     "mean_per_bucket",
     "most_changes",
     "score_lines",
@@ -29,6 +32,13 @@ __all__ = [
     "thin",
     "thin_band",
 ]
+
+MAP_COLOURS = {  # seen on white and on near-black; red, green, blue, opacity
+    "relevant, kept": (47, 127, 193, 255),
+    "relevant, not kept": (128, 138, 148, 130),
+    "kept, not relevant": (213, 94, 0, 255),
+}
+_LEVELS = 32
 
 Column: TypeAlias = NDArray[Any]
 Numbers: TypeAlias = NDArray[np.float64]
@@ -123,12 +133,15 @@ class SelectionMap:
     Attributes
     ----------
     features : ndarray of shape (n_shown,), intp
-        The features kept most often, first the one kept longest.
+        The features kept most often, first the one kept longest; before them, where it is known, those that were
+        ever relevant, first the one that was so longest.
     names : list of str
     kept : ndarray of shape (n_shown,), float64
         Share of all steps at which the feature was kept, 0 to 1.
     shares : ndarray of shape (n_shown, n_buckets), float64
         The same within each stretch of time.
+    relevant : ndarray of shape (n_shown, n_buckets), float64, or None
+        Share of each stretch of time in which the feature was relevant, where the stream knows that.
     n_ever : int
         How many features were ever kept.
     """
@@ -137,22 +150,67 @@ class SelectionMap:
     names: list[str]
     kept: Numbers
     shares: Numbers
+    relevant: Numbers | None
     n_ever: int
 
 
 def selection_map(result: Result, max_features: int = 40, max_buckets: int = 400) -> SelectionMap:
     """Return the map of the features that were kept most often; without rows where nothing was selected."""
-    steps, events = result.frames["steps"]["step"], result.frames["changes"]
+    steps, truth = result.frames["steps"]["step"], result.frames.get("truth", {})
+    held, relevant = (_steps_in(result, events) for events in (result.frames["changes"], truth))
+    ever = np.flatnonzero(held + relevant)
+    shown = ever[np.lexsort((-held[ever], -relevant[ever]))][:max_features]
+    starts = bucket_starts(len(steps), max_buckets)
+    return SelectionMap(
+        shown,
+        [str(result.feature_names[j]) for j in shown],
+        held[shown] / max(len(steps), 1),
+        _shares(result, result.frames["changes"], shown, starts),
+        _shares(result, truth, shown, starts) if relevant.any() else None,
+        int(np.count_nonzero(held)),
+    )
+
+
+def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the map as pixels, and the colours that they stand for, each red, green, blue and opacity.
+
+    How strong a colour is says how often the feature was kept. Where the truth is known, the second half of the colours
+    is for stretches in which the feature was relevant.
+    """
+    both, missed, extra = (np.array(colour) for colour in MAP_COLOURS.values())
+    levels = np.rint(shown.shares * (_LEVELS - 1)).astype(np.uint8)
+    share = np.linspace(0, 1, _LEVELS)[:, None]
+    plain = np.where(np.arange(4) < 3, both if shown.relevant is None else extra, np.rint(255 * share))
+    if shown.relevant is None:
+        return levels, plain.astype(np.uint8)
+    relevant = np.rint((1 - share) * missed + share * both)
+    pixels = levels + _LEVELS * (shown.relevant >= 0.5).astype(np.uint8)
+    return pixels, np.vstack([plain, relevant]).astype(np.uint8)
+
+
+def _steps_in(result: Result, events: dict[str, Column]) -> Numbers:
+    """Return for how many steps each feature was in the set whose changes are given."""
+    if not len(events.get("step", ())):
+        return np.zeros(len(result.feature_names))
+    steps = result.frames["steps"]["step"]
+    left = len(steps) - np.searchsorted(steps, events["step"])
+    sign = np.where(events["event"] == "enter", 1.0, -1.0)
+    feature = np.asarray(events["feature"], np.intp)
+    found: Numbers = np.bincount(feature, sign * left, len(result.feature_names)).astype(np.float64)
+    return found
+
+
+def _shares(
+    result: Result, events: dict[str, Column], shown: NDArray[np.intp], starts: NDArray[np.intp]
+) -> Numbers:
+    """Return in which share of each stretch of time each of the features was in the set."""
+    steps = result.frames["steps"]["step"]
+    lengths = np.diff(np.append(starts, len(steps)))
+    feature = np.asarray(events["feature"], np.intp)
     at = np.searchsorted(steps, events["step"])
     sign = np.where(events["event"] == "enter", 1, -1)
-    feature = np.asarray(events["feature"], np.intp)
-    held = np.bincount(feature, weights=sign * (len(steps) - at))
-    ever = np.flatnonzero(np.bincount(feature))
-    shown = ever[np.argsort(-held[ever], kind="stable")][:max_features]
-    row_of = np.full(len(held), -1)
+    row_of = np.full(len(result.feature_names), -1)
     row_of[shown] = np.arange(len(shown))
-    starts = bucket_starts(len(steps), max_buckets)
-    lengths = np.diff(np.append(starts, len(steps)))
     shares = np.empty((len(shown), len(starts)))
     order = np.argsort(row_of[feature], kind="stable")
     first = np.searchsorted(row_of[feature][order], np.arange(len(shown) + 1))
@@ -160,8 +218,14 @@ def selection_map(result: Result, max_features: int = 40, max_buckets: int = 400
         mine = order[first[row] : first[row + 1]]
         turns = np.bincount(at[mine], weights=sign[mine], minlength=len(steps))[: len(steps)]
         shares[row] = np.add.reduceat(np.cumsum(turns), starts) / lengths
-    names = [str(result.feature_names[j]) for j in shown]
-    return SelectionMap(shown, names, held[shown] / len(steps), shares, len(ever))
+    return shares
+
+
+def drift_rows(result: Result) -> Numbers:
+    """Return at which rows the stream drifts, where it knows that and the run came so far."""
+    n_seen = result.frames["steps"]["n_seen"]
+    drifts = np.asarray(result.settings.get("drifts", ()), np.float64)
+    return drifts[drifts < (n_seen[-1] if len(n_seen) else 0)]
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,8 @@ def plot(result: Result) -> Figure:
         panel.spines[["top", "right"]].set_visible(False)
         panel.tick_params(labelsize=8)
         draw(panel, result)
+        for at in panels.drift_rows(result):
+            panel.axvline(at, color="#59636e", linewidth=0.8, linestyle=":")
     axes[-1].set_xlabel("rows seen")
     axes[-1].xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     return figure
@@ -78,6 +80,8 @@ def _accuracy(axes: Axes, result: Result) -> None:
     axes.set_title("Accuracy", loc="left")
     _line(axes, steps["n_seen"], steps["accuracy_cumulative"], 1, "whole run", linewidth=1.2)
     _line(axes, steps["n_seen"], steps["accuracy_windowed"], 0, "recent rows", linewidth=1.4)
+    _line(axes, steps["n_seen"], steps["majority_accuracy_windowed"], 5, "majority class", linewidth=0.9)
+    _line(axes, steps["n_seen"], steps["no_change_accuracy_windowed"], 4, "last label again", linewidth=0.9)
     _legend(axes)
 
 
@@ -101,8 +105,15 @@ def _map(axes: Axes, result: Result) -> None:
         axes.text(0.5, 0.5, "nothing was selected", transform=axes.transAxes, ha="center", va="center")
         return
     begin, end = float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1])
+    image: Any = shown.shares
+    if shown.relevant is not None:
+        pixels, palette = panels.map_pixels(shown)
+        image = palette[pixels]
+        for label, (*rgb, opacity) in panels.MAP_COLOURS.items():
+            axes.bar(begin, 0, color=(*(part / 255 for part in rgb), opacity / 255), label=label)
+        _legend(axes)
     axes.imshow(
-        shown.shares,
+        image,
         aspect="auto",
         interpolation="nearest",
         cmap=LinearSegmentedColormap.from_list("kept", ["#f5f7f9", "#2f7fc1"]),

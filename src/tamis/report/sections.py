@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.evaluate.reaction import recovery
 from tamis.report import panels, svg
 from tamis.report.figures import Series, change_bars, limits, lines, map_of
 from tamis.report.markup import names, plural, table, text
@@ -62,11 +63,10 @@ def _tiles(result: Result) -> str:
     seconds, rows = float(np.nansum(steps["seconds_total"])), float(np.sum(steps["n_rows"]))
     low, high = _last(steps["stability_low"]), _last(steps["stability_high"])
     latest = f"latest {fraction(_last(steps['stability']))} (95 %: {fraction(low)} to {fraction(high)})"
-    balanced = _last(steps["balanced_accuracy_cumulative"])
     tiles = (
-        ("Accuracy", fraction(_last(steps["accuracy_cumulative"])), "over the whole run"),
+        ("Accuracy", fraction(_last(steps["accuracy_cumulative"])), _baselines(steps)),
         ("Kappa", fraction(_last(steps["kappa_cumulative"])), "0 is chance, 1 is perfect"),
-        ("Balanced accuracy", fraction(balanced), "mean over the classes"),
+        _truth_tile(steps) if _knows_truth(result) else _balanced_tile(steps),
         (
             "Mean stability",
             fraction(_mean(steps["stability"])),
@@ -79,6 +79,30 @@ def _tiles(result: Result) -> str:
         f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>" for name, value, note in tiles
     )
     return f'<dl class="tiles">{"".join(items)}</dl>'
+
+
+def _baselines(steps: dict[str, Column]) -> str:
+    majority, same = (_last(steps[f"{name}_accuracy_cumulative"]) for name in ("majority", "no_change"))
+    return f"majority class {fraction(majority)}, last label again {fraction(same)}"
+
+
+def _balanced_tile(steps: dict[str, Column]) -> tuple[str, str, str]:
+    return (
+        "Balanced accuracy",
+        fraction(_last(steps["balanced_accuracy_cumulative"])),
+        "mean over the classes",
+    )
+
+
+def _truth_tile(steps: dict[str, Column]) -> tuple[str, str, str]:
+    found, spared = (100 * _mean(steps[name]) for name in ("rsr", "cucp"))
+    note = f"{found:.0f} % of what is relevant kept, {spared:.0f} % of the rest left out"
+    return "Selection accuracy", fraction(_mean(steps["selection_accuracy"])), note
+
+
+def _knows_truth(result: Result) -> bool:
+    steps = result.frames["steps"]
+    return bool(np.isfinite(steps.get("selection_accuracy", np.empty(0))).any())
 
 
 def _last(values: Column) -> float:
@@ -101,17 +125,27 @@ def _kept(n_selected: Column, n_features: int) -> tuple[str, str]:
 def accuracy(result: Result) -> str:
     """Return how well the learner predicted with the features it was given."""
     steps, window = result.frames["steps"], _window(result)
-    whole = Series("whole run", steps["accuracy_cumulative"], "s2")
-    recent = Series(window, steps["accuracy_windowed"], "s1")
-    y = svg.axis(*limits(whole.values, recent.values, within=(0, 1)))
-    first = lines(result, "acc", "Accuracy", [recent, whole], y)
-    kappa = Series("kappa", steps["kappa_windowed"], "s3")
-    balanced = Series("balanced accuracy", steps["balanced_accuracy_windowed"], "s4")
-    y = svg.axis(*limits(kappa.values, balanced.values, within=(-1, 1)))
-    second = lines(result, "kap", "Balanced accuracy and kappa", [balanced, kappa], y)
+    series = [
+        Series(window, steps["accuracy_windowed"], "s1"),
+        Series("whole run", steps["accuracy_cumulative"], "s2"),
+        Series("majority class", steps["majority_accuracy_windowed"], "s6 thin"),
+        Series("last label again", steps["no_change_accuracy_windowed"], "s5 thin"),
+    ]
+    y = svg.axis(*limits(*(one.values for one in series), within=(0, 1)))
+    first = lines(result, "acc", "Accuracy", series, y)
+    others = [
+        Series("balanced accuracy", steps["balanced_accuracy_windowed"], "s4"),
+        Series("kappa", steps["kappa_windowed"], "s3"),
+    ]
+    if np.isfinite(auc := steps.get("auc_windowed", np.empty(0))).any():
+        others.insert(0, Series("AUC", auc, "s1"))
+    y = svg.axis(*limits(*(one.values for one in others), within=(-1, 1)))
+    title = "AUC, balanced accuracy and kappa" if len(others) == 3 else "Balanced accuracy and kappa"
+    second = lines(result, "kap", title, others, y)
     return (
         "<p>How well the learner predicted each batch from the features kept at that time. Where the classes are of"
-        f" unequal size, balanced accuracy and kappa, over the {window}, say more than accuracy.</p>"
+        f" unequal size, balanced accuracy and kappa, over the {window}, say more than accuracy. The most frequent"
+        " class so far, or the last label again, can be told without any feature: the learner should do better.</p>"
         f'<div class="pair">{first}{second}</div>{_numbers(result)}'
     )
 
@@ -130,6 +164,8 @@ def _numbers(result: Result) -> str:
         _window(result): "accuracy_windowed",
         "kappa": "kappa_windowed",
         "balanced": "balanced_accuracy_windowed",
+        "majority": "majority_accuracy_windowed",
+        "last label": "no_change_accuracy_windowed",
         "stability": "stability",
     }
     rows = [
@@ -163,6 +199,48 @@ def stability(result: Result) -> str:
     )
 
 
+def truth(result: Result) -> str:
+    """Return how near the selection was to the features that are relevant in truth."""
+    steps = result.frames["steps"]
+    series = [
+        Series("selection accuracy", steps["selection_accuracy"], "s1"),
+        Series("of the relevant, kept (RSR)", steps["rsr"], "s3"),
+        Series("of the rest, left out (CUCP)", steps["cucp"], "s4"),
+    ]
+    y = svg.axis(*limits(*(one.values for one in series), within=(0, 1)))
+    return (
+        "<p>The relevant features of this stream are known at every row. Selection accuracy weighs the share of them"
+        " that was kept (0.7) and the share of the others that was left out (0.3): to keep nothing has 0.3, everything"
+        f" 0.7.</p>{lines(result, 'tru', 'Selection accuracy', series, y, kind='wide')}{_drift_table(result)}"
+    )
+
+
+def _drift_table(result: Result) -> str:
+    drifts = panels.drift_rows(result)
+    if not len(drifts):
+        return ""
+    steps, widths = result.frames["steps"], result.settings.get("drift_widths", 0)
+    widths = widths[: len(drifts)] if isinstance(widths, list) else widths
+    window = option(result.settings, "window")
+    rows = [[count(round(at))] for at in drifts]
+    for column in ("accuracy_windowed", "selection_accuracy"):
+        back = recovery(steps["n_seen"], steps[column], drifts, widths=widths, reference=window or 1000)
+        for row, drop, until in zip(rows, back.drops, back.rows, strict=True):
+            row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not back"]
+    head = (
+        "true drift at row",
+        "accuracy fell by",
+        "back after rows",
+        "selection fell by",
+        "back after rows",
+    )
+    note = (
+        '<p class="note">Back: not more than 0.05 below the median before the drift; the last rows make the accuracy,'
+        " so it falls and returns late by as many.</p>"
+    )
+    return table("After each true drift", head, rows, ["n"] * len(head)) + note
+
+
 def selection(result: Result) -> str:
     """Return the map of features by time, and what was kept in the end."""
     shown = panels.selection_map(result)
@@ -171,8 +249,11 @@ def selection(result: Result) -> str:
     which = "All" if n_shown == n_features else which
     never = n_features - shown.n_ever
     unused = f" {count(never)} {'was' if never == 1 else 'were'} never kept." if never else ""
+    first = (
+        "the one kept longest on top" if shown.relevant is None else "those that were ever relevant on top"
+    )
     return (
-        f"<p>{which} {plural(n_features, 'feature', 'features')}, the one kept longest on top. Colour says when"
+        f"<p>{which} {plural(n_features, 'feature', 'features')}, {first}. Colour says when"
         " a feature was kept (paler: some of the time), the number at the right for how much of the run."
         f"{unused}</p>{map_of(result, shown)}"
         f"<h3>Kept at the end</h3><p>{names(panels.last_selection(result), 60)}</p>"
@@ -266,6 +347,7 @@ def repeat(result: Result) -> str:
 _SECTIONS: tuple[Section, ...] = (
     ("accuracy", "Accuracy", accuracy),
     ("stability", "Stability", stability),
+    ("truth", "Selection and truth", truth),
     ("selection", "Selection", selection),
     ("scores", "Scores", scores),
     ("changes", "Changes", changes),
@@ -278,5 +360,5 @@ def sections(result: Result) -> list[Section]:
     """Return the sections that have something to show."""
     tested = bool(len(result.frames["steps"]["step"]))
     selected = tested and bool(len(result.frames["changes"]["step"]))
-    about = {"accuracy": tested, "costs": tested, "repeat": True}
+    about = {"accuracy": tested, "truth": tested and _knows_truth(result), "costs": tested, "repeat": True}
     return [section for section in _SECTIONS if about.get(section[0], selected)]

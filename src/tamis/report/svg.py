@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tamis.report.numerals import power_of_ten, ticks
 
-__all__ = ["Axis", "area", "axis", "bars", "chart", "image", "line", "separators"]
+__all__ = ["Axis", "area", "axis", "bars", "chart", "image", "line", "separators", "uprights"]
 
 UNIT = 1000
 
@@ -165,6 +165,12 @@ def image(x: Axis, low: float, high: float, png: bytes) -> str:
         f'<image x="{left:.5g}" width="{right - left:.5g}" height="{UNIT}" preserveAspectRatio="none"'
         f' href="{source}"/>'
     )
+
+
+def uprights(x: Axis, at: NDArray[np.float64]) -> str:
+    """Return a line from bottom to top at each of the places."""
+    path = "".join(f"M{place:.4g} 0v{UNIT}" for place in x.place(at))
+    return f'<path class="upright" d="{path}"/>' if path else ""
 
 
 def separators(n_rows: int) -> str:

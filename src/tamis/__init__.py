@@ -29,7 +29,9 @@ _NAMES = {
     "load": "tamis.persistence",
     "save": "tamis.persistence",
     "prequential": "tamis.evaluate.prequential",
+    "run_experiment": "tamis.evaluate.experiment",
     "load_dataset": "tamis.streams.datasets",
+    "load_stream": "tamis.streams.named",
     "open_file": "tamis.streams.files",
 }
 _PACKAGES = (

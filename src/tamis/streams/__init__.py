@@ -1,15 +1,23 @@
-"""Where rows come from: arrays, files of any size, named data sets."""
+"""Where rows come from: arrays, files of any size, named data sets, streams whose relevant features are known."""
 
+from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.datasets import list_datasets, load_dataset
 from tamis.streams.files import open_file
+from tamis.streams.named import list_streams, load_stream
 from tamis.streams.stream import ArrayStream, BatchStream, Stream, as_stream
+from tamis.streams.synthetic import SyntheticStream
 
 __all__ = [
     "ArrayStream",
     "BatchStream",
+    "Irrelevant",
+    "Redundant",
     "Stream",
+    "SyntheticStream",
     "as_stream",
     "list_datasets",
+    "list_streams",
     "load_dataset",
+    "load_stream",
     "open_file",
 ]

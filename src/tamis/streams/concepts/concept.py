@@ -1,0 +1,182 @@
+"""What a concept is: features with their ranges, which of them matter, and how a row of a class is drawn.
+
+A stream with drift is a list of concepts over the same features (`tamis.streams.SyntheticStream`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, check_number, is_integer
+from tamis.streams.draws import Draws, Ranges
+
+__all__ = ["Concept", "Feature", "check_relevant", "check_share", "numbered", "ranges_of"]
+
+_MOST_TRIES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of a stream: a number in [low, high], or one of `n_values` codes.
+
+    Parameters
+    ----------
+    name : str
+    low, high : float, default=0.0, 1.0
+        Smallest and largest value; of a nominal feature 0 and n_values - 1.
+    n_values : int, default=0
+        Number of values of a nominal feature, at least 2; 0 for a numeric one.
+    """
+
+    name: str
+    low: float = 0.0
+    high: float = 1.0
+    n_values: int = 0
+
+    @classmethod
+    def nominal(cls, name: str, n_values: int) -> Feature:
+        """Return a feature with the codes 0, 1, ..., n_values - 1."""
+        return cls(name, 0.0, n_values - 1.0, n_values)
+
+
+class Concept(ABC):
+    """One state of the world, in which rows of two classes are drawn.
+
+    A subclass has its parameters as fields of a frozen dataclass, tells its `features` and `relevant` ones, and says
+    with `label` which class the values of the columns in `tied` have. Where `positive_share` is a number, each row is
+    first given its class and the tied columns are drawn anew until they have it.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        The same for all concepts of a stream.
+    relevant : tuple of int
+        Columns that the class depends on, in ascending order.
+    tied : tuple of int
+        Columns that are drawn together: the relevant ones, and those that depend on them.
+    positive_share : float or None
+        Probability of class 1; None for the one the concept has by nature.
+    n_classes : int
+        0 for a regression.
+    """
+
+    relevant: tuple[int, ...]
+    positive_share: float | None
+    n_classes: ClassVar[int] = 2
+
+    @property
+    @abstractmethod
+    def features(self) -> tuple[Feature, ...]:
+        """The columns of a row."""
+
+    @abstractmethod
+    def label(self, values: Array) -> NDArray[np.intp]:
+        """Return the class of each row from its tied columns, shape (n_rows, n_tied)."""
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Columns that are drawn together."""
+        return self.relevant
+
+    def draw(self, draws: Draws, rows: Array, out: Array) -> Array:
+        """Draw some rows of the stream.
+
+        Parameters
+        ----------
+        draws : Draws
+        rows : ndarray of shape (n_rows,), integer
+            Which rows of the stream these are.
+        out : ndarray of shape (n_rows, at least n_features), float64, C-contiguous
+            The features are written into its first columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The class of each row, without noise.
+        """
+        draws.child("features").fill(rows, out, self._ranges)
+        tied = list(self.tied)
+        values = self.shape(out[:, tied])
+        if self.positive_share is None:
+            y = self.label(values)
+        else:
+            y = (draws.child("class").one(rows) < self.positive_share).astype(np.intp)
+            self.give(draws.child("give"), rows, values, y)
+        out[:, tied] = self.blur(draws.child("blur"), rows, values)
+        return y
+
+    def shape(self, values: Array) -> Array:
+        """Return the tied columns, given independent values of them; by default as they are."""
+        return values
+
+    def blur(self, draws: Draws, rows: Array, values: Array) -> Array:
+        """Return the tied columns disturbed, after the class is settled; by default as they are."""
+        return values
+
+    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+        """Draw the tied columns of rows that are not of the class wanted until they are, in place."""
+        missing = np.flatnonzero(self.label(values) != y)
+        tries, tried = 2, 0
+        while len(missing):
+            if tried > _MOST_TRIES:
+                raise ValueError(
+                    f"{self!r} gave no row of class {y[missing[0]]} in {tried} tries: make it more likely."
+                )
+            drawn = self._candidates(draws.child(tried), rows[missing], tries)
+            fits = self.label(drawn).reshape(-1, tries) == y[missing, None]
+            first = fits.argmax(axis=1)
+            found = np.flatnonzero(fits[np.arange(len(missing)), first])
+            values[missing[found]] = drawn[found * tries + first[found]]
+            missing = np.delete(missing, found)
+            tried, tries = tried + tries, min(2 * tries, 256)
+
+    def _candidates(self, draws: Draws, rows: Array, tries: int) -> Array:
+        """Return values of the tied columns, `tries` lines for each row."""
+        drawn = np.empty((len(rows), tries * len(self.tied)))
+        draws.fill(rows, drawn, self._ranges.of(np.array(self.tied)).repeated(tries))
+        return self.shape(drawn.reshape(-1, len(self.tied)))
+
+    @cached_property
+    def _ranges(self) -> Ranges:
+        return ranges_of(self.features)
+
+
+def ranges_of(features: tuple[Feature, ...]) -> Ranges:
+    """Return where the values of features lie, codes as whole numbers."""
+    whole = np.array([feature.n_values > 0 for feature in features])
+    low = np.array([feature.low for feature in features], dtype=np.float64)
+    span = np.array(
+        [feature.n_values or feature.high - feature.low for feature in features], dtype=np.float64
+    )
+    return Ranges(low, span, whole)
+
+
+def numbered(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0) -> tuple[Feature, ...]:
+    """Return `n` features of one kind, named x0, x1, ..."""
+    if n_values:
+        return tuple(Feature.nominal(f"x{j}", n_values) for j in range(n))
+    return tuple(Feature(f"x{j}", low, high) for j in range(n))
+
+
+def check_relevant(relevant: Any, n_features: int, *, size: int | None = None) -> None:
+    """Refuse relevant columns that are not distinct, in ascending order and within the features."""
+    check_number("n_features", n_features, low=1, integer=True)
+    whole = isinstance(relevant, tuple) and all(map(is_integer, relevant))
+    if not whole or list(relevant) != sorted(set(relevant)) or min(relevant, default=-1) < 0:
+        raise ValueError(f"relevant must be a tuple of column numbers in ascending order, got {relevant!r}.")
+    if max(relevant) >= n_features:
+        raise ValueError(f"relevant names column {max(relevant)}, but there are only {n_features} features.")
+    if size is not None and len(relevant) != size:
+        raise ValueError(f"relevant must name {size} columns, got {relevant!r}.")
+
+
+def check_share(positive_share: float | None) -> None:
+    """Refuse a share of class 1 outside (0, 1), unless it is None."""
+    if positive_share is not None:
+        check_number("positive_share", positive_share, low=0, high=1, open_low=True, open_high=True)

@@ -1,0 +1,139 @@
+"""Random numbers that belong to rows: row t has the same ones whoever asks, in whatever batch and order.
+
+SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) as a function of a counter: the number of slot j in row t of a table of n
+slots is mix(key + (n t + j) gamma). Nothing is carried from row to row, so a stream can begin anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["Draws", "Ranges"]
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_UNIT = 2.0**-53
+
+
+@njit(strict=True)
+def _fill(key: Any, rows: Array, first: int, low: Array, span: Array, whole: Array, out: Array) -> None:
+    width = np.uint64(low.shape[0])
+    for i in range(rows.shape[0]):
+        counter = key + rows[i] * width * _GAMMA
+        for j in range(low.shape[0]):
+            z = counter + np.uint64(j) * _GAMMA
+            z = (z ^ (z >> _S30)) * _M1
+            z = (z ^ (z >> _S27)) * _M2
+            z ^= z >> _S31
+            value = low[j] + np.float64(np.int64(z >> _S11)) * (span[j] * _UNIT)
+            out[i, first + j] = math.floor(value) if whole[j] else value
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Where the numbers of a few neighbouring columns lie: in [low, low + span), whole ones rounded down.
+
+    Attributes
+    ----------
+    low, span : ndarray of shape (n_columns,), float64
+    whole : ndarray of shape (n_columns,), bool
+    """
+
+    low: NDArray[np.float64]
+    span: NDArray[np.float64]
+    whole: NDArray[np.bool_]
+
+    @classmethod
+    def same(cls, n: int, low: float = 0.0, span: float = 1.0, *, whole: bool = False) -> Ranges:
+        """Return one range for `n` columns."""
+        return cls(np.full(n, low), np.full(n, span), np.full(n, whole))
+
+    def of(self, columns: Array) -> Ranges:
+        """Return the ranges of some of the columns."""
+        return Ranges(self.low[columns], self.span[columns], self.whole[columns])
+
+    def repeated(self, times: int) -> Ranges:
+        """Return the same columns several times side by side."""
+        return Ranges(np.tile(self.low, times), np.tile(self.span, times), np.tile(self.whole, times))
+
+
+class Draws:
+    """Independent uniform numbers for the rows of a stream.
+
+    Parameters
+    ----------
+    seed : int
+        At least 0.
+
+    Examples
+    --------
+    Row 5 has its numbers, alone or among others:
+
+    >>> draws = Draws(seed=0).child("noise")
+    >>> many = draws.uniform(np.arange(10), 2)
+    >>> bool((draws.uniform(np.array([5]), 2) == many[5]).all())
+    True
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._key = int(np.random.SeedSequence(int(seed)).generate_state(1, np.uint64)[0])
+
+    def child(self, name: str | int) -> Draws:
+        """Return numbers independent of these: one family for each name."""
+        made = Draws.__new__(Draws)
+        number = zlib.crc32(name.encode()) if isinstance(name, str) else name
+        made._key = _mix((self._key ^ 0xD1342543DE82EF95) + (number + 1) * int(_GAMMA))
+        return made
+
+    def fill(self, rows: Array, out: Array, ranges: Ranges, first: int = 0) -> None:
+        """Write one number for each row and range into the columns of `out` from `first` on.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), integer
+            Which rows of the stream these are.
+        out : ndarray of shape (n_rows, n_columns), float64, C-contiguous
+        ranges : Ranges
+        first : int, default=0
+        """
+        _fill(np.uint64(self._key), rows.astype(np.uint64), first, ranges.low, ranges.span, ranges.whole, out)
+
+    def uniform(self, rows: Array, n: int) -> NDArray[np.float64]:
+        """Return numbers in [0, 1), shape (n_rows, n)."""
+        out = np.empty((len(rows), n))
+        self.fill(rows, out, Ranges.same(n))
+        return out
+
+    def one(self, rows: Array) -> NDArray[np.float64]:
+        """Return one number in [0, 1) for each row, shape (n_rows,)."""
+        return self.uniform(rows, 1)[:, 0]
+
+    def normal(self, rows: Array, n: int) -> NDArray[np.float64]:
+        """Return standard normal numbers, shape (n_rows, n)."""
+        out = np.empty((len(rows), n))
+        self.fill(rows, out, Ranges.same(n, _UNIT / 2, 1.0 - _UNIT))  # neither 0 nor 1: finite
+        ndtri(out, out=out)
+        return out
+
+    def generator(self) -> np.random.Generator:
+        """Return a NumPy generator of its own, for what is drawn once and not for each row."""
+        return np.random.default_rng(self._key)
+
+
+def _mix(z: int) -> int:
+    mask = (1 << 64) - 1
+    z &= mask
+    z = ((z ^ (z >> 30)) * int(_M1)) & mask
+    z = ((z ^ (z >> 27)) * int(_M2)) & mask
+    return z ^ (z >> 31)

@@ -23,12 +23,12 @@ from tamis.evaluate.masking import Masker
 from tamis.evaluate.metrics import RunningMetrics
 from tamis.evaluate.records import Records
 from tamis.evaluate.result import STEP_COLUMNS, PrequentialResult, Step
-from tamis.evaluate.selection import selection_accuracy
+from tamis.evaluate.selection import score_rows
 from tamis.evaluate.size import state_bytes
 from tamis.evaluate.stability import SlidingStability
 from tamis.streams.stream import Stream
 
-__all__ = ["Run"]
+__all__ = ["Run", "settings_of"]
 
 _ROWS_BETWEEN_SCORES = 1000
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
@@ -56,7 +56,7 @@ class Run:
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> None:
         self.stream, self.selector, self.learner, self.options = stream, selector, learner, options
-        self.settings = _settings(stream, selector, learner, options)
+        self.settings = settings_of(stream, selector, learner, options)
         self.metrics = RunningMetrics(options["window"])
         self.auc = SlidingAUC(max(2, options["window"])) if options["auc"] else None
         self.stability = SlidingStability(
@@ -214,18 +214,24 @@ class Run:
         if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
             labels = [part.astype(object) for part in labels]
         predicted, told = encode_labels(np.concatenate(labels), self.classes)
+        truth = self._truth_from(self.pending[0].n_seen - len(self.pending[0].codes), self.pending[-1].n_seen)
         while self.pending:
             taken = self.pending.popleft()
             n_rows = len(taken.codes)
             self.metrics.update(taken.codes, predicted[row : row + n_rows], len(told))
             if self.auc is not None and taken.scores is not None:
                 self.auc.update(taken.positive, taken.scores)
-            self._record(taken, memory)
+            self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
         # Each of the steps bears its share of the time.
         self.records.steps.rows[-n_steps:, _TOTAL] += (time.perf_counter() - begin) / n_steps
 
-    def _record(self, taken: _Taken, memory: int) -> None:
+    def _truth_from(self, start: int, stop: int) -> NDArray[np.bool_] | None:
+        """Return which columns are relevant to these rows, if the stream knows."""
+        stream: Any = self.stream
+        return stream.relevant_rows(start, stop) if hasattr(stream, "relevant_rows") else None
+
+    def _record(self, taken: _Taken, memory: int, truth: NDArray[np.bool_] | None) -> None:
         n_entered = n_left = 0
         value = low = high = math.nan
         n_selected = self.n_features
@@ -237,23 +243,27 @@ class Run:
             low, high = self.stability.interval()
         auc = (math.nan, math.nan) if self.auc is None else (self.auc.mean, self.auc.windowed)
         self.records.add_step((
-            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *auc, *self._truth_of(taken),
+        """Return how near the selection was to what is relevant to these rows, and write what changed in that."""
             value, low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
         ))  # fmt: skip
 
-    def _truth_of(self, taken: _Taken) -> tuple[float, ...]:
+    def _nearness(self, taken: _Taken, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
         """Return how near the selection was to the relevant features of these rows, and write what changed in them."""
-        stream: Any = self.stream
-        if not hasattr(stream, "relevant_rows"):
+        if truth is None:
             return (math.nan,) * 3
-        start, stop = taken.n_seen - len(taken.codes), taken.n_seen
+        if self.truth is None or (truth != self.truth).any():
+            self._record_truth(taken)
+        selected = np.ones(self.n_features, dtype=bool) if taken.mask is None else taken.mask
+        return score_rows(selected, truth)[:3]
+
+    def _record_truth(self, taken: _Taken) -> None:
+        """Write the features of the concept that prevails in the middle of the batch, if they are others now."""
+        stream: Any = self.stream
         now = np.zeros(self.n_features, dtype=bool)
-        now[stream.relevant_at((start + stop) // 2)] = True
+        now[stream.relevant_at(taken.n_seen - (len(taken.codes) + 1) // 2)] = True
         changed = np.flatnonzero(now if self.truth is None else now != self.truth)
         self.records.add_truth(taken.step, changed, now[changed])
         self.truth = now
-        selected = np.ones_like(now) if taken.mask is None else taken.mask
-        return selection_accuracy(selected, stream.relevant_rows(start, stop), self.n_features)[:3]
 
     def _record_changes(self, step: int, mask: NDArray[np.bool_]) -> tuple[int, int]:
         if mask is self.recorded:
@@ -330,7 +340,7 @@ _KEPT = (
 )  # fmt: skip
 
 
-def _settings(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> dict[str, Any]:
+def settings_of(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return what it takes to repeat the run, and where the stream drifts if that is known."""
     known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {

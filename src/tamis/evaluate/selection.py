@@ -134,8 +134,13 @@ def selection_accuracy(
         original = _originals(copy_of, n_features)
         parts = np.mean([_score_with_copies(mask, row, original, float(gamma)) for row in truth], axis=0)
         return SelectionAccuracy(*parts.tolist())
+    return score_rows(mask, truth, float(gamma))
+
+
+def score_rows(mask: NDArray[np.bool_], truth: NDArray[np.bool_], gamma: float = 0.7) -> SelectionAccuracy:
+    """Return the mean over rows, of a mask of shape (n_features,) and a table (n_rows, n_features) that fit."""
     sums = np.zeros(4)
-    _score(mask, truth, float(gamma), sums)
+    _score(mask, truth, gamma, sums)
     return SelectionAccuracy(*(sums / len(truth)).tolist())
 
 

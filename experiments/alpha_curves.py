@@ -1,6 +1,6 @@
 """False discovery rate and power of every spending rule, over the strength of the signals and their correlation.
 
-    python experiments/alpha_curves.py [--out FOLDER] [--runs 200] [--rows 200]
+    python experiments/alpha_curves.py [--out FOLDER] [--runs 150] [--rows 200]
 
 Left: 1,000 hypotheses, one in five with a mean of mu standard errors, independent one-sided p-values. Right: features
 of a linear model, one in fifty of 500 relevant, each correlated with its neighbour by rho, tested by AlphaInvesting
@@ -63,7 +63,7 @@ def draw(strengths: dict[str, np.ndarray], correlations: dict[str, np.ndarray], 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), sharey="row", layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
     markers = "osD^v<>Px"
     for column, (xs, by_rule, label) in enumerate(
         (
@@ -78,7 +78,9 @@ def draw(strengths: dict[str, np.ndarray], correlations: dict[str, np.ndarray], 
                 )
         axes[0, column].axhline(TARGET, color="black", linestyle="--", linewidth=1)
         axes[0, column].set_title(("independent p-values", "features of a linear model")[column])
+        axes[1, column].set_ylim(0.0, 1.02)
         axes[1, column].set_xlabel(label)
+    axes[0, 0].set_ylim(0.0, 1.3 * TARGET)
     axes[0, 0].set_ylabel("false discovery rate")
     axes[1, 0].set_ylabel("power")
     axes[0, 0].annotate(
@@ -91,7 +93,7 @@ def draw(strengths: dict[str, np.ndarray], correlations: dict[str, np.ndarray], 
     )
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=80)
 
 
 def main() -> None:
@@ -99,7 +101,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=Path("."))
-    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=150)
     parser.add_argument("--rows", type=int, default=200)
     args = parser.parse_args()
     strengths = {rule: np.array([of_p_values(rule, mu, args.runs) for mu in STRENGTHS]) for rule in RULES}

@@ -243,7 +243,8 @@ class Run:
             low, high = self.stability.interval()
         auc = (math.nan, math.nan) if self.auc is None else (self.auc.mean, self.auc.windowed)
         self.records.add_step((
-        """Return how near the selection was to what is relevant to these rows, and write what changed in that."""
+            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *auc,
+            *self._nearness(taken, truth),
             value, low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
         ))  # fmt: skip
 

@@ -34,7 +34,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 import tamis
 from tamis.errors import CheckpointError
 
-__all__ = ["load", "save"]
+__all__ = ["load", "replace_file", "save"]
 
 Json: TypeAlias = Any
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -96,7 +96,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path:
     }
     manifest = json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
     try:
-        _replace(Path(os.path.realpath(path)), lambda file: _write(file, manifest, encoder.arrays))
+        replace_file(Path(os.path.realpath(path)), lambda file: _write(file, manifest, encoder.arrays))
     except OSError as error:
         raise CheckpointError(
             f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose a folder that exists, can be"
@@ -153,8 +153,20 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
 # -- the file ----------------------------------------------------------------------------------------------
 
 
-def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write a file beside `path`, and put it in its place once all of it is on the disk."""
+def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file beside `path`, and put it in its place once all of it is on the disk; else nothing is left.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    write : callable
+        Takes the open file.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; whatever `write` raises is raised too.
+    """
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "x+b") as file:

@@ -1,6 +1,8 @@
 """How well a selector does on a stream: accuracy, stability, time and memory, test-then-train."""
 
 from tamis.evaluate.auc import SlidingAUC
+from tamis.evaluate.comparison import ExperimentResult
+from tamis.evaluate.experiment import Progress, run_experiment
 from tamis.evaluate.metrics import RunningMetrics
 from tamis.evaluate.prequential import prequential
 from tamis.evaluate.reaction import Detections, Recovery, detections, recovery
@@ -17,8 +19,10 @@ from tamis.evaluate.stability_preq_cv import (
 
 __all__ = [
     "Detections",
+    "ExperimentResult",
     "PreqCVStability",
     "PrequentialResult",
+    "Progress",
     "Recovery",
     "RunningMetrics",
     "SelectionAccuracy",
@@ -34,6 +38,7 @@ __all__ = [
     "preq_cv_stability",
     "prequential",
     "recovery",
+    "run_experiment",
     "selection_accuracy",
     "state_bytes",
 ]

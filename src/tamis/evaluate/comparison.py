@@ -1,0 +1,308 @@
+"""What an experiment leaves: a line per cell, every run behind it, tables, tests of significance, figures.
+
+The folder holds ``experiment.json`` (which cells there are), ``cells.parquet`` (a line per cell), and in ``cells`` a
+folder per finished cell, which :meth:`tamis.evaluate.PrequentialResult.load` reads, or the error of one that failed.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from tamis._check import Array, check_choice
+from tamis.errors import CheckpointError
+from tamis.evaluate.result import Frame, PrequentialResult
+from tamis.evaluate.score_table import ScoreTable, Significance, significance
+from tamis.persistence import replace_file
+
+__all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "is_finished", "write_json"]
+
+EXPERIMENT, CELLS = "experiment.json", "cells"
+_PARTS = ("stream", "selector", "learner")
+_FILES = ("steps", "changes", "truth", "scores")
+
+
+class ExperimentResult:
+    """Result of an experiment; made by :func:`tamis.run_experiment`, or :meth:`load`.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Where the cells are.
+    cells : dict of str to ndarray
+        A line per cell: stream, selector, learner, method (what tables call selector and learner), seed, status
+        ("done", "failed" or "missing"), error, key, and every number of :meth:`PrequentialResult.summary`.
+    interrupted : bool
+        Whether it was stopped before all cells were run.
+    """
+
+    def __init__(self, folder: Path, *, interrupted: bool = False, temporary: Any = None) -> None:
+        self.folder, self.interrupted = folder, interrupted
+        self._temporary = temporary  # a folder that goes when the result does
+        self.cells = _read_cells(folder)
+        self.runs = functools.lru_cache(maxsize=8)(self._run)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> ExperimentResult:
+        """Read the experiment in a folder, finished or not.
+
+        Raises
+        ------
+        CheckpointError
+            If there is none.
+        """
+        return cls(Path(folder))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(set(self.cells[part]))} {part}s" for part in _PARTS)
+        status = [f"{np.sum(self.cells['status'] == one)} {one}" for one in ("done", "failed", "missing")]
+        return f"ExperimentResult({counts}; cells: {', '.join(s for s in status if s[0] != '0')})"
+
+    @property
+    def streams(self) -> list[str]:
+        """Names of the streams, in their order."""
+        return list(dict.fromkeys(self.cells["stream"].tolist()))
+
+    @property
+    def methods(self) -> list[str]:
+        """What tables call the pairs of selector and learner, in their order."""
+        return list(dict.fromkeys(self.cells["method"].tolist()))
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the numbers that each cell has."""
+        return [name for name, column in self.cells.items() if column.dtype == np.float64]
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The cells that failed, and why."""
+        at = np.flatnonzero(self.cells["status"] == "failed")
+        return {self._name(i): str(self.cells["error"][i]) for i in at}
+
+    def _name(self, i: Any) -> str:
+        return ", ".join(str(self.cells[part][i]) for part in _PARTS) + f", seed {self.cells['seed'][i]}"
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """Return `cells` as a DataFrame or Table of pandas, Polars or Arrow."""
+        return _native(self.cells, backend)
+
+    def run(self, stream: str, method: str, seed: int | None = None) -> PrequentialResult:
+        """Return the whole result of one cell.
+
+        Parameters
+        ----------
+        stream, method : str
+            Names as in `streams` and `methods`.
+        seed : int, optional
+            By default the first that is finished.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cell, or it is not finished.
+        """
+        at = self._where(stream, method)
+        if seed is not None:
+            at = at[self.cells["seed"][at] == seed]
+        if not len(at):
+            which = "" if seed is None else f" with the seed {seed}"
+            raise ValueError(f"No finished cell has the stream {stream!r} and the method {method!r}{which}.")
+        found: PrequentialResult = self.runs(str(self.cells["key"][at[0]]))
+        return found
+
+    def _run(self, key: str) -> PrequentialResult:
+        return PrequentialResult.load(self.folder / CELLS / key)
+
+    def _where(self, stream: str, method: str) -> Array:
+        check_choice("stream", stream, tuple(self.streams))
+        check_choice("method", method, tuple(self.methods))
+        cells = self.cells
+        return np.flatnonzero(
+            (cells["stream"] == stream) & (cells["method"] == method) & (cells["status"] == "done")
+        )
+
+    def curves(self, column: str = "accuracy_windowed") -> Frame:
+        """Return a column of the steps of all finished cells: stream, method, seed, n_seen and the value.
+
+        Parameters
+        ----------
+        column : str, default="accuracy_windowed"
+            One of :data:`tamis.evaluate.result.STEP_COLUMNS`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        parts = []
+        for stream in self.streams:
+            for method in self.methods:
+                for i in self._where(stream, method):
+                    parts.append((stream, method, int(self.cells["seed"][i]), *self._curve(i, column)))
+        lengths = [len(part[3]) for part in parts]
+        frame: Frame = {
+            name: np.repeat(np.array([part[k] for part in parts], dtype=kind), lengths)
+            for k, (name, kind) in enumerate((("stream", object), ("method", object), ("seed", np.int64)))
+        }
+        for k, (name, kind) in enumerate((("n_seen", np.int64), (column, np.float64)), start=3):
+            frame[name] = np.concatenate([np.empty(0, kind), *(part[k] for part in parts)])
+        return frame
+
+    def _curve(self, i: int, column: str) -> tuple[Array, Array]:
+        import pyarrow.parquet as parquet
+
+        path = self.folder / CELLS / str(self.cells["key"][i]) / "steps.parquet"
+        check_choice("column", column, tuple(parquet.read_schema(path).names))
+        table = parquet.read_table(path, columns=["n_seen", column])
+        return table["n_seen"].to_numpy(), table[column].to_numpy()
+
+    def table(self, metric: str = "accuracy") -> ScoreTable:
+        """Return the mean and the deviation over seeds of a number, for each stream and method.
+
+        Parameters
+        ----------
+        metric : str, default="accuracy"
+            One of `metrics`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such number.
+        """
+        check_choice("metric", metric, tuple(self.metrics))
+        values = [
+            [self.cells[metric][self._where(stream, method)] for method in self.methods]
+            for stream in self.streams
+        ]
+        return ScoreTable.of(metric, self.streams, self.methods, values)
+
+    def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
+        """Test whether the methods differ over the streams, by their means over seeds.
+
+        Parameters
+        ----------
+        metric : str, default="accuracy"
+        alpha : float in (0, 1), default=0.05
+            Of Nemenyi's test.
+        rope : float, default=0.01
+            Up to which difference two methods are practically equal, for the Bayesian test.
+
+        Raises
+        ------
+        ValueError
+            If there are not two methods and two streams on which all methods have a score.
+        """
+        return significance(self.table(metric), alpha=alpha, rope=rope)
+
+    def write(self) -> Path:
+        """Write `cells` as ``cells.parquet`` into the folder, all of it or nothing, and return the path."""
+        import pyarrow.parquet as parquet
+
+        path = self.folder / "cells.parquet"
+        replace_file(path, lambda file: parquet.write_table(self.to_frame("pyarrow"), file))
+        return path
+
+    def plot(self, column: str = "accuracy_windowed") -> Any:
+        """Return a matplotlib figure: a column of the steps over time, a panel per stream, true drifts marked."""
+        return import_module("tamis.report.experiment_plots").plot_experiment(self, column)
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
+        """Write one self-contained HTML file that shows the experiment, and return its path."""
+        written: Path = import_module("tamis.report.experiment").write_comparison(self, path, title=title)
+        return written
+
+
+def is_finished(folder: Path, key: str) -> bool:
+    """Return whether a cell's result is there, all of it."""
+    import pyarrow.parquet as parquet
+
+    place = folder / CELLS / key
+    try:
+        for name in _FILES:
+            parquet.read_metadata(place / f"{name}.parquet")
+        return "summary" in json.loads((place / "settings.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def write_json(path: Path, document: dict[str, Any]) -> None:
+    """Write a JSON file, all of it or nothing.
+
+    Raises
+    ------
+    CheckpointError
+        If it cannot be written.
+    """
+    text = json.dumps(document, indent=1, default=str)
+    try:
+        replace_file(path, lambda file: file.write(text.encode()))
+    except OSError as error:
+        raise CheckpointError(
+            f"Cannot write {str(path)!r} ({error.strerror or error}): make room there, or choose another folder."
+        ) from error
+
+
+def _read_cells(folder: Path) -> Frame:
+    try:
+        listed = json.loads((folder / EXPERIMENT).read_text(encoding="utf-8"))["cells"]
+        parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}
+        seeds = np.array([cell["seed"] for cell in listed], dtype=np.int64)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{str(folder)!r} does not hold an experiment: run it there first.") from error
+    found = [_outcome(folder, key) for key in parts["key"]]
+    names = dict.fromkeys(name for _, _, summary in found for name in summary)
+    return {
+        **{part: parts[part] for part in _PARTS},
+        "method": _methods(parts["selector"].tolist(), parts["learner"].tolist()),
+        "seed": seeds,
+        "status": np.array([status for status, _, _ in found], dtype=object),
+        "error": np.array([error for _, error, _ in found], dtype=object),
+        "key": parts["key"],
+        **{
+            name: np.array([_number(summary.get(name)) for _, _, summary in found], dtype=np.float64)
+            for name in names
+        },
+    }
+
+
+def _outcome(folder: Path, key: str) -> tuple[str, str, dict[str, Any]]:
+    """Return status, error and numbers of a cell."""
+    if is_finished(folder, key):
+        document = json.loads((folder / CELLS / key / "settings.json").read_text(encoding="utf-8"))
+        return "done", "", document["summary"]
+    try:
+        document = json.loads((folder / CELLS / f"{key}.error.json").read_text(encoding="utf-8"))
+        return "failed", str(document["error"]), {}
+    except (OSError, ValueError, KeyError):
+        return "missing", "", {}
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _methods(selectors: list[str], learners: list[str]) -> Array:
+    """Return what to call each pair: the selector alone where there is one learner, and the other way round."""
+    if len(set(learners)) == 1:
+        names = selectors
+    elif len(set(selectors)) == 1:
+        names = learners
+    else:
+        names = [f"{selector} + {learner}" for selector, learner in zip(selectors, learners, strict=True)]
+    return np.array(names, dtype=object)
+
+
+def _native(frame: Frame, backend: Literal["pandas", "polars", "pyarrow"]) -> Any:
+    check_choice("backend", backend, ("pandas", "polars", "pyarrow"))
+    try:
+        return nw.from_dict(frame, backend=backend).to_native()
+    except ModuleNotFoundError:
+        raise ImportError(f"backend={backend!r} is not installed: pip install {backend}.") from None

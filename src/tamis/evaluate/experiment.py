@@ -1,0 +1,331 @@
+"""A grid of streams, selectors, learners and seeds, test-then-train; what is done stays done.
+
+Each cell is one :func:`tamis.prequential` run. Once it ends it is written, all of it or nothing, into a folder named
+by the checksum of its definition. A run that was killed, or is called again, runs what is missing and no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tamis._check import check_number, is_integer
+from tamis.errors import CheckpointError, DataError
+from tamis.evaluate.comparison import CELLS, EXPERIMENT, ExperimentResult, is_finished, write_json
+from tamis.evaluate.grid import Cell, Opener, cells_of, parts_of
+from tamis.evaluate.prequential import prequential
+from tamis.evaluate.workers import Lost, run_tasks
+
+__all__ = ["Progress", "run_experiment"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an experiment is, as it is handed to `on_progress`.
+
+    Attributes
+    ----------
+    n_done, n_cells : int
+        Cells that are finished (or failed), and all of them.
+    n_failed : int
+    cell : str
+        The cell that ended last; "" at the beginning.
+    error : str or None
+        What went wrong in it.
+    seconds : float
+        Since the beginning.
+    remaining : float or None
+        Seconds that are left, by the time that like cells took; None while nothing is known.
+    """
+
+    n_done: int
+    n_cells: int
+    n_failed: int
+    cell: str
+    error: str | None
+    seconds: float
+    remaining: float | None
+
+    def __str__(self) -> str:
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        left = "" if self.remaining is None else f", about {self.remaining:.0f} s left"
+        return f"{self.n_done} of {self.n_cells} cells{failed}{left}  {self.cell}".rstrip()
+
+
+def run_experiment(
+    streams: Any,
+    selectors: Any,
+    learners: Any = "naive-bayes",
+    seeds: int | Sequence[int] = 5,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    n_features_to_select: Any = None,
+    n_jobs: int = 1,
+    on_progress: Callable[[Progress], object] | None = None,
+    **options: Any,
+) -> ExperimentResult:
+    """Run every selector with every learner on every stream, and compare them.
+
+    Parameters
+    ----------
+    streams : part, list of parts, or dict of names to parts
+        A part is a key, a pair of key and parameters, or an object. Keys of streams are those of
+        :func:`tamis.streams.list_streams` (they take the cell's seed) and :func:`tamis.streams.list_datasets`, and
+        paths of files (``("sensors.csv", {"label": "state"})``). Objects are a Stream, a pair (X, y), or a function
+        that takes a seed and returns one of these.
+    selectors : part, list of parts, or dict of names to parts
+        Keys are those of :data:`tamis.catalog.CATALOG`, ``"none"`` (all features) and ``"oracle"`` (the relevant
+        features, where the stream knows them). Objects are copied before they learn.
+    learners : part, list of parts, or dict of names to parts, default="naive-bayes"
+        Keys are those of :data:`tamis.catalog.LEARNERS`.
+    seeds : int or sequence of int, default=5
+        How many (0, 1, ...), or which. A seed goes to the stream, and to selector and learner as `random_state`; where
+        none of them takes one, a single cell stands for all seeds.
+    folder : path-like, optional
+        Where finished cells are kept; cells that are there already are not run again. By default a temporary folder
+        that lives as long as the result.
+    n_features_to_select : int, float or dict of stream names to these, optional
+        Given to every selector that takes it; by default each has its own.
+    n_jobs : int, default=1
+        Processes; -1: one per core. With more than one, the call must stand under ``if __name__ == "__main__":`` in a
+        script, and what you give as objects must be picklable.
+    on_progress : callable, optional
+        Called with a :class:`Progress` at the beginning and after every cell; `print` will do.
+    **options
+        Of :func:`tamis.prequential`: `batch_size`, `protocol`, `window`, `stability_window`, `n_tracked`, `auc`,
+        `max_rows`.
+
+    Returns
+    -------
+    ExperimentResult
+        A cell that failed is in it with its error. After Ctrl-C: what is finished, with ``interrupted`` True.
+
+    Raises
+    ------
+    ValueError, UnknownNameError, StreamError
+        Before anything runs: if a name, parameter or option is wrong.
+    CheckpointError
+        If the folder holds something else, cannot be written, or another experiment is running in it.
+    RuntimeError
+        If processes cannot be started.
+
+    Notes
+    -----
+    A cell's numbers do not depend on `n_jobs` (but for times and memory): it has one thread for linear algebra.
+
+    The definition of a cell holds stream (with a fingerprint of data), selector, learner, options and the version of
+    Tamis, but not what code your own classes and functions run: after a change there choose another folder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import run_experiment
+    >>> def stream(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(2000, 10))
+    ...     return X, X[:, 2] > X[:, 7]
+    >>> found = run_experiment(stream, ["fires", "none"], "perceptron", seeds=2, n_features_to_select=2)
+    >>> found
+    ExperimentResult(1 streams, 2 selectors, 1 learners; cells: 4 done)
+    >>> table = found.table("accuracy")
+    >>> print(table)
+    accuracy  fires          none
+    stream    0.98... ± 0.0...  0.93... ± 0.0...
+    >>> table.best
+    array([[ True, False]])
+    """
+    cells = _cells(streams, selectors, learners, seeds, n_features_to_select, options)
+    if n_jobs != -1:
+        check_number("n_jobs", n_jobs, low=1, integer=True)
+    temporary = tempfile.TemporaryDirectory(prefix="tamis-") if folder is None else None
+    place = Path(temporary.name if temporary is not None else folder or "")
+    _prepare(place)
+    with _alone(place):
+        write_json(
+            place / EXPERIMENT,
+            {"tamis": "experiment", "options": options, "cells": [_named(c) for c in cells]},
+        )
+        interrupted = _run_missing(
+            cells, place, os.cpu_count() or 1 if n_jobs == -1 else int(n_jobs), on_progress
+        )
+        result = ExperimentResult(place, interrupted=interrupted, temporary=temporary)
+        result.write()
+    return result
+
+
+def _cells(
+    streams: Any, selectors: Any, learners: Any, seeds: Any, amount: Any, options: dict[str, Any]
+) -> list[Cell]:
+    known = inspect.signature(prequential).parameters
+    refused = ("stream", "selector", "learner", "checkpoint", "checkpoint_every", "on_step")
+    for name in options:
+        if name not in known or name in refused:
+            usable = ", ".join(option for option in known if option not in refused)
+            raise ValueError(f"{name!r} is no option of an experiment; there are {usable}.")
+    if is_integer(seeds):
+        check_number("seeds", seeds, low=1, integer=True)
+        seeds = range(seeds)
+    seeds = list(dict.fromkeys(seeds))
+    for seed in seeds:
+        check_number("seeds", seed, low=0, integer=True)
+    if not seeds:
+        raise ValueError("seeds must name at least one, got none.")
+    told = {"stream": streams, "selector": selectors, "learner": learners}
+    parts = {noun: parts_of(noun, given) for noun, given in told.items()}
+    if isinstance(amount, dict) and (strange := set(amount) - {part.name for part in parts["stream"]}):
+        raise ValueError(
+            f"n_features_to_select speaks of {sorted(strange)[0]!r}, which is none of the streams."
+        )
+    numbers = [int(seed) for seed in seeds]
+    return cells_of(parts["stream"], parts["selector"], parts["learner"], numbers, amount, options)
+
+
+def _named(cell: Cell) -> dict[str, Any]:
+    names = {part.noun: part.name for part in (cell.stream, cell.selector, cell.learner)}
+    return {"key": cell.key, **names, "seed": cell.seed}
+
+
+def _prepare(folder: Path) -> None:
+    try:
+        if folder.exists() and not (folder / EXPERIMENT).is_file() and any(folder.iterdir()):
+            raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
+        (folder / CELLS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CheckpointError(
+            f"Cannot write into {str(folder)!r} ({error.strerror or error}): choose another folder."
+        ) from error
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Refuse to run where another experiment is running; the system takes the lock from a process that was killed."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two would do the same work twice, and nothing worse
+        yield
+        return
+    with open(folder / ".lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CheckpointError(
+                f"Another experiment is running in {str(folder)!r}: wait for its end, or choose another folder."
+            ) from None
+        yield
+
+
+def _run_missing(
+    cells: list[Cell], folder: Path, n_jobs: int, on_progress: Callable[[Progress], object] | None
+) -> bool:
+    """Run the cells that are not finished; return whether that was interrupted."""
+    missing = [cell for cell in cells if not is_finished(folder, cell.key)]
+    watch = _Watch(len(cells), missing, n_jobs, on_progress)
+    for cell in missing:  # what a killed run left half-written, and errors of before
+        for rest in (folder / CELLS).glob(f"*{cell.key}*"):
+            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
+    finished = run_tasks(_Runner(folder), missing, n_jobs)
+    try:
+        for number, outcome in finished:
+            cell = missing[number]
+            if isinstance(outcome, Lost):
+                outcome = _Outcome(outcome.reason, 0.0)
+                _write_error(folder, cell.key, outcome.error)
+            watch.tell(cell, outcome)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        finished.close()  # type: ignore[attr-defined]  # a generator: its processes end
+    return False
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    error: str | None
+    seconds: float
+
+
+class _Runner:
+    """Runs a cell and keeps its result, or why there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.opener = folder, Opener()
+
+    def __call__(self, cell: Cell) -> _Outcome:
+        began = time.perf_counter()
+        error = None
+        try:
+            stream = self.opener.open(cell.stream, cell.seed)
+            result = prequential(stream, *cell.models(stream), **cell.options)
+            if result.settings["interrupted"]:
+                raise KeyboardInterrupt
+            if not len(result.frames["steps"]["step"]):
+                raise DataError(
+                    "The stream ends within its first batch, which only trains: choose a smaller batch_size."
+                )
+            result.save(self.folder / CELLS / cell.key)
+        except Exception as caught:
+            error = f"{type(caught).__name__}: {' '.join(str(caught).split())}"
+            _write_error(self.folder, cell.key, error, traceback.format_exc())
+        return _Outcome(error, time.perf_counter() - began)
+
+
+def _write_error(folder: Path, key: str, error: str | None, trace: str = "") -> None:
+    with contextlib.suppress(CheckpointError):  # a full disk: the others go on, this one is missing
+        write_json(folder / CELLS / f"{key}.error.json", {"error": error, "traceback": trace})
+
+
+class _Watch:
+    """Counts cells, and tells how long the others will take."""
+
+    def __init__(
+        self,
+        n_cells: int,
+        missing: list[Cell],
+        n_jobs: int,
+        on_progress: Callable[[Progress], object] | None,
+    ) -> None:
+        self.n_cells, self.n_jobs, self.on_progress = n_cells, n_jobs, on_progress
+        self.n_done, self.n_failed, self.began = n_cells - len(missing), 0, time.perf_counter()
+        self.waiting = {cell.key: cell for cell in missing}
+        self.took: dict[tuple[str, ...], list[float]] = {}
+        self._say("", None)
+
+    def tell(self, cell: Cell, outcome: _Outcome) -> None:
+        """Count a cell that has ended."""
+        del self.waiting[cell.key]
+        self.n_done += 1
+        self.n_failed += outcome.error is not None
+        if outcome.error is None:
+            for kind in _kinds(cell):
+                self.took.setdefault(kind, []).append(outcome.seconds)
+        names = [part.name for part in (cell.stream, cell.selector, cell.learner)]
+        self._say(f"{', '.join(names)}, seed {cell.seed}", outcome.error)
+
+    def _say(self, cell: str, error: str | None) -> None:
+        if self.on_progress is not None:
+            seconds = time.perf_counter() - self.began
+            self.on_progress(
+                Progress(self.n_done, self.n_cells, self.n_failed, cell, error, seconds, self._remaining())
+            )
+
+    def _remaining(self) -> float | None:
+        if not self.took and self.waiting:
+            return None
+        seconds = 0.0
+        for cell in self.waiting.values():  # the cells that are most like it tell
+            like = next(self.took[kind] for kind in _kinds(cell) if kind in self.took)
+            seconds += sum(like) / len(like)
+        return seconds / min(self.n_jobs, max(len(self.waiting), 1))
+
+
+def _kinds(cell: Cell) -> tuple[tuple[str, ...], ...]:
+    stream, selector, learner = cell.stream.name, cell.selector.name, cell.learner.name
+    return (stream, selector, learner), (stream, learner), (stream,), ()

@@ -1,0 +1,255 @@
+"""The cells of an experiment: streams x selectors x learners x seeds, each with a definition that names its result.
+
+A part (a stream, a selector or a learner) is named by a key, with or without parameters, or is an object. A cell's
+definition is what :func:`tamis.prequential` calls the settings of its run, and the version of Tamis: where it changes,
+so does the cell's key, and the cell is run anew. Cells that differ in a seed that nothing takes are one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+
+import tamis
+from tamis.catalog import find, find_learner
+from tamis.evaluate.oracle import Oracle
+from tamis.evaluate.run import settings_of
+from tamis.streams.stream import BatchStream, Stream, as_stream
+
+__all__ = ["Cell", "Opener", "Part", "cells_of", "parts_of"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stream, a selector or a learner of the grid.
+
+    Attributes
+    ----------
+    noun : {"stream", "selector", "learner"}
+    name : str
+        What tables call it.
+    what : object
+        A key, an object, None (the selector that keeps all features), or a function of the seed (a stream).
+    params : dict
+        Parameters that go with a key.
+    """
+
+    noun: str
+    name: str
+    what: Any
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the grid.
+
+    Attributes
+    ----------
+    key : str
+        Checksum of the definition.
+    stream, selector, learner : Part
+    seed : int
+    n_features_to_select : int, float or None
+    options : dict
+        Of :func:`tamis.prequential`.
+    """
+
+    key: str
+    stream: Part
+    selector: Part
+    learner: Part
+    seed: int
+    n_features_to_select: float | None
+    options: dict[str, Any]
+
+    def models(self, stream: Stream) -> tuple[Any, Any]:
+        """Return selector and learner, both new."""
+        selector = _model(self.selector, stream, self.seed, self.n_features_to_select)
+        return selector, _model(self.learner, stream, self.seed, None)
+
+
+def parts_of(noun: str, given: Any) -> list[Part]:
+    """Return the parts that a user named.
+
+    Parameters
+    ----------
+    noun : {"stream", "selector", "learner"}
+    given : part, list of parts, or dict of names to parts
+        A part is a key, a pair (key, parameters), or an object.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or two have one name.
+
+    Examples
+    --------
+    >>> [part.name for part in parts_of("selector", ["fires", ("ofs", {"eta": 0.5}), None])]
+    ['fires', 'ofs(eta=0.5)', 'none']
+    """
+    if isinstance(given, Mapping):
+        parts = [_part(noun, one, str(name)) for name, one in given.items()]
+    else:
+        parts = [_part(noun, one, None) for one in (given if isinstance(given, list) else [given])]
+    names = [part.name for part in parts]
+    if not parts:
+        raise ValueError(f"{noun}s must name at least one {noun}, got {given!r}.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Two {noun}s are named {twice!r}: give them names of their own, as a dict.")
+    return parts
+
+
+def _part(noun: str, given: Any, name: str | None) -> Part:
+    what, params = given, {}
+    is_pair = isinstance(given, tuple) and len(given) == 2
+    if is_pair and isinstance(given[0], str | os.PathLike) and isinstance(given[1], Mapping):
+        what, params = given[0], dict(given[1])
+    if isinstance(what, os.PathLike):
+        what = os.fspath(what)
+    if noun == "selector" and isinstance(what, str) and what.lower() == "none":
+        what = None
+    if name is None:
+        settings = ", ".join(f"{key}={value}" for key, value in params.items())
+        name = _name(noun, what) + (f"({settings})" if settings else "")
+    return Part(noun, name, what, params)
+
+
+def _name(noun: str, what: Any) -> str:
+    if what is None:
+        return "none"
+    if isinstance(what, str):
+        return os.path.basename(what) if noun == "stream" else what
+    if isinstance(what, Stream):
+        described = what.describe()
+        return os.path.basename(str(described.get("name") or described.get("path") or described["kind"]))
+    return str(getattr(what, "__name__", "arrays" if noun == "stream" else type(what).__name__))
+
+
+class Opener:
+    """Opens streams, and keeps the last one open: cells that follow each other mostly read the same."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[str, int | None], Stream] | None = None
+
+    def open(self, part: Part, seed: int) -> Stream:
+        """Return the stream of a part; see :func:`open_stream`."""
+        wanted = (part.name, seed if _takes_seed(part) else None)
+        if self._last is None or self._last[0] != wanted:
+            self._last = (wanted, open_stream(part, seed))
+        return self._last[1]
+
+
+def cells_of(
+    streams: list[Part],
+    selectors: list[Part],
+    learners: list[Part],
+    seeds: Iterable[int],
+    n_features_to_select: Any,
+    options: dict[str, Any],
+) -> list[Cell]:
+    """Return the cells in the order in which they run; every part is made once, so that mistakes show now."""
+    cells: dict[str, Cell] = {}
+    opener = Opener()
+    for stream in streams:
+        amount = n_features_to_select
+        if isinstance(amount, Mapping):
+            amount = amount.get(stream.name)
+        for seed in seeds:
+            source = opener.open(stream, seed)
+            for selector in selectors:
+                for learner in learners:
+                    cell = Cell("", stream, selector, learner, seed, amount, options)
+                    key = _key(source, *cell.models(source), options)
+                    cells.setdefault(key, replace(cell, key=key))
+    return list(cells.values())
+
+
+def _key(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> str:
+    settings = settings_of(stream, selector, learner, options)
+    told = [settings[name] for name in ("stream", "selector", "learner", "options")]
+    text = json.dumps([*told, tamis.__version__], sort_keys=True, default=str)
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # where an object lies in memory is no part of what it is
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def open_stream(part: Part, seed: int) -> Stream:
+    """Return the stream of a part.
+
+    Raises
+    ------
+    UnknownNameError, StreamError
+        If a key is neither a stream with known truth, a data set nor a file.
+    ValueError
+        If the stream can be read only once.
+    """
+    if isinstance(part.what, str):
+        return _named(part.what, part.params, seed)
+    stream = as_stream(part.what(seed) if _takes_seed(part) else part.what)
+    if isinstance(stream, BatchStream):
+        raise ValueError(
+            f"The stream {part.name!r} yields batches that cannot be read for every cell: give arrays (X, y), a Stream,"
+            " or a function that makes one from a seed."
+        )
+    return stream
+
+
+def _named(key: str, params: dict[str, Any], seed: int) -> Stream:
+    from tamis import streams
+
+    if _is_generated(key):
+        stream: Stream = streams.load_stream(key, **{"seed": seed, **params})
+        return stream
+    if os.path.isfile(key) or os.path.splitext(key)[1]:
+        return streams.open_file(key, **params)
+    return streams.load_dataset(key, **params)
+
+
+def _is_generated(key: str) -> bool:
+    from tamis import streams
+
+    return hasattr(streams, "list_streams") and key in {row["name"] for row in streams.list_streams()}
+
+
+def _takes_seed(part: Part) -> bool:
+    if isinstance(part.what, str):
+        return _is_generated(part.what)
+    return callable(part.what) and not isinstance(part.what, Stream)
+
+
+def _model(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
+    """Return a selector or learner that has learned nothing, with the cell's seed where it takes one."""
+    if part.what is None:
+        return None
+    if isinstance(part.what, str) and part.what.lower() == "oracle":
+        return Oracle(stream)
+    if isinstance(part.what, str):
+        return _made(part, seed, amount)
+    if not isinstance(part.what, BaseEstimator):
+        return clone(part.what, safe=False)
+    model = clone(part.what)
+    model.set_params(**_fitting(model.get_params(deep=False), seed, amount))
+    return model
+
+
+def _made(part: Part, seed: int, amount: float | None) -> Any:
+    entry = find_learner(part.what) if part.noun == "learner" else find(part.what, "rows")
+    known = inspect.signature(entry.load()).parameters
+    unknown = [name for name in part.params if name not in known]
+    if unknown:
+        raise ValueError(f"{entry.name} has no parameter {unknown[0]!r}; it has: {', '.join(known)}.")
+    return entry.load()(**{**dict(entry.parameters), **_fitting(known, seed, amount), **part.params})
+
+
+def _fitting(known: Mapping[str, Any], seed: int, amount: float | None) -> dict[str, Any]:
+    given = {"random_state": seed, "n_features_to_select": amount}
+    return {name: value for name, value in given.items() if name in known and value is not None}

@@ -1,0 +1,182 @@
+"""Scores of methods on streams: mean and deviation over seeds, the best of each stream, and whether they differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.evaluate.significance import (
+    BayesianSignedRank,
+    Friedman,
+    Holm,
+    Nemenyi,
+    bayesian_signed_rank,
+    friedman,
+    holm,
+    nemenyi,
+)
+
+__all__ = ["ScoreTable", "Significance", "is_better_larger", "significance"]
+
+Numbers = NDArray[np.float64]
+_SMALLER_IS_BETTER = ("seconds", "memory_bytes", "model_bytes", "ram_hours", "recovery_rows", "n_changes")
+
+
+def is_better_larger(metric: str) -> bool:
+    """Return whether more is better of a number of a run.
+
+    >>> is_better_larger("kappa_t"), is_better_larger("seconds_learn")
+    (True, False)
+    """
+    return not metric.startswith(_SMALLER_IS_BETTER)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """A number for each stream and method.
+
+    Attributes
+    ----------
+    metric : str
+    streams, methods : list of str
+        Rows and columns.
+    mean, deviation : ndarray of shape (n_streams, n_methods)
+        Over seeds; the deviation is that of a sample (n - 1), NaN for a single one. NaN where no cell is finished.
+    n : ndarray of shape (n_streams, n_methods), int64
+        Cells behind each mean that have the number.
+    """
+
+    metric: str
+    streams: list[str]
+    methods: list[str]
+    mean: Numbers
+    deviation: Numbers
+    n: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        metric: str,
+        streams: Sequence[str],
+        methods: Sequence[str],
+        values: Sequence[Sequence[Numbers]],
+    ) -> ScoreTable:
+        """Return the table of `values[stream][method]`, each an array over seeds; NaN are left out."""
+        there = [[cell[np.isfinite(cell)] for cell in row] for row in values]
+        mean = [[float(cell.mean()) if len(cell) else math.nan for cell in row] for row in there]
+        deviation = [
+            [float(cell.std(ddof=1)) if len(cell) > 1 else math.nan for cell in row] for row in there
+        ]
+        n = [[len(cell) for cell in row] for row in there]
+        return cls(metric, list(streams), list(methods), np.array(mean), np.array(deviation), np.array(n))
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether more is better."""
+        return is_better_larger(self.metric)
+
+    @property
+    def best(self) -> NDArray[np.bool_]:
+        """Which means are the best of their stream, shape (n_streams, n_methods); equal ones all are."""
+        filled = np.where(np.isnan(self.mean), -np.inf, self.mean if self.larger_is_better else -self.mean)
+        found: NDArray[np.bool_] = (filled == filled.max(axis=1, keepdims=True)) & np.isfinite(filled)
+        return found
+
+    def cell(self, i: int, j: int) -> str:
+        """Return mean and deviation of a stream and a method as text."""
+        mean, deviation = float(self.mean[i, j]), float(self.deviation[i, j])
+        if math.isnan(mean):
+            return "-"
+        digits = 3 if abs(mean) < 100 else 0
+        return f"{mean:,.{digits}f}" + ("" if math.isnan(deviation) else f" ± {deviation:,.{digits}f}")
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown, the best of each row in bold."""
+        lines = [[self.metric, *self.methods], ["---"] + ["---:"] * len(self.methods)]
+        for i, stream in enumerate(self.streams):
+            cells = [self.cell(i, j) for j in range(len(self.methods))]
+            bold = [f"**{cell}**" if best else cell for cell, best in zip(cells, self.best[i], strict=True)]
+            lines.append([stream, *bold])
+        return "\n".join(
+            f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |" for line in lines
+        )
+
+    def __str__(self) -> str:
+        lines = [[self.metric, *self.methods]]
+        for i, stream in enumerate(self.streams):
+            lines.append([stream, *(self.cell(i, j) for j in range(len(self.methods)))])
+        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+        padded = (
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in lines
+        )
+        return "\n".join(line.rstrip() for line in padded)
+
+
+@dataclass(frozen=True)
+class Significance:
+    """What :meth:`ExperimentResult.compare` returns.
+
+    Attributes
+    ----------
+    metric : str
+    streams : list of str
+        Those on which every method has a score.
+    friedman : Friedman
+        Whether the methods differ at all.
+    nemenyi : Nemenyi
+        Which of all pairs differ; the critical-difference diagram draws it.
+    holm : Holm
+        Which differ from the best ranked method.
+    bayes : dict of str to BayesianSignedRank
+        For each other method, how probable it is that the best ranked one is better, practically equal, or worse.
+    """
+
+    metric: str
+    streams: list[str]
+    friedman: Friedman
+    nemenyi: Nemenyi
+    holm: Holm
+    bayes: dict[str, BayesianSignedRank]
+
+    def __str__(self) -> str:
+        tests: list[Any] = [self.friedman, self.nemenyi, self.holm, *self.bayes.values()]
+        return f"{self.metric} on {', '.join(self.streams)}\n" + "\n".join(map(str, tests))
+
+
+def significance(table: ScoreTable, *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
+    """Test whether the methods of a table differ; see :meth:`ExperimentResult.compare`.
+
+    Examples
+    --------
+    >>> values = [[np.array([0.9]), np.array([0.8])], [np.array([0.8]), np.array([0.6])]]
+    >>> found = significance(ScoreTable.of("accuracy", ["s", "t"], ["a", "b"], values))
+    >>> found.nemenyi.ranks
+    {'a': 1.0, 'b': 2.0}
+    """
+    whole = np.isfinite(table.mean).all(axis=1)
+    if len(table.methods) < 2 or whole.sum() < 2:
+        raise ValueError(
+            f"A comparison by {table.metric!r} needs two methods, and two streams on which each of them has a score;"
+            f" there are {len(table.methods)} and {int(whole.sum())}."
+        )
+    sign = 1.0 if table.larger_is_better else -1.0
+    scores, names = sign * table.mean[whole], table.methods
+    control = holm(scores, names)
+    best = scores[:, names.index(control.control)]
+    return Significance(
+        table.metric,
+        [table.streams[i] for i in np.flatnonzero(whole)],
+        friedman(scores, names),
+        nemenyi(scores, names, alpha=alpha),
+        control,
+        {
+            name: bayesian_signed_rank(best, scores[:, j], (control.control, name), rope=rope)
+            for j, name in enumerate(names)
+            if name != control.control
+        },
+    )

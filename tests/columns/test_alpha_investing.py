@@ -83,6 +83,7 @@ def test_rules_are_components(rng):
     for rule in (
         "alpha-spending",
         "lond",
+        "e-lond",
         "lord3",
         "saffron",
         "saffron-investing",

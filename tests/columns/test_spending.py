@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from tamis.columns.spending import (
     ADDIS,
+    ELOND,
     LOND,
     LORD3,
     RULES,
@@ -33,6 +34,8 @@ PAIRS = [
     (AlphaWealth(0.05, 0.02), lambda p: twin.alpha_wealth(p, 0.05, 0.02)),
     (AlphaSpending(0.1), lambda p: twin.alpha_spending(p, 0.1)),
     (LOND(0.1), lambda p: twin.lond(p, 0.1)),
+    (ELOND(0.1), lambda p: twin.e_lond(p, 0.1)),
+    (ELOND(0.2, kappa=0.3), lambda p: twin.e_lond(p, 0.2, 0.3)),
     (LORDPlusPlus(0.05), lambda p: twin.lord_plus_plus(p, 0.05)),
     (LORDPlusPlus(0.2, decay=0.9), lambda p: twin.lord_plus_plus(p, 0.2, 0.9)),
     (LORD3(0.05), lambda p: twin.lord3(p, 0.05)),

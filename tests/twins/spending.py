@@ -34,6 +34,16 @@ def lond(p_values, alpha):
     return levels, rejected
 
 
+def e_lond(p_values, alpha, kappa=0.1):
+    """A p-value becomes the e-value kappa p^(kappa - 1), which must reach 1 / level of LOND."""
+    levels, rejected = [], []
+    for t, p in enumerate(p_values, start=1):
+        level = alpha * gamma_power(t) * (sum(rejected) + 1)
+        rejected.append(kappa * p ** (kappa - 1) >= 1 / level)
+        levels.append((kappa * level) ** (1 / (1 - kappa)))
+    return levels, rejected
+
+
 def lord_plus_plus(p_values, alpha, decay=1.0):
     w0, times, levels, rejected = alpha / 10, [], [], []
     for t, p in enumerate(p_values, start=1):

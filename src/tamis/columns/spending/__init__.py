@@ -9,6 +9,7 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 `AlphaWealth`          w / (2 t);  w -= alpha_t, on a rejection w += payout      Zhou et al. (2005), Figure 1
 `AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
 `LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
+`ELOND`                (kappa a)^(1 / (1 - kappa)), a the level of LOND          Xu, Ramdas (2024)
 `LORDPlusPlus`         W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)     Ramdas et al. (2017)
 `LORD3`                g(t - tau_last) W(tau_last)                               Javanmard, Montanari (2018)
 `SAFFRON`              as LORD++ times (1 - lambda), but time stands still while p <= lambda  Ramdas et al. (2018)
@@ -19,7 +20,8 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 
 Guarantees hold for p-values that are valid given what happened before (independent ones, say): `AlphaSpending` keeps
 the chance of any false rejection below alpha, the others the false discovery rate (`LORD3` and
-`GeneralizedInvesting`: the rate as it stands after the last test). Correlated features break that assumption.
+`GeneralizedInvesting`: the rate as it stands after the last test). Correlated features break that assumption; `ELOND`
+alone needs no independence, only p-values that are valid each by itself.
 
 Errata and deviations, each with its reason:
 
@@ -37,12 +39,13 @@ from typing import Any
 
 from tamis._check import check_number
 from tamis.columns.spending.adaptive import ADDIS, SAFFRON, SaffronInvesting
-from tamis.columns.spending.ageing import LOND, AlphaSpending, LORDPlusPlus
+from tamis.columns.spending.ageing import ELOND, LOND, AlphaSpending, LORDPlusPlus
 from tamis.columns.spending.rule import SpendingRule
 from tamis.columns.spending.wealth import LORD3, AlphaWealth, GeneralizedInvesting
 
 __all__ = [
     "ADDIS",
+    "ELOND",
     "LOND",
     "LORD3",
     "RULES",
@@ -57,8 +60,8 @@ __all__ = [
 ]
 
 RULES: dict[str, type[Any]] = {
-    "alpha-investing": AlphaWealth, "alpha-spending": AlphaSpending, "lond": LOND, "lord++": LORDPlusPlus,
-    "lord3": LORD3, "saffron": SAFFRON, "saffron-investing": SaffronInvesting, "addis": ADDIS,
+    "alpha-investing": AlphaWealth, "alpha-spending": AlphaSpending, "lond": LOND, "e-lond": ELOND,
+    "lord++": LORDPlusPlus, "lord3": LORD3, "saffron": SAFFRON, "saffron-investing": SaffronInvesting, "addis": ADDIS,
     "generalized-investing": GeneralizedInvesting,
 }  # fmt: skip
 

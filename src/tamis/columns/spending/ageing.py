@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._check import check_number
 from tamis.columns.spending.rule import SpendingRule
 
-__all__ = ["LOND", "Ageing", "AlphaSpending", "LORDPlusPlus", "gamma_lord", "gamma_power"]
+__all__ = ["ELOND", "LOND", "Ageing", "AlphaSpending", "LORDPlusPlus", "gamma_lord", "gamma_power"]
 
 Floats = NDArray[np.float64]
 _PART = 1 << 18  # ages that are looked up together
@@ -203,6 +203,43 @@ class LOND(AlphaSpending):
 
     def _weights(self) -> Floats:
         return np.array([float(self.alpha) * (self.n_rejected_ + 1)])
+
+
+class ELOND(LOND):
+    """e-LOND: LOND for e-values, here made of p-values, which holds whatever the tests depend on each other.
+
+    A valid p-value makes the e-value kappa p^(kappa - 1), and a test rejects if that is at least 1 / level of LOND: if
+    p is at most (kappa level)^(1 / (1 - kappa)).
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        False discovery rate, in (0, 1).
+    kappa : float, default=0.1
+        In (0, 1): the smaller, the better for tiny p-values and the worse for moderate ones.
+
+    References
+    ----------
+    Xu, Ramdas (2024). Online multiple testing with e-values. AISTATS. Calibrator: Vovk, Wang (2021). E-values. Annals
+    of Statistics 49(3).
+
+    Examples
+    --------
+    >>> level = 0.05 * 0.4374901658
+    >>> bool(np.isclose(np.exp(ELOND(0.05, kappa=0.5).start().level()), (level / 2) ** 2))
+    True
+    """
+
+    def __init__(self, alpha: float = 0.05, kappa: float = 0.1) -> None:
+        self.alpha = alpha
+        self.kappa = kappa
+
+    def _check(self) -> None:
+        check_number("kappa", self.kappa, low=0, high=1, open_low=True, open_high=True)
+
+    def _from_sum(self, total: Floats) -> Floats:
+        level: Floats = (self.kappa * total) ** (1.0 / (1.0 - self.kappa))
+        return level
 
 
 class LORDPlusPlus(Ageing):

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
-from tamis import ETANA, FETANA, IFC2F
+from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F
 from tamis.errors import DataError
 from tests.twins import ifc2f as twin
 
@@ -208,6 +208,20 @@ def test_one_class_is_decided_at_once(rng, model):
     assert (model.n_features_used_ == 0).all()
 
 
+def test_words_need_more_columns_than_fifteen(rng):
+    """Each word is in few documents: fifteen of them are absent from many."""
+    y = rng.integers(0, 2, 600)
+    lean = np.geomspace(0.12, 0.02, 200) * (y[:, None] == np.arange(200) % 2)
+    X = sp.csr_array((rng.random((600, 200)) < 0.01 + lean).astype(float))
+    few, more = (
+        IFC2F(0.001, threshold=t, order="relevance", random_state=0).fit(X[:400], y[:400])
+        for t in ("count", 80)
+    )
+    assert 15 <= len(few.candidates_) < 80 <= len(more.candidates_)
+    assert more.score(X[400:], y[400:]) > few.score(X[400:], y[400:]) + 0.02
+    assert len(AdaptiveIFC2F(0.001, max_features=80).fit(X[:400], y[:400]).candidates_) == 80
+
+
 def test_one_feature_and_constant_columns(rng):
     y = rng.integers(0, 2, 200)
     X = np.column_stack([np.ones(200), y + 0.1 * rng.normal(size=200), np.zeros(200)])
@@ -246,7 +260,7 @@ def test_columns_that_say_nothing_are_refused():
      ({"misclassification_cost": [[2, 1, 1], [1, 0, 1], [1, 1, 0]]}, "dearer to recognise class 0"),
      ({"misclassification_cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "negative or not finite"),
      ({"n_bins": 1}, "n_bins must be"), ({"binning": "equal"}, "binning"), ({"context": "none"}, "context"),
-     ({"order": "best"}, "order"), ({"n_beliefs": 0}, "n_beliefs must be")],
+     ({"order": "best"}, "order"), ({"threshold": 0}, "threshold must be"), ({"n_beliefs": 0}, "n_beliefs must be")],
     ids=lambda value: str(value)[:40],
 )  # fmt: skip
 def test_parameters_out_of_range(rng, settings, message):

@@ -195,7 +195,7 @@ class AdaptiveIFC2F(CellClassifier):
         vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
         if len(self.classes_) > 1 and vary.sum() <= self.max_features:
             return np.flatnonzero(vary)
-        scores, least = relevance(tables, "count")
+        scores, least = relevance(tables, self.max_features)
         known = np.flatnonzero(scores > least)
         return known[np.argsort(-scores[known], kind="stable")][: self.max_features]
 

@@ -78,9 +78,10 @@ class IFC2F(FixedOrder):
         Bins of equal numbers of rows, or of equal width as published.
     score_on : {"bins", "raw"}, default="bins"
         Whether relevance is that of the binned column or, as published, of its distinct values.
-    threshold : {"count", "half", "any"}, default="count"
+    threshold : {"count", "half", "any"} or int, default="count"
         Halve the least relevance from 0.8 until 15 features pass, or half of them if these are fewer (as in the
-        authors' program), or from 1 until one does (as in the paper's text). All must be above 0.
+        authors' program), or so many, or from 1 until one does (as in the paper's text). All must be above 0. Sparse
+        rows of words need more than 15: most of a few words are absent from most rows.
     max_features : int, optional
         Keep at most so many of the features that pass.
     structure : {"tree", "line", "random"}, default="tree"
@@ -160,7 +161,7 @@ class IFC2F(FixedOrder):
         n_bins: int = 4,
         binning: str = "quantile",
         score_on: str = "bins",
-        threshold: str = "count",
+        threshold: str | int = "count",
         max_features: int | None = None,
         structure: str = "tree",
         order: str = "markov_blanket",
@@ -272,7 +273,10 @@ class IFC2F(FixedOrder):
             check_number("max_features", self.max_features, low=1, integer=True)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("score_on", self.score_on, ("bins", "raw"))
-        check_choice("threshold", self.threshold, ("count", "half", "any"))
+        if isinstance(self.threshold, str):
+            check_choice("threshold", self.threshold, ("count", "half", "any"))
+        else:
+            check_number("threshold", self.threshold, low=1, integer=True)
         check_choice("structure", self.structure, ("tree", "line", "random"))
         check_choice("order", self.order, ("markov_blanket", "relevance"))
         check_choice("inference", self.inference, ("links", "exact"))

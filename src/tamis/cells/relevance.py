@@ -19,14 +19,15 @@ Floats = NDArray[np.float64]
 
 
 def relevance(
-    tables: Array, threshold: str, raw: Rows | None = None, y: Array | None = None
+    tables: Array, threshold: str | int, raw: Rows | None = None, y: Array | None = None
 ) -> tuple[Floats, float]:
     """Return the adjusted mutual information of each column with the class, and the least that is kept.
 
     Parameters
     ----------
     tables : ndarray of shape (n_features, n_bins, n_classes), int
-    threshold : {"count", "half", "any"}
+    threshold : {"count", "half", "any"} or int
+        What halving the threshold waits for: 15 columns, half of them if these are fewer, one, or so many.
     raw : rows, optional
         Score their distinct values instead.
 
@@ -40,7 +41,8 @@ def relevance(
     if tables.shape[2] == 1:
         return np.zeros(n), 0.0  # one class: nothing to learn, nothing to buy
     least = 1.0 if threshold == "any" else 0.8
-    wanted = max({"count": min(n, 15), "half": min(n // 2, 15), "any": 1}[threshold], 1)
+    rules = {"count": 15, "half": min(n // 2, 15), "any": 1}
+    wanted = max(min(n, rules[threshold] if isinstance(threshold, str) else threshold), 1)
     bound = mutual_information_ratio(tables) if raw is None else np.ones(n)
     scores = np.full(n, np.nan)
     while True:

@@ -176,6 +176,8 @@ def test_where_the_truth_is_known_the_selection_is_compared_with_it(tmp_path):
     assert [np.flatnonzero(row).tolist() for row in truth] == [[2, 5]] * 4 + [[1]] * 5
     assert result.settings["drifts"] == [550.0]
     assert result.recovery("selection_accuracy").n_lost == 1
+    assert result.summary()["n_drifts"] == 1
+    assert prequential(Known(X, y), Always(2), max_rows=500).summary()["n_drifts"] == 0
     again = PrequentialResult.load(result.save(tmp_path / "run"))
     assert again.summary() == pytest.approx(result.summary(), nan_ok=True)
     np.testing.assert_array_equal(again.relevance_map(), truth)

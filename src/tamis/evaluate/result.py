@@ -154,6 +154,7 @@ class PrequentialResult:
         rows = float(steps["n_rows"].sum())
         seconds = float(steps["seconds_total"].sum())
         last = {name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan for name in _MEASURES}
+        back = self.recovery()
         truth = {name: _mean(steps[name], steps["n_rows"]) for name in ("selection_accuracy", "rsr", "cucp")}
         return {
             "n_rows": rows,
@@ -161,7 +162,9 @@ class PrequentialResult:
             **last,
             "accuracy_windowed": _mean(steps["accuracy_windowed"]),
             **truth,
-            "recovery_rows": self.recovery().mean_rows,
+            "n_drifts": float(len(back.rows)),
+            "n_drifts_not_recovered": float(back.n_lost),
+            "recovery_rows": back.mean_rows,
             "stability": _mean(steps["stability"]),
             "n_selected": float(steps["n_selected"][-1]) if n_steps else math.nan,
             "n_features": float(self.n_features),
@@ -177,7 +180,7 @@ class PrequentialResult:
         }
 
     def recovery(self, measure: str = "accuracy_windowed", *, tolerance: float = 0.05) -> Recovery:
-        """Return how long a measure took to be back after each true drift, where the stream knows them.
+        """Return how long a measure took to be back after each true drift of the run, where the stream knows them.
 
         Parameters
         ----------
@@ -193,11 +196,14 @@ class PrequentialResult:
         """
         steps, settings = self.frames["steps"], self.settings
         check_choice("measure", measure, tuple(steps))
+        end = steps["n_seen"][-1] if len(steps["n_seen"]) else 0
+        known = zip(settings.get("drifts", ()), settings.get("drift_widths", ()), strict=True)
+        met = [(at, width) for at, width in known if at < end]
         return recovery(
             steps["n_seen"],
             steps[measure],
-            settings.get("drifts", []),
-            widths=settings.get("drift_widths", []),
+            [at for at, _ in met],
+            widths=[width for _, width in met],
             tolerance=tolerance,
             reference=settings.get("options", {}).get("window", 1000),
         )

@@ -75,7 +75,7 @@ class Verdicts:
 
 
 class Trace:
-    """The records of all offers, or of the accepted ones only; 57 bytes each.
+    """The records of all offers, or of the accepted ones only; 64 bytes each.
 
     A shallow copy is a snapshot: records added to one of the two later do not change the other, as long as only one
     of them goes on.

@@ -46,7 +46,7 @@ class AlphaInvesting(SequentialSelector):
     model : {"linear", "logistic", "poisson"}, default="linear"
         What the p-values come from: a numeric target, two classes, or counts.
     rule : str or SpendingRule, default="alpha-investing"
-        How the bar moves: one of :data:`tamis.columns.spending.RULES`, or a rule with parameters of your own.
+        How the bar moves: one of ``tamis.columns.spending.RULES``, or a rule with parameters of your own.
     initial_wealth : float, default=0.5
         W_0 of the rule "alpha-investing", in (0, 1].
     payout : float, default=0.5
@@ -64,7 +64,7 @@ class AlphaInvesting(SequentialSelector):
     missing : {"refuse", "mean"}, default="refuse"
         What to do with NaN: raise, or take the column's mean and note it in the trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer (57 bytes), or of accepted ones only.
+        Keep a record of each offer (64 bytes), or of accepted ones only.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ class GramInvesting(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     rule : str or SpendingRule, default="alpha-investing"
-        How the bar for a new feature moves: one of :data:`tamis.columns.spending.RULES`, or a rule of your own.
+        How the bar for a new feature moves: one of ``tamis.columns.spending.RULES``, or a rule of your own.
     target_fdr : float or None, default=None
         As for :class:`tamis.AlphaInvesting`; None: the paper's 0.5 and 0.5 for "alpha-investing", else 0.05.
     trial_rows : int, default=100

@@ -41,6 +41,7 @@ _PACKAGES = (
     "checks",
     "columns",
     "errors",
+    "drift",
     "evaluate",
     "learners",
     "report",

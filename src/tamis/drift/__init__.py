@@ -1,0 +1,42 @@
+"""Has the world changed: detectors that watch an error, or any number, one value after the other."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from tamis.drift.adwin import ADWIN
+from tamis.drift.detector import Detector, DriftDetector
+from tamis.drift.ecdd import ECDD
+from tamis.drift.hddm import HDDMA, HDDMW
+from tamis.errors import UnknownNameError
+
+__all__ = ["ADWIN", "DETECTORS", "ECDD", "HDDMA", "HDDMW", "Detector", "DriftDetector", "make"]
+
+DETECTORS: dict[str, type[Detector]] = {"adwin": ADWIN, "ecdd": ECDD, "hddm-a": HDDMA, "hddm-w": HDDMW}
+
+
+def make(name: str, **parameters: Any) -> Detector:
+    """Return a new detector.
+
+    Parameters
+    ----------
+    name : {"adwin", "ecdd", "hddm-a", "hddm-w"}
+    **parameters
+        Of its class.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none of that name; the message suggests the nearest.
+
+    Examples
+    --------
+    >>> make("ecdd", arl0=1000).arl0
+    1000
+    """
+    if name.lower() not in DETECTORS:
+        near = difflib.get_close_matches(name.lower(), DETECTORS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise UnknownNameError(f"No drift detector is named {name!r}{hint} Known: {', '.join(DETECTORS)}.")
+    return DETECTORS[name.lower()](**parameters)

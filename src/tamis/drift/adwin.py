@@ -1,0 +1,204 @@
+"""ADWIN: a window that is cut where its older and its newer part have different means.
+
+Bifet, Gavalda: Learning from Time-Changing Data with Adaptive Windowing, SDM 2007; Barddal's thesis, A.2.
+
+The window of n values is kept as buckets of 1, 2, 4, ... values, at most five of each size, a sixth merging the two
+oldest: O(log n) numbers. With the window's variance v, the parts' sizes n0 and n1 and means mu0 and mu1::
+
+    drop the oldest bucket while some border between buckets has |mu0 - mu1| > eps,
+    1 / m = 1 / (n0 - 4) + 1 / (n1 - 4),  d = ln(2 ln n / delta),  eps = sqrt(2 v d / m) + 2 d / (3 m)      (1)
+
+Errata and deviations, each with its reason:
+
+* The thesis prints "every split" and "<=": some split, and above eps. Its eps is the plain Hoeffding form; (1), with
+  the variance, is what every program has.
+* Borders are looked at every 32 values, as everywhere: looking at each costs 32 times as much for a delay of 16.
+* `update` reports a drift only if the mean has risen, unless `two_sided`; the window is cut either way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis._jit import njit
+from tamis.drift.detector import Detector
+
+__all__ = ["ADWIN"]
+
+Floats = NDArray[np.float64]
+_PER_SIZE = 5  # buckets of each size
+_SIZES = 48  # 2**48 values
+_LEAST, _QUIET = 5, 10  # values in each part, and in all before a border is looked at
+# Values seen, warning (never), total and squared deviations of the window, its width; then the number of each size.
+_HEAD = 5
+
+
+@njit()
+def _at(size: int, k: int) -> int:
+    """Return where the k-th oldest bucket of a size has its total; its squared deviations follow."""
+    return _HEAD + _SIZES + 2 * (size * (_PER_SIZE + 1) + k)
+
+
+@njit()
+def _insert(state: Floats, x: float) -> None:
+    """Add a value as a bucket of its own, and merge buckets where a size has one too many."""
+    width = state[4]
+    state[4] += 1.0
+    if width > 0.0:
+        state[3] += width / (width + 1.0) * (x - state[2] / width) ** 2
+    state[2] += x
+    at = _at(0, int(state[_HEAD]))
+    state[at], state[at + 1] = x, 0.0
+    state[_HEAD] += 1.0
+    for size in range(_SIZES - 1):
+        if state[_HEAD + size] <= _PER_SIZE:
+            break
+        n = 2.0**size
+        a, b, to = _at(size, 0), _at(size, 1), _at(size + 1, int(state[_HEAD + size + 1]))
+        state[to] = state[a] + state[b]
+        state[to + 1] = state[a + 1] + state[b + 1] + n / 2.0 * ((state[a] - state[b]) / n) ** 2
+        state[_HEAD + size + 1] += 1.0
+        _drop(state, size, 2)
+
+
+@njit()
+def _drop(state: Floats, size: int, n: int) -> None:
+    """Remove the n oldest buckets of a size."""
+    left = int(state[_HEAD + size]) - n
+    start = _at(size, 0)
+    for i in range(2 * left):
+        state[start + i] = state[start + 2 * n + i]
+    state[_HEAD + size] = left
+
+
+@njit()
+def _different(state: Floats, delta: float) -> bool:
+    """Return whether some border between buckets has means further apart than (1) allows."""
+    width = state[4]
+    variance = state[3] / width
+    d = np.log(2.0 * np.log(width) / delta)
+    n0, total0 = 0.0, 0.0
+    for size in range(_SIZES - 1, -1, -1):
+        for k in range(int(state[_HEAD + size])):
+            n0 += 2.0**size
+            total0 += state[_at(size, k)]
+            n1 = width - n0
+            if n0 <= _LEAST + 1 or n1 <= _LEAST + 1:
+                continue
+            inverse = 1.0 / (n0 - _LEAST + 1.0) + 1.0 / (n1 - _LEAST + 1.0)
+            eps = np.sqrt(2.0 * inverse * variance * d) + 2.0 / 3.0 * d * inverse
+            if abs(total0 / n0 - (state[2] - total0) / n1) > eps:  # (1)
+                return True
+    return False
+
+
+@njit()
+def _forget_the_oldest(state: Floats) -> None:
+    """Remove the oldest bucket from the window."""
+    size = _SIZES - 1
+    while state[_HEAD + size] == 0.0:
+        size -= 1
+    n, at, width = 2.0**size, _at(size, 0), state[4]
+    left = width - n
+    state[2] -= state[at]
+    if left > 0.0:
+        gap = state[at] / n - state[2] / left
+        state[3] = max(state[3] - state[at + 1] - n * left / width * gap * gap, 0.0)
+    else:
+        state[3] = 0.0
+    state[4] = left
+    _drop(state, size, 1)
+
+
+@njit()
+def _adwin(values: Floats, state: Floats, delta: float, every: int, two_sided: bool) -> int:
+    for i in range(len(values)):
+        _insert(state, values[i])
+        state[0] += 1.0
+        if state[0] % every != 0.0 or state[4] <= _QUIET:
+            continue
+        before, cut = state[2] / state[4], False
+        while state[4] > _QUIET and _different(state, delta):
+            _forget_the_oldest(state)
+            cut = True
+        if cut and (two_sided or state[2] / state[4] > before):
+            return i
+    return -1
+
+
+class ADWIN(Detector):
+    """Keeps a window of the newest values whose mean has not changed, and detects where it had to be cut.
+
+    Parameters
+    ----------
+    delta : float, default=0.002
+        Probability of a false cut, in (0, 1).
+    every : int, default=32
+        How many values lie between two looks at the borders.
+    two_sided : bool, default=False
+        Whether a fall of the mean counts as a drift; the window is cut in either case.
+
+    Attributes
+    ----------
+    width : int
+        Values in the window.
+    mean, variance : float
+        Of the window.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    DataError
+        If a value is not finite.
+
+    Notes
+    -----
+    Memory: 5 kB, whatever the width. A value is taken in in 20 to 50 ns.
+
+    References
+    ----------
+    Bifet, Gavalda (2007). Learning from Time-Changing Data with Adaptive Windowing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.drift import ADWIN
+    >>> values = np.random.default_rng(0).normal(size=2000) + np.repeat([0.0, 1.0], [1000, 1000])
+    >>> adwin = ADWIN()
+    >>> adwin.drifts(values)
+    [1055]
+    >>> adwin.width, round(adwin.mean, 1)
+    (944, 1.0)
+    """
+
+    def __init__(self, delta: float = 0.002, *, every: int = 32, two_sided: bool = False) -> None:
+        check_number("delta", delta, low=0, high=1, open_low=True, open_high=True)
+        check_number("every", every, low=1, integer=True)
+        self.delta, self.every, self.two_sided = delta, every, two_sided
+        self.reset()
+
+    @property
+    def width(self) -> int:
+        """Values in the window."""
+        return int(self.state[4])
+
+    @property
+    def mean(self) -> float:
+        """Mean of the window; NaN before the first value."""
+        return float(self.state[2] / self.state[4]) if self.state[4] else float("nan")
+
+    @property
+    def variance(self) -> float:
+        """Variance of the window; NaN before the first value."""
+        return float(self.state[3] / self.state[4]) if self.state[4] else float("nan")
+
+    def _fresh(self) -> Floats:
+        return np.zeros(_HEAD + _SIZES + 2 * _SIZES * (_PER_SIZE + 1))
+
+    def _run(self, values: Floats) -> int:
+        return int(_adwin(values, self.state, self.delta, self.every, self.two_sided))
+
+    _low, _high = -np.inf, np.inf

@@ -1,0 +1,149 @@
+"""The protocol of drift detectors, and what Tamis' own share."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tamis.errors import DataError
+
+__all__ = ["Detector", "DriftDetector"]
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class DriftDetector(Protocol):
+    """Anything that watches numbers, one after the other, and says when their law has changed.
+
+    Attributes
+    ----------
+    n_seen : int
+        Values since the last detection or reset.
+    in_warning : bool
+        Whether a drift is suspected but not yet sure; always False for detectors without such a level.
+    """
+
+    @property
+    def n_seen(self) -> int:
+        """Values since the last detection or reset."""
+
+    @property
+    def in_warning(self) -> bool:
+        """Whether a drift is suspected."""
+
+    def update(self, value: float) -> bool:
+        """Take in a value; return True if it makes a drift sure. The detector has then started anew."""
+
+    def reset(self) -> None:
+        """Forget everything."""
+
+
+class Detector(ABC):
+    """A detector whose state is one array and whose rule is one kernel.
+
+    A subclass checks its parameters in the constructor, says with `_fresh` what the state begins as and with `_run`
+    how values move it. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
+    """
+
+    state: Floats
+    _low, _high = 0.0, 1.0  # an error, or a loss scaled to it
+
+    @abstractmethod
+    def _fresh(self) -> Floats:
+        """Return the state before the first value."""
+
+    @abstractmethod
+    def _run(self, values: Floats) -> int:
+        """Move the state through the values up to the first drift; return its index, or -1."""
+
+    @property
+    def n_seen(self) -> int:
+        """Values since the last detection or reset."""
+        return int(self.state[0])
+
+    @property
+    def in_warning(self) -> bool:
+        """Whether a drift is suspected."""
+        return bool(self.state[1])
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.state, self._one = self._fresh(), np.empty(1)
+
+    def update(self, value: float) -> bool:
+        """Take in a value.
+
+        Returns
+        -------
+        bool
+            True if the value makes a drift sure; the detector has then started anew.
+
+        Raises
+        ------
+        DataError
+            If the value is out of range; nothing has changed.
+        """
+        if not (self._low <= value <= self._high and math.isfinite(value)):
+            self._refuse(value)
+        self._one[0] = value
+        if self._run(self._one) < 0:
+            return False
+        self.reset()
+        return True
+
+    def update_many(self, values: ArrayLike) -> int:
+        """Take in values up to the first drift.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        int
+            Index of the value that made a drift sure, or -1; values after it were not taken in.
+
+        Raises
+        ------
+        DataError
+            If a value is out of range; nothing has changed.
+        """
+        found = np.asarray(values, dtype=np.float64)
+        self._check(found)
+        at = self._run(found)
+        if at >= 0:
+            self.reset()
+        return at
+
+    def drifts(self, values: ArrayLike) -> list[int]:
+        """Take in all values; return the indices at which drifts were detected.
+
+        Examples
+        --------
+        >>> from tamis.drift import ECDD
+        >>> errors = np.r_[np.zeros(500), np.ones(500)]
+        >>> ECDD().drifts(errors)
+        [500]
+        """
+        rest, found = np.asarray(values, dtype=np.float64), []
+        self._check(rest)
+        start = 0
+        while (at := self._run(rest[start:])) >= 0:
+            self.reset()
+            found.append(start + at)
+            start += at + 1
+        return found
+
+    def _refuse(self, value: float) -> None:
+        where = "between 0 (right) and 1 (wrong)" if self._high == 1.0 else "finite"
+        raise DataError(f"{type(self).__name__} was given {value}: values must be {where}.")
+
+    def _check(self, values: Floats) -> None:
+        fit = (values >= self._low) & (values <= self._high) & np.isfinite(values)
+        if not fit.all():
+            self._refuse(values[np.argmin(fit)])

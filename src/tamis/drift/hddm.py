@@ -1,0 +1,200 @@
+"""HDDM-A and HDDM-W: drifts of a bounded mean by Hoeffding's and McDiarmid's bounds.
+
+Frias-Blanco et al.: Online and Non-Parametric Drift Detection Methods Based on Hoeffding's Bounds, IEEE TKDE 27(3),
+2015; Barddal's thesis, A.4.
+
+With e(n, a) = sqrt(ln(1 / a) / (2 n)), the mean of all n values, and the prefix of n0 values whose mean + e is least::
+
+    A: drift if  mean - mean0 >= sqrt(m / 2 ln(2 / a)),   m = (n - n0) / (n0 n)                 (1)
+
+With exponentially weighted means of rate lambda, D_t = lambda^2 + (1 - lambda)^2 D_{t-1} the sum of squared weights,
+mean1 and D1 where mean + sqrt(D ln(1 / a) / 2) was least, mean2 and D2 of what came after::
+
+    W: drift if  mean2 - mean1 > sqrt((D1 + D2) / 2 ln(1 / a))                                  (2)
+
+A warning is the same with a larger a. Deviations, each with its reason:
+
+* The thesis prints a warning level below the drift level; then no warning would ever come first.
+* In the authors' program the samples of HDDM-W are shared by all its instances; each has its own here.
+* Both watch for a rise, which is what matters of an error; `two_sided` watches for both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis._jit import njit
+from tamis.drift.detector import Detector
+
+__all__ = ["HDDMA", "HDDMW"]
+
+Floats = NDArray[np.float64]
+
+
+@njit()
+def _hddm_a(values: Floats, state: Floats, drift: float, warning: float, two_sided: bool) -> int:
+    """State: n, warning, mean, then n and mean of the least and of the greatest prefix."""
+    bound = np.log(1.0 / drift) / 2.0
+    for i in range(len(values)):
+        state[0] += 1.0
+        n = state[0]
+        state[2] += (values[i] - state[2]) / n
+        mean, reach = state[2], np.sqrt(bound / n)
+        if state[3] == 0.0 or state[4] + np.sqrt(bound / state[3]) >= mean + reach:
+            state[3], state[4] = n, mean
+        if state[5] == 0.0 or state[6] - np.sqrt(bound / state[5]) <= mean - reach:
+            state[5], state[6] = n, mean
+        rise, fall = mean - state[4], state[6] - mean
+        up, down = (n - state[3]) / (state[3] * n) / 2.0, (n - state[5]) / (state[5] * n) / 2.0
+        log_drift, log_warning = np.log(2.0 / drift), np.log(2.0 / warning)
+        if up > 0.0 and rise >= np.sqrt(up * log_drift):  # (1)
+            return i
+        if two_sided and down > 0.0 and fall >= np.sqrt(down * log_drift):
+            return i
+        suspect = up > 0.0 and rise >= np.sqrt(up * log_warning)
+        suspect |= two_sided and down > 0.0 and fall >= np.sqrt(down * log_warning)
+        state[1] = 1.0 if suspect else 0.0
+    return -1
+
+
+@njit()
+def _hddm_w(values: Floats, state: Floats, drift: float, warning: float, two_sided: bool, rate: float) -> int:
+    """State: n, warning, mean, D; then for rises and for falls: cut, mean1, D1, mean2, D2 (0 where there is none)."""
+    bound, bound_warning = np.log(1.0 / drift) / 2.0, np.log(1.0 / warning) / 2.0
+    for i in range(len(values)):
+        x = values[i]
+        state[0] += 1.0
+        if state[0] == 1.0:
+            state[2], state[3] = x, 1.0
+        else:
+            state[2] += rate * (x - state[2])
+            state[3] = rate**2 + (1.0 - rate) ** 2 * state[3]
+        state[1] = 0.0
+        for side in range(2 if two_sided else 1):
+            sign = 1.0 if side == 0 else -1.0
+            at = 4 + 5 * side
+            cut = sign * state[2] + np.sqrt(state[3] * bound)
+            if state[0] == 1.0 or cut < state[at]:
+                state[at], state[at + 1], state[at + 2] = cut, state[2], state[3]
+                state[at + 3], state[at + 4] = 0.0, 0.0
+            elif state[at + 4] == 0.0:
+                state[at + 3], state[at + 4] = x, 1.0
+            else:
+                state[at + 3] += rate * (x - state[at + 3])
+                state[at + 4] = rate**2 + (1.0 - rate) ** 2 * state[at + 4]
+            if state[at + 4] > 0.0:
+                moved, spread = sign * (state[at + 3] - state[at + 1]), state[at + 2] + state[at + 4]
+                if moved > np.sqrt(spread * bound):  # (2)
+                    return i
+                if moved > np.sqrt(spread * bound_warning):
+                    state[1] = 1.0
+    return -1
+
+
+def _check_levels(drift: float, warning: float) -> None:
+    check_number("alpha", drift, low=0, high=1, open_low=True, open_high=True)
+    check_number("alpha_warning", warning, low=0, high=1, open_low=True, open_high=True)
+    if warning < drift:
+        raise ValueError(f"alpha_warning={warning} is below alpha={drift}: a warning must come first.")
+
+
+class HDDMA(Detector):
+    """Detects that the mean of values in [0, 1] has risen, by comparing all of them with the best prefix.
+
+    Parameters
+    ----------
+    alpha : float, default=0.001
+        Level of a drift, in (0, 1).
+    alpha_warning : float, default=0.005
+        Level of a warning, from `alpha` to 1.
+    two_sided : bool, default=False
+        Whether a fall counts too.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    DataError
+        If a value is not between 0 and 1.
+
+    References
+    ----------
+    Frias-Blanco et al. (2015). Online and Non-Parametric Drift Detection Methods Based on Hoeffding's Bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.drift import HDDMA
+    >>> errors = np.random.default_rng(0).random(1500) < np.repeat([0.1, 0.4], [1000, 500])
+    >>> HDDMA().drifts(errors)
+    [1017]
+    """
+
+    def __init__(
+        self, alpha: float = 0.001, alpha_warning: float = 0.005, *, two_sided: bool = False
+    ) -> None:
+        _check_levels(alpha, alpha_warning)
+        self.alpha, self.alpha_warning, self.two_sided = alpha, alpha_warning, two_sided
+        self.reset()
+
+    def _fresh(self) -> Floats:
+        return np.zeros(7)
+
+    def _run(self, values: Floats) -> int:
+        return int(_hddm_a(values, self.state, self.alpha, self.alpha_warning, self.two_sided))
+
+
+class HDDMW(Detector):
+    """Detects that the recent mean of values in [0, 1] has risen, by exponentially weighted means.
+
+    Parameters
+    ----------
+    alpha : float, default=0.001
+        Level of a drift, in (0, 1).
+    alpha_warning : float, default=0.005
+        Level of a warning, from `alpha` to 1.
+    rate : float, default=0.05
+        lambda: weight of the newest value, in (0, 1].
+    two_sided : bool, default=False
+        Whether a fall counts too.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    DataError
+        If a value is not between 0 and 1.
+
+    References
+    ----------
+    Frias-Blanco et al. (2015). Online and Non-Parametric Drift Detection Methods Based on Hoeffding's Bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.drift import HDDMW
+    >>> errors = np.random.default_rng(0).random(1500) < np.repeat([0.1, 0.6], [1000, 500])
+    >>> HDDMW().drifts(errors)
+    [1012]
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.001,
+        alpha_warning: float = 0.005,
+        *,
+        rate: float = 0.05,
+        two_sided: bool = False,
+    ) -> None:
+        _check_levels(alpha, alpha_warning)
+        check_number("rate", rate, low=0, high=1, open_low=True)
+        self.alpha, self.alpha_warning, self.rate, self.two_sided = alpha, alpha_warning, rate, two_sided
+        self.reset()
+
+    def _fresh(self) -> Floats:
+        return np.zeros(14)
+
+    def _run(self, values: Floats) -> int:
+        return int(_hddm_w(values, self.state, self.alpha, self.alpha_warning, self.two_sided, self.rate))

@@ -1,0 +1,152 @@
+"""Drift detectors against their twins, River's decisions, and the rates of false alarms they promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.drift import ADWIN, DETECTORS, ECDD, HDDMA, HDDMW, DriftDetector, make
+from tamis.errors import DataError, UnknownNameError
+from tests.twins import drift as twin
+
+ALL = [ADWIN, ECDD, HDDMA, HDDMW]
+
+
+def errors(rng, rates=(0.1, 0.45, 0.2, 0.6), n=150):
+    return (rng.random(n * len(rates)) < np.repeat(rates, n)).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_detections_are_the_twins(seed):
+    x = errors(np.random.default_rng(seed))
+    plain = x.tolist()
+    detector = ECDD(arl0=100)
+    assert detector.drifts(x) == twin.ecdd(
+        plain, lambda p: np.interp(p, np.linspace(0, 1, 1001), detector._limits)
+    )
+    assert HDDMA().drifts(x) == twin.hddm_a(plain)
+    assert HDDMA(two_sided=True).drifts(x) == twin.hddm_a(plain, two_sided=True)
+    assert HDDMW().drifts(x) == twin.hddm_w(plain)
+    assert ADWIN().drifts(x) == twin.adwin(plain)
+    assert ADWIN(two_sided=True, every=8).drifts(x) == twin.adwin(plain, every=8, two_sided=True)
+
+
+def test_windows_of_real_numbers_are_the_twins(rng):
+    x = rng.normal(1e3, 1.0, 800) + np.repeat([0.0, 1.5, -1.0, 0.0], 200)
+    assert ADWIN(two_sided=True).drifts(x) == twin.adwin(x.tolist(), two_sided=True)
+    adwin = ADWIN()
+    adwin.update_many(x[:150])
+    assert adwin.width == 150
+    assert adwin.mean == pytest.approx(x[:150].mean())
+    assert adwin.variance == pytest.approx(x[:150].var())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_decides_as_river(seed):
+    river = pytest.importorskip("river.drift", reason="river is not installed")
+    x = errors(np.random.default_rng(seed), np.random.default_rng(seed).uniform(0.05, 0.5, 10), 1000)
+
+    def detections(detector):
+        found = []
+        for i, value in enumerate(x.tolist()):
+            detector.update(value)
+            if detector.drift_detected:
+                found.append(i)
+        return found
+
+    assert ADWIN(two_sided=True).drifts(x) == detections(river.ADWIN())
+    assert HDDMA().drifts(x) == detections(river.binary.HDDMA())
+    assert HDDMA(two_sided=True).drifts(x) == detections(river.binary.HDDMA(two_sided_test=True))
+    ours, theirs = HDDMW().drifts(x), detections(river.binary.HDDMW())
+    assert len(set(ours) & set(theirs)) >= 0.8 * len(theirs)  # River's first squared weight is not 1
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), max_size=300), st.data())
+@settings(max_examples=25)
+def test_one_by_one_is_all_at_once(values, data):
+    name = data.draw(st.sampled_from(sorted(DETECTORS)))
+    whole, single, parts = make(name), make(name), make(name)
+    want = whole.drifts(values)
+    assert [i for i, value in enumerate(values) if single.update(value)] == want
+    at, found = 0, []
+    while at < len(values):
+        stop = data.draw(st.integers(at + 1, len(values)))
+        found.extend(at + i for i in parts.drifts(values[at:stop]))
+        at = stop
+    assert found == want
+    np.testing.assert_array_equal(single.state, whole.state)
+    np.testing.assert_array_equal(parts.state, whole.state)
+
+
+@pytest.mark.parametrize(("arl0", "low", "high"), [(100, 120, 210), (400, 420, 650), (1000, 950, 1400)])
+def test_false_alarms_come_as_rarely_as_promised(arl0, low, high):
+    """The rate is that of the chart with a known error rate; estimating it and 30 silent values add a little."""
+    for rate in (0.1, 0.3):
+        x = (np.random.default_rng(1).random(400_000) < rate).astype(float)
+        assert low < len(x) / len(ECDD(arl0=arl0).drifts(x)) < high
+
+
+def test_published_limits_miss_their_rate():
+    x = (np.random.default_rng(1).random(200_000) < 0.4).astype(float)
+    assert len(x) / len(ECDD(arl0=1000, limit="published").drifts(x)) < 400
+    assert len(x) / len(ECDD(arl0=100, limit="published").drifts(x)) < 100
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_rise_is_found_and_a_fall_is_not(kind, rng):
+    x = (rng.random(3000) < np.repeat([0.1, 0.6], 1500)).astype(float)
+    rise = [at for at in kind().drifts(x) if at >= 1500]
+    assert rise[0] < 1600
+    fall = (rng.random(3000) < np.repeat([0.6, 0.1], 1500)).astype(float)
+    assert not [at for at in kind().drifts(fall) if 1500 <= at < 1600]
+
+
+@pytest.mark.parametrize("kind", [ECDD, HDDMA, HDDMW])
+def test_a_warning_comes_before_the_drift(kind, rng):
+    detector, warned = kind(), False
+    for value in (rng.random(3000) < np.repeat([0.1, 0.3], 1500)).astype(float):
+        warned |= detector.in_warning
+        if detector.update(value) and detector.n_seen == 0:
+            break
+    assert warned
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_protocol(kind):
+    detector = kind()
+    assert isinstance(detector, DriftDetector)
+    detector.update_many([0.0, 1.0, 0.0])
+    assert detector.n_seen == 3
+    assert not detector.in_warning
+    detector.reset()
+    assert detector.n_seen == 0
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_bad_values_change_nothing(kind):
+    detector = kind()
+    detector.update_many([0.0, 1.0, 1.0, 0.0])
+    before = detector.state.copy()
+    for bad in (np.nan, np.inf):
+        with pytest.raises(DataError, match=f"{kind.__name__} was given"):
+            detector.update(bad)
+        with pytest.raises(DataError, match=f"{kind.__name__} was given"):
+            detector.update_many([0.0, bad])
+    np.testing.assert_array_equal(detector.state, before)
+    if kind is not ADWIN:
+        with pytest.raises(
+            DataError, match=r"was given 1\.5: values must be between 0 \(right\) and 1 \(wrong\)"
+        ):
+            detector.drifts([0.0, 1.5])
+
+
+def test_parameters_out_of_range():
+    for kind, settings_, message in (
+        (ECDD, {"arl0": 200}, "arl0 must be 100, 400 or 1000, got 200"), (ECDD, {"limit": "ross"}, "limit"),
+        (HDDMA, {"alpha": 0.0}, "alpha must"), (HDDMW, {"alpha": 0.1}, "a warning must come first"),
+        (HDDMW, {"rate": 2}, "rate must"), (ADWIN, {"delta": 1.0}, "delta must"), (ADWIN, {"every": 0}, "every must"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            kind(**settings_)
+    with pytest.raises(UnknownNameError, match="No drift detector is named 'adwn'; did you mean 'adwin'"):
+        make("adwn")

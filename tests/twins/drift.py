@@ -1,0 +1,109 @@
+"""Drift detectors as their formulas read: whole histories, one value at a time. Each returns the detections."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def ecdd(values, limit, weight=0.2, silent=30):
+    """limit: function of the error rate."""
+    found, x, z = [], [], 0.0
+    for i, value in enumerate(values):
+        x.append(value)
+        z = (1 - weight) * z + weight * value
+        p, t = sum(x) / len(x), len(x)
+        sigma = math.sqrt(max(p * (1 - p) * weight / (2 - weight) * (1 - (1 - weight) ** (2 * t)), 0.0))
+        if t >= silent and z > p + limit(p) * sigma:
+            found.append(i)
+            x, z = [], 0.0
+    return found
+
+
+def hddm_a(values, alpha=0.001, two_sided=False):
+    found, x = [], []
+    best = worst = None
+
+    def e(n):
+        return math.sqrt(math.log(1 / alpha) / (2 * n))
+
+    def apart(n0, n):
+        return math.sqrt((n - n0) / (n0 * n) / 2 * math.log(2 / alpha))
+
+    for i, value in enumerate(values):
+        x.append(value)
+        n, mean = len(x), np.mean(x)
+        if best is None or best[1] + e(best[0]) >= mean + e(n):
+            best = n, mean
+        if worst is None or worst[1] - e(worst[0]) <= mean - e(n):
+            worst = n, mean
+        rose = best[0] < n and mean - best[1] >= apart(best[0], n)
+        fell = two_sided and worst[0] < n and worst[1] - mean >= apart(worst[0], n)
+        if rose or fell:
+            found.append(i)
+            x, best, worst = [], None, None
+    return found
+
+
+def weighted(x, rate):
+    """Exponentially weighted mean of a list, and the sum of its squared weights."""
+    mean, spread = x[0], 1.0
+    for value in x[1:]:
+        mean, spread = (1 - rate) * mean + rate * value, rate**2 + (1 - rate) ** 2 * spread
+    return mean, spread
+
+
+def hddm_w(values, alpha=0.001, rate=0.05):
+    found, start, cut, first = [], 0, math.inf, None
+    for i in range(len(values)):
+        mean, spread = weighted(values[start : i + 1], rate)
+        reach = mean + math.sqrt(spread * math.log(1 / alpha) / 2)
+        if reach < cut:
+            cut, first, after = reach, (mean, spread), i + 1
+        elif i >= after:
+            later = weighted(values[after : i + 1], rate)
+            if later[0] - first[0] > math.sqrt((first[1] + later[1]) * math.log(1 / alpha) / 2):
+                found.append(i)
+                start, cut = i + 1, math.inf
+    return found
+
+
+def adwin(values, delta=0.002, every=32, two_sided=False):
+    """Buckets are lists of the values themselves."""
+    found, buckets, seen = [], [], 0
+    for i, value in enumerate(values):
+        buckets.append([value])
+        seen += 1
+        size = 1
+        while sum(len(b) == size for b in buckets) > 5:
+            at = next(k for k, b in enumerate(buckets) if len(b) == size)
+            buckets[at : at + 2] = [buckets[at] + buckets[at + 1]]
+            size *= 2
+        if seen % every or sum(map(len, buckets)) <= 10:
+            continue
+        before, cut = np.mean(joined(buckets)), False
+        while len(joined(buckets)) > 10 and different(buckets, delta):
+            buckets, cut = buckets[1:], True
+        if cut and (two_sided or np.mean(joined(buckets)) > before):
+            found.append(i)
+            buckets, seen = [], 0
+    return found
+
+
+def joined(buckets):
+    return [value for bucket in buckets for value in bucket]
+
+
+def different(buckets, delta):
+    whole = joined(buckets)
+    n = len(whole)
+    d = math.log(2 * math.log(n) / delta)
+    for border in range(1, len(buckets)):
+        old, new = joined(buckets[:border]), joined(buckets[border:])
+        if min(len(old), len(new)) <= 6:
+            continue
+        m = 1 / (len(old) - 4) + 1 / (len(new) - 4)
+        if abs(np.mean(old) - np.mean(new)) > math.sqrt(2 * m * np.var(whole) * d) + 2 / 3 * d * m:
+            return True
+    return False

@@ -334,13 +334,17 @@ class _ClassPoints:
             at += n
             if self.n_staged == block:
                 staged, staged_weight = self.staged, self.staged_weight
-                self.n_staged = 0
+                self.n_staged, self.staged, self.staged_weight = (
+                    0,
+                    staged[:0].copy(),
+                    staged_weight[:0].copy(),
+                )
                 self._flush(staged, np.arange(block), staged_weight[:block])
 
     def _stage(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64], block: int) -> None:
         need = self.n_staged + len(rows)
         if len(self.staged) < need:
-            room = min(block, max(need, 2 * len(self.staged)))
+            room = min(block, need + block // 4)
             staged, staged_weight = np.empty((room, self.staged.shape[1]), self.dtype), np.empty(room)
             staged[: self.n_staged] = self.staged[: self.n_staged]
             staged_weight[: self.n_staged] = self.staged_weight[: self.n_staged]
@@ -619,7 +623,13 @@ class _ClassPoints:
         slot = self.slot[first:stop]
         points = np.empty((stop - first, self.n_staged), self.dtype)
         _columns(self.staged, np.arange(self.n_staged), first, points)
-        _read_rows(points, np.argsort(points, axis=1), self.staged_weight, r, *runs)
+        weight = self.staged_weight[: self.n_staged]
+        if self.n_staged and weight.min() == weight.max():
+            points.sort(axis=1)
+            order = np.tile(np.arange(self.n_staged), (len(points), 1))
+        else:
+            order = np.argsort(points, axis=1)
+        _read_rows(points, order, weight, r, *runs)
         for i, table in enumerate((self.table, cells)):
             _read_table(first, table.start, table.value, table.weight, r + 1 + i, *runs)
         _read_zero(zero, r + 3, *runs)
@@ -804,8 +814,9 @@ class QuantileSummary:
     Notes
     -----
     Counts and class totals are exact up to 2**53 rows, and so is everything about a feature with at most 1 / eps
-    distinct values in each class. Memory per feature and class, of n rows: at most 4 k + k log2(n / 2k) values, where
-    k = (log2(n / 2k) + 1) / (4 eps); k doubles where rows differ in weight, values are missing or rows are sparse.
+    distinct values in each class. Memory per feature and class: at most (L + 2) k values, where L = log2(n / k) and
+    k = (L + 3) / (4 eps); k doubles where rows differ in weight, values are missing or rows are sparse. CSR rows cost
+    O(stored values) in time; a batch is the same as its rows one at a time.
 
     Examples
     --------

@@ -165,7 +165,7 @@ def test_spambase_is_ahead_of_a_greedy_network(load_shared):
 
 
 def test_sparse_wide_rows(rng):
-    X = sp.random_array((400, 3000), density=0.02, rng=rng, format="csr")
+    X = sp.random_array((1200, 3000), density=0.02, rng=rng, format="csr")
     y = np.asarray(X[:, [7]].todense()).ravel() > 0
     y = y | (np.asarray(X[:, [9]].todense()).ravel() > 0)
     model = AdaptiveIFC2F(cost=0.001).fit(X, y.astype(int))

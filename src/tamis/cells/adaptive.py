@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows, check_choice, check_number
 from tamis._jit import njit
 from tamis.cells.bins import Bins
+from tamis.cells.booster import Booster
 from tamis.cells.classifier import CellClassifier, State
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.relevance import relevance
@@ -36,7 +37,7 @@ __all__ = ["AdaptiveIFC2F"]
 Floats = NDArray[np.float64]
 _QUANTILES = np.linspace(0.0, 1.0, 25)  # of the walks: the thresholds that are tried
 _FOLDS = 3
-_WALKS, _RECORDS = 5_000, 60_000  # rows walked to find the thresholds, steps that boosting learns from
+_WALKS = 5_000  # rows walked to find the thresholds, and that boosting learns from
 _NUMBERS = 1 << 22  # expectations held at once
 _ROUNDING = 1e-9
 
@@ -378,47 +379,6 @@ def _stops(risk: Floats, rate: Floats, max_risk: float, min_rate: float) -> NDAr
     stop[-1] = True
     found: NDArray[np.int64] = stop.argmax(axis=0)
     return found
-
-
-class Booster:
-    """Gradient boosting over the values bought and what the tree makes of them.
-
-    Parameters
-    ----------
-    n_classes : int
-    random_state : int, optional
-    """
-
-    def __init__(self, n_classes: int, random_state: int | None) -> None:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        self.n_classes = n_classes
-        self._model = HistGradientBoostingClassifier(
-            max_iter=150, min_samples_leaf=40, l2_regularization=1.0, random_state=random_state
-        )
-
-    def fit(self, numbers: Floats, believed: Floats, y: Array) -> None:
-        """Learn from walks, each step a row; values not bought are NaN."""
-        if len(y) > _RECORDS:
-            rows = np.linspace(0, len(y) - 1, _RECORDS).astype(np.int64)
-            numbers, believed, y = numbers[rows], believed[rows], y[rows]
-        self._known = ~np.isnan(numbers).all(axis=0)  # a column never bought has nothing to be binned by
-        self._model.fit(self._rows(numbers, believed), y)
-
-    def posterior(self, numbers: Floats, believed: Floats) -> Floats:
-        """Return P(class) of each row; the tree's where nothing was bought."""
-        found = believed.copy()
-        bought = np.flatnonzero(~np.isnan(numbers).all(axis=1))
-        if len(bought):
-            part = np.zeros((len(bought), self.n_classes))
-            part[:, self._model.classes_] = self._model.predict_proba(
-                self._rows(numbers[bought], believed[bought])
-            )
-            found[bought] = part
-        return found
-
-    def _rows(self, numbers: Floats, believed: Floats) -> Floats:
-        return np.column_stack([numbers[:, self._known], np.log(np.maximum(believed, 1e-9))])
 
 
 def _flat(steps: Floats) -> Floats:

@@ -24,6 +24,8 @@ class Session:
     ----------
     next_feature : str, int or None
         What to buy next: a name, or a column where columns have none; None when buying more does not pay.
+    next_cost : float
+        What that costs; 0 if nothing is bought next.
     posterior : dict
         Probability of each class now.
     decision : object
@@ -62,6 +64,12 @@ class Session:
     def next_feature(self) -> str | int | None:
         """What to buy next, or None."""
         return None if self._position < 0 else self._model.name_of(self._position)
+
+    @property
+    def next_cost(self) -> float:
+        """What `next_feature` costs."""
+        at = np.array([self._position])
+        return 0.0 if self._position < 0 else float(self._model._price(self._state, at)[0])
 
     @property
     def finished(self) -> bool:

@@ -1,0 +1,100 @@
+"""Gradient boosting over the values bought so far, whichever they are; its trees are plain arrays, so it is saved.
+
+scikit-learn grows the trees. What it learned is copied out of it: the nodes of all trees under one another, a leaf
+being its own child. A row goes left where its value is at most the threshold, a missing one where the node says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["Booster"]
+
+Floats = NDArray[np.float64]
+_RECORDS = 60_000  # rows that it learns from
+
+
+@njit()
+def _add_trees(
+    X: Array, root: Array, output: Array, feature: Array, threshold: Array, missing_left: Array, left: Array,
+    right: Array, value: Array, raw: Array,
+) -> None:  # fmt: skip
+    """Add the leaf that each row comes to in each tree to that tree's output."""
+    for i in range(len(X)):
+        for t in range(len(root)):
+            at = root[t]
+            while left[at] != at:
+                x = X[i, feature[at]]
+                goes_left = missing_left[at] if np.isnan(x) else x <= threshold[at]
+                at = left[at] if goes_left else right[at]
+            raw[i, output[t]] += value[at]
+
+
+class Booster:
+    """Gradient boosting over the values bought and what the tree of features makes of them.
+
+    Parameters
+    ----------
+    n_classes : int
+    random_state : int, optional
+    """
+
+    # State, after fit:
+    #   _known      (K,)        bool     columns bought in some row; only these are looked at
+    #   _classes    (L',)       int64    classes met
+    #   _start      (n_outputs,) float64 raw prediction before the first tree
+    #   _root, _output (T,)     int64    first node of each tree, and what it adds to
+    #   _feature, _threshold, _missing_left, _left, _right, _value (N,)  the nodes
+
+    def __init__(self, n_classes: int, random_state: int | None) -> None:
+        self.n_classes, self.random_state = n_classes, random_state
+
+    def fit(self, numbers: Floats, believed: Floats, y: Array) -> None:
+        """Learn from walks, each step a row; values not bought are NaN."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        if len(y) > _RECORDS:
+            rows = np.linspace(0, len(y) - 1, _RECORDS).astype(np.int64)
+            numbers, believed, y = numbers[rows], believed[rows], y[rows]
+        self._known = ~np.isnan(numbers).all(axis=0)  # a column never bought has nothing to be binned by
+        model = HistGradientBoostingClassifier(
+            max_iter=150, min_samples_leaf=40, l2_regularization=1.0, random_state=self.random_state
+        )
+        model.fit(self._rows(numbers, believed), y)
+        self._classes, self._start = model.classes_.astype(np.int64), model._baseline_prediction.ravel()
+        self._copy([tree.nodes for trees in model._predictors for tree in trees])
+
+    def _copy(self, trees: list[Array]) -> None:
+        first = np.cumsum([0, *map(len, trees)])
+        nodes = np.concatenate(trees)
+        own, leaf = np.arange(len(nodes)), nodes["is_leaf"].astype(bool)
+        shift = np.repeat(first[:-1], np.diff(first))
+        self._root, self._output = first[:-1], np.arange(len(trees)) % len(self._start)
+        self._feature, self._threshold = nodes["feature_idx"].astype(np.int64), nodes["num_threshold"].copy()
+        self._missing_left = nodes["missing_go_to_left"].astype(bool)
+        self._left = np.where(leaf, own, nodes["left"].astype(np.int64) + shift)
+        self._right = np.where(leaf, own, nodes["right"].astype(np.int64) + shift)
+        self._value = nodes["value"].copy()
+
+    def posterior(self, numbers: Floats, believed: Floats) -> Floats:
+        """Return P(class) of each row; the tree's where nothing was bought."""
+        found = believed.copy()
+        bought = np.flatnonzero(~np.isnan(numbers).all(axis=1))
+        raw = np.tile(self._start, (len(bought), 1))
+        _add_trees(
+            self._rows(numbers[bought], believed[bought]), self._root, self._output, self._feature,
+            self._threshold, self._missing_left, self._left, self._right, self._value, raw,
+        )  # fmt: skip
+        if raw.shape[1] == 1:  # two classes share one output
+            raw = np.column_stack([np.zeros(len(raw)), raw])
+        p = np.exp(raw - raw.max(axis=1, keepdims=True))
+        found[bought] = 0.0
+        found[bought[:, None], self._classes] = p / p.sum(axis=1, keepdims=True)
+        return found
+
+    def _rows(self, numbers: Floats, believed: Floats) -> Floats:
+        return np.column_stack([numbers[:, self._known], np.log(np.maximum(believed, 1e-9))])

@@ -40,6 +40,8 @@ class ExperimentResult:
     cells : dict of str to ndarray
         A line per cell: stream, selector, learner, method (what tables call selector and learner), seed, status
         ("done", "failed" or "missing"), error, key, and every number of :meth:`PrequentialResult.summary`.
+    oracles : list of str
+        The methods that were told the truth: they are shown, but not ranked.
     interrupted : bool
         Whether it was stopped before all cells were run.
     """
@@ -47,7 +49,8 @@ class ExperimentResult:
     def __init__(self, folder: Path, *, interrupted: bool = False, temporary: Any = None) -> None:
         self.folder, self.interrupted = folder, interrupted
         self._temporary = temporary  # a folder that goes when the result does
-        self.cells = _read_cells(folder)
+        self.cells, is_oracle = _read_cells(folder)
+        self.oracles = list(dict.fromkeys(self.cells["method"][is_oracle].tolist()))
         self.runs = functools.lru_cache(maxsize=8)(self._run)
 
     @classmethod
@@ -90,6 +93,17 @@ class ExperimentResult:
     def _name(self, i: Any) -> str:
         return ", ".join(str(self.cells[part][i]) for part in _PARTS) + f", seed {self.cells['seed'][i]}"
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the folder goes when the result does."""
+        return self._temporary is not None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What ``experiment.json`` says: the options of the runs, and which cells there are."""
+        settings: dict[str, Any] = json.loads((self.folder / EXPERIMENT).read_text(encoding="utf-8"))
+        return settings
+
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """Return `cells` as a DataFrame or Table of pandas, Polars or Arrow."""
         return _native(self.cells, backend)
@@ -109,7 +123,7 @@ class ExperimentResult:
         ValueError
             If there is no such cell, or it is not finished.
         """
-        at = self._where(stream, method)
+        at = self.finished(stream, method)
         if seed is not None:
             at = at[self.cells["seed"][at] == seed]
         if not len(at):
@@ -121,7 +135,14 @@ class ExperimentResult:
     def _run(self, key: str) -> PrequentialResult:
         return PrequentialResult.load(self.folder / CELLS / key)
 
-    def _where(self, stream: str, method: str) -> Array:
+    def finished(self, stream: str, method: str) -> Array:
+        """Return which lines of `cells` are finished runs of a method on a stream.
+
+        Raises
+        ------
+        ValueError
+            If there is no such stream or method.
+        """
         check_choice("stream", stream, tuple(self.streams))
         check_choice("method", method, tuple(self.methods))
         cells = self.cells
@@ -145,7 +166,7 @@ class ExperimentResult:
         parts = []
         for stream in self.streams:
             for method in self.methods:
-                for i in self._where(stream, method):
+                for i in self.finished(stream, method):
                     parts.append((stream, method, int(self.cells["seed"][i]), *self._curve(i, column)))
         lengths = [len(part[3]) for part in parts]
         frame: Frame = {
@@ -179,10 +200,10 @@ class ExperimentResult:
         """
         check_choice("metric", metric, tuple(self.metrics))
         values = [
-            [self.cells[metric][self._where(stream, method)] for method in self.methods]
+            [self.cells[metric][self.finished(stream, method)] for method in self.methods]
             for stream in self.streams
         ]
-        return ScoreTable.of(metric, self.streams, self.methods, values)
+        return ScoreTable.of(metric, self.streams, self.methods, values, self.oracles)
 
     def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
         """Test whether the methods differ over the streams, by their means over seeds.
@@ -250,16 +271,18 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
         ) from error
 
 
-def _read_cells(folder: Path) -> Frame:
+def _read_cells(folder: Path) -> tuple[Frame, Array]:
+    """Return the line of each cell, and whether its selector was told the truth."""
     try:
         listed = json.loads((folder / EXPERIMENT).read_text(encoding="utf-8"))["cells"]
         parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}
         seeds = np.array([cell["seed"] for cell in listed], dtype=np.int64)
+        is_oracle = np.array([cell["oracle"] for cell in listed], dtype=bool)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{str(folder)!r} does not hold an experiment: run it there first.") from error
     found = [_outcome(folder, key) for key in parts["key"]]
     names = dict.fromkeys(name for _, _, summary in found for name in summary)
-    return {
+    cells = {
         **{part: parts[part] for part in _PARTS},
         "method": _methods(parts["selector"].tolist(), parts["learner"].tolist()),
         "seed": seeds,
@@ -271,6 +294,7 @@ def _read_cells(folder: Path) -> Frame:
             for name in names
         },
     }
+    return cells, is_oracle
 
 
 def _outcome(folder: Path, key: str) -> tuple[str, str, dict[str, Any]]:

@@ -64,7 +64,7 @@ class Progress:
 def run_experiment(
     streams: Any,
     selectors: Any,
-    learners: Any = "naive-bayes",
+    learners: Any = "logistic",
     seeds: int | Sequence[int] = 5,
     folder: str | os.PathLike[str] | None = None,
     *,
@@ -84,8 +84,8 @@ def run_experiment(
         that takes a seed and returns one of these.
     selectors : part, list of parts, or dict of names to parts
         Keys are those of :data:`tamis.catalog.CATALOG`, ``"none"`` (all features) and ``"oracle"`` (the relevant
-        features, where the stream knows them). Objects are copied before they learn.
-    learners : part, list of parts, or dict of names to parts, default="naive-bayes"
+        features, on streams that know them; it is shown, but not ranked). Objects are copied before they learn.
+    learners : part, list of parts, or dict of names to parts, default="logistic"
         Keys are those of :data:`tamis.catalog.LEARNERS`.
     seeds : int or sequence of int, default=5
         How many (0, 1, ...), or which. A seed goes to the stream, and to selector and learner as `random_state`; where
@@ -190,7 +190,7 @@ def _cells(
 
 def _named(cell: Cell) -> dict[str, Any]:
     names = {part.noun: part.name for part in (cell.stream, cell.selector, cell.learner)}
-    return {"key": cell.key, **names, "seed": cell.seed}
+    return {"key": cell.key, **names, "seed": cell.seed, "oracle": cell.selector.is_oracle}
 
 
 def _prepare(folder: Path) -> None:

@@ -7,6 +7,7 @@ so does the cell's key, and the cell is run anew. Cells that differ in a seed th
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import json
@@ -20,8 +21,10 @@ from sklearn.base import BaseEstimator, clone
 
 import tamis
 from tamis.catalog import find, find_learner
+from tamis.errors import UnknownNameError
 from tamis.evaluate.oracle import Oracle
 from tamis.evaluate.run import settings_of
+from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
 from tamis.streams.stream import BatchStream, Stream, as_stream
 
 __all__ = ["Cell", "Opener", "Part", "cells_of", "parts_of"]
@@ -40,12 +43,20 @@ class Part:
         A key, an object, None (the selector that keeps all features), or a function of the seed (a stream).
     params : dict
         Parameters that go with a key.
+    source : {"generated", "file", "dataset", "made", "given"}
+        Where a stream comes from; the first and the fourth take a seed.
     """
 
     noun: str
     name: str
     what: Any
     params: dict[str, Any]
+    source: str = "given"
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether it is the selector that knows the truth."""
+        return self.noun == "selector" and isinstance(self.what, str) and self.what.lower() == "oracle"
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,31 @@ def _part(noun: str, given: Any, name: str | None) -> Part:
     if name is None:
         settings = ", ".join(f"{key}={value}" for key, value in params.items())
         name = _name(noun, what) + (f"({settings})" if settings else "")
-    return Part(noun, name, what, params)
+    return Part(noun, name, what, params, _source(what) if noun == "stream" else "given")
+
+
+def _source(what: Any) -> str:
+    """Return where a stream comes from.
+
+    Raises
+    ------
+    UnknownNameError
+        If a key is no stream with known truth, no data set and no file.
+    """
+    if not isinstance(what, str):
+        return "made" if callable(what) and not isinstance(what, Stream) else "given"
+    if os.path.isfile(what) or os.path.splitext(what)[1]:
+        return "file"
+    generated = {row["name"].lower(): row["name"] for row in list_streams()}
+    datasets = [row["name"] for row in list_datasets()]
+    if what in datasets:
+        return "dataset"
+    if what.lower() in generated:
+        return "generated"
+    known = [*generated.values(), *datasets]
+    near = difflib.get_close_matches(what, known, n=2, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    raise UnknownNameError(f"No stream, data set or file is named {what!r}{hint} Known: {', '.join(known)}.")
 
 
 def _name(noun: str, what: Any) -> str:
@@ -143,7 +178,7 @@ class Opener:
 
     def open(self, part: Part, seed: int) -> Stream:
         """Return the stream of a part; see :func:`open_stream`."""
-        wanted = (part.name, seed if _takes_seed(part) else None)
+        wanted = (part.name, seed if part.source in ("generated", "made") else None)
         if self._last is None or self._last[0] != wanted:
             self._last = (wanted, open_stream(part, seed))
         return self._last[1]
@@ -167,10 +202,17 @@ def cells_of(
         for seed in seeds:
             source = opener.open(stream, seed)
             for selector in selectors:
+                if selector.is_oracle and not hasattr(source, "relevant_at"):
+                    continue
                 for learner in learners:
                     cell = Cell("", stream, selector, learner, seed, amount, options)
                     key = _key(source, *cell.models(source), options)
                     cells.setdefault(key, replace(cell, key=key))
+    if (lost := {part.name for part in selectors} - {cell.selector.name for cell in cells.values()}) != set():
+        raise ValueError(
+            f"The selector {lost.pop()!r} needs a stream that knows its relevant features:"
+            " see tamis.streams.list_streams()."
+        )
     return list(cells.values())
 
 
@@ -187,14 +229,18 @@ def open_stream(part: Part, seed: int) -> Stream:
 
     Raises
     ------
-    UnknownNameError, StreamError
-        If a key is neither a stream with known truth, a data set nor a file.
+    StreamError
+        If a file or data set cannot be read.
     ValueError
-        If the stream can be read only once.
+        If the stream can be read only once, or a parameter is out of range.
     """
-    if isinstance(part.what, str):
-        return _named(part.what, part.params, seed)
-    stream = as_stream(part.what(seed) if _takes_seed(part) else part.what)
+    if part.source == "generated":
+        return load_stream(part.what, **{"seed": seed, **part.params})
+    if part.source == "dataset":
+        return load_dataset(part.what, **part.params)
+    if part.source == "file":
+        return open_file(part.what, **part.params)
+    stream = as_stream(part.what(seed) if part.source == "made" else part.what)
     if isinstance(stream, BatchStream):
         raise ValueError(
             f"The stream {part.name!r} yields batches that cannot be read for every cell: give arrays (X, y), a Stream,"
@@ -203,34 +249,11 @@ def open_stream(part: Part, seed: int) -> Stream:
     return stream
 
 
-def _named(key: str, params: dict[str, Any], seed: int) -> Stream:
-    from tamis import streams
-
-    if _is_generated(key):
-        stream: Stream = streams.load_stream(key, **{"seed": seed, **params})
-        return stream
-    if os.path.isfile(key) or os.path.splitext(key)[1]:
-        return streams.open_file(key, **params)
-    return streams.load_dataset(key, **params)
-
-
-def _is_generated(key: str) -> bool:
-    from tamis import streams
-
-    return hasattr(streams, "list_streams") and key in {row["name"] for row in streams.list_streams()}
-
-
-def _takes_seed(part: Part) -> bool:
-    if isinstance(part.what, str):
-        return _is_generated(part.what)
-    return callable(part.what) and not isinstance(part.what, Stream)
-
-
 def _model(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
     """Return a selector or learner that has learned nothing, with the cell's seed where it takes one."""
     if part.what is None:
         return None
-    if isinstance(part.what, str) and part.what.lower() == "oracle":
+    if part.is_oracle:
         return Oracle(stream)
     if isinstance(part.what, str):
         return _made(part, seed, amount)

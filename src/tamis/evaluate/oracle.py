@@ -22,18 +22,9 @@ class Oracle:
     ----------
     stream : Stream
         One that knows its relevant features (`relevant_at`).
-
-    Raises
-    ------
-    ValueError
-        If the stream does not know them.
     """
 
     def __init__(self, stream: Any) -> None:
-        if not hasattr(stream, "relevant_at"):
-            raise ValueError(
-                "selector 'oracle' needs a stream that knows its relevant features: see tamis.streams.list_streams()."
-            )
         self.stream, self.n_seen_ = stream, 0
 
     def partial_fit(self, X: Rows, y: Array) -> Oracle:

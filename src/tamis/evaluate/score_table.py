@@ -49,6 +49,8 @@ class ScoreTable:
         Over seeds; the deviation is that of a sample (n - 1), NaN for a single one. NaN where no cell is finished.
     n : ndarray of shape (n_streams, n_methods), int64
         Cells behind each mean that have the number.
+    unranked : list of str
+        Methods that are shown, but are never the best and not compared: they were told the truth.
     """
 
     metric: str
@@ -57,6 +59,7 @@ class ScoreTable:
     mean: Numbers
     deviation: Numbers
     n: NDArray[np.int64]
+    unranked: list[str]
 
     @classmethod
     def of(
@@ -65,6 +68,7 @@ class ScoreTable:
         streams: Sequence[str],
         methods: Sequence[str],
         values: Sequence[Sequence[Numbers]],
+        unranked: Sequence[str] = (),
     ) -> ScoreTable:
         """Return the table of `values[stream][method]`, each an array over seeds; NaN are left out."""
         there = [[cell[np.isfinite(cell)] for cell in row] for row in values]
@@ -73,7 +77,15 @@ class ScoreTable:
             [float(cell.std(ddof=1)) if len(cell) > 1 else math.nan for cell in row] for row in there
         ]
         n = [[len(cell) for cell in row] for row in there]
-        return cls(metric, list(streams), list(methods), np.array(mean), np.array(deviation), np.array(n))
+        return cls(
+            metric,
+            list(streams),
+            list(methods),
+            np.array(mean),
+            np.array(deviation),
+            np.array(n),
+            list(unranked),
+        )
 
     @property
     def larger_is_better(self) -> bool:
@@ -83,9 +95,24 @@ class ScoreTable:
     @property
     def best(self) -> NDArray[np.bool_]:
         """Which means are the best of their stream, shape (n_streams, n_methods); equal ones all are."""
-        filled = np.where(np.isnan(self.mean), -np.inf, self.mean if self.larger_is_better else -self.mean)
+        compared = np.isfinite(self.mean) & np.array([name not in self.unranked for name in self.methods])
+        filled = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
         found: NDArray[np.bool_] = (filled == filled.max(axis=1, keepdims=True)) & np.isfinite(filled)
         return found
+
+    def comparable(self) -> tuple[list[str], list[str], Numbers]:
+        """Return the methods to be ranked that have a score at all, the streams on which each has one, and the scores.
+
+        Returns
+        -------
+        methods, streams : list of str
+        scores : ndarray of shape (n_streams, n_methods)
+        """
+        scored: NDArray[np.bool_] = np.any(np.isfinite(self.mean), axis=0)
+        columns = [j for j, name in enumerate(self.methods) if scored[j] and name not in self.unranked]
+        means = self.mean[:, columns]
+        rows = np.flatnonzero(np.all(np.isfinite(means), axis=1))
+        return [self.methods[j] for j in columns], [self.streams[i] for i in rows], means[rows]
 
     def cell(self, i: int, j: int) -> str:
         """Return mean and deviation of a stream and a method as text."""
@@ -158,19 +185,18 @@ def significance(table: ScoreTable, *, alpha: float = 0.05, rope: float = 0.01) 
     >>> found.nemenyi.ranks
     {'a': 1.0, 'b': 2.0}
     """
-    whole = np.isfinite(table.mean).all(axis=1)
-    if len(table.methods) < 2 or whole.sum() < 2:
+    names, streams, means = table.comparable()
+    if len(names) < 2 or len(streams) < 2:
         raise ValueError(
             f"A comparison by {table.metric!r} needs two methods, and two streams on which each of them has a score;"
-            f" there are {len(table.methods)} and {int(whole.sum())}."
+            f" there are {len(names)} and {len(streams)}."
         )
-    sign = 1.0 if table.larger_is_better else -1.0
-    scores, names = sign * table.mean[whole], table.methods
+    scores = means if table.larger_is_better else -means
     control = holm(scores, names)
     best = scores[:, names.index(control.control)]
     return Significance(
         table.metric,
-        [table.streams[i] for i in np.flatnonzero(whole)],
+        streams,
         friedman(scores, names),
         nemenyi(scores, names, alpha=alpha),
         control,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,18 @@ from tamis.report.numerals import count, scientific
 from tamis.report.panels import Column, Numbers, Result, SelectionMap
 from tamis.report.png import png
 
-__all__ = ["Series", "change_bars", "limits", "lines", "map_of"]
+__all__ = [
+    "Series",
+    "bare_map",
+    "change_bars",
+    "course",
+    "figure",
+    "limits",
+    "lines",
+    "map_key",
+    "map_of",
+    "rows_label",
+]
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,12 @@ class Series:
 def rows_axis(result: Result, n_ticks: int = 5) -> svg.Axis:
     """Return the horizontal axis that all figures share."""
     last = float(result.frames["steps"]["n_seen"][-1])
-    return svg.axis(0, last, n_ticks, _millions if last >= 2e6 else count)
+    return svg.axis(0, last, n_ticks, rows_label(last))
+
+
+def rows_label(last: float) -> Callable[[float], str]:
+    """Return how numbers of rows are written on an axis that ends at `last`."""
+    return _millions if last >= 2e6 else count
 
 
 def _millions(value: float) -> str:
@@ -85,16 +101,17 @@ def lines(
     marks += [] if band is None else [svg.area(x, y, *panels.thin_band(at, *band))]
     for one in reversed(series):
         marks.append(svg.line(x, y, *panels.thin(at, one.values), one.kind, text(one.name, 60)))
-    said = "; ".join(f"{shorten(one.name, 40)}: {_course(one.values)}" for one in series)
+    said = "; ".join(f"{shorten(one.name, 40)}: {course(one.values)}" for one in series)
     chart = svg.chart(key, text(title), text(f"{said}. Horizontal: rows seen.", 900), x, y, marks)
     unit = f' <span class="unit">({y.unit})</span>' if y.unit else ""
     legend = [(f"line {one.kind}", "M0 4h24", name(one.name) + one.note) for one in series]
     dotted = "; dotted: true drifts" if len(drifts) else ""
     caption = f"<b>{text(title)}</b>{unit} by rows seen{dotted}"
-    return _figure(caption, legend if len(series) > 1 else [], chart, kind)
+    return figure(caption, legend if len(series) > 1 else [], chart, kind)
 
 
-def _course(values: Numbers) -> str:
+def course(values: Numbers) -> str:
+    """Return in words how a line goes."""
     there = values[np.isfinite(values)]
     if not len(there):
         return "no values"
@@ -102,7 +119,8 @@ def _course(values: Numbers) -> str:
     return f"between {low} and {high}, {last} at the end"
 
 
-def _figure(caption: str, legend: Sequence[tuple[str, str, str]], chart: str, kind: str) -> str:
+def figure(caption: str, legend: Sequence[tuple[str, str, str]], chart: str, kind: str) -> str:
+    """Return a figure; a legend has style class, path and label (HTML) of each sample."""
     items = "".join(
         f'<li><svg aria-hidden="true"><path class="{style}" d="{sample}"/></svg>{label}</li>'
         for style, sample, label in legend
@@ -124,31 +142,50 @@ def change_bars(result: Result, at_most: int = 160) -> str:
     chart = svg.chart("cha", "Features that entered and left", text(said), x, y, marks)
     legend = [(f"bar {kind}", "M0 0h24v8h-24z", label) for kind, label in (("s1", "entered"), ("s2", "left"))]
     caption = f"<b>Features that entered and left</b> per batch, by rows seen.{cut}"
-    return _figure(caption, legend, chart, "wide low")
+    return figure(caption, legend, chart, "wide low")
 
 
 def map_of(result: Result, shown: SelectionMap) -> str:
     """Return the figure of which features were kept when, a row of pixels each."""
+    caption = "<b>Features kept</b> by rows seen"
+    height = 26 if len(shown.names) <= 12 else 17
+    content = map_key(shown) + bare_map("map", result, shown, height)
+    return f"<figure><figcaption>{caption}</figcaption>{content}</figure>"
+
+
+def bare_map(key: str, result: Result, shown: SelectionMap, height: int, kind: str = "") -> str:
+    """Return the map without caption and legend.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    result : Result
+    shown : SelectionMap
+    height : int
+        Of a row, in pixels.
+    kind : str
+        Style class.
+    """
     steps, n_shown = result.frames["steps"], len(shown.names)
     x = rows_axis(result, 4)  # the names leave it little room on a phone
     tested = float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1])
     pixels, palette = panels.map_pixels(shown)
-    longest = list(zip(shown.names, shown.kept, strict=True))[:10]
-    said = "Kept longest: " + ", ".join(f"{shorten(one, 40)} {share:.0%}" for one, share in longest)
+    longest = np.argsort(-shown.kept, kind="stable")[:10]
+    said = "Kept longest: " + ", ".join(f"{shorten(shown.names[j], 40)} {shown.kept[j]:.0%}" for j in longest)
     drifts = panels.drift_rows(result)
     marks = [svg.image(x, *tested, png(pixels, palette)), svg.separators(n_shown), svg.uprights(x, drifts)]
-    chart = svg.chart("map", "Which features were kept when", text(f"{said}.", 900), x, None, marks)
+    chart = svg.chart(key, "Which features were kept when", text(f"{said}.", 900), x, None, marks)
     labels = "".join(f'<li title="{text(one)}">{name(one, 60)}</li>' for one in shown.names)
     kept = "".join(f"<li>{_percent(share)}</li>" for share in shown.kept)
-    height = 26 if n_shown <= 12 else 17
     return (
-        f"<figure><figcaption><b>Features kept</b> by rows seen</figcaption>{_key(shown)}"
-        f'<div class="map" style="--row:{height}px;--rows:{n_shown}"><ol class="names">{labels}</ol>{chart}'
-        f'<ol class="kept" aria-label="share of the run">{kept}</ol></div></figure>'
+        f'<div class="map {kind}" style="--row:{height}px;--rows:{n_shown}"><ol class="names">{labels}</ol>{chart}'
+        f'<ol class="kept" aria-label="share of the run">{kept}</ol></div>'
     )
 
 
-def _key(shown: SelectionMap) -> str:
+def map_key(shown: SelectionMap) -> str:
+    """Return the legend of a map beside the truth; nothing where that is not known."""
     if shown.relevant is None:
         return ""
     items = "".join(

@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import tempfile
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tamis.report.panels import Result
 from tamis.report.repeat import subject
 from tamis.report.sections import header, sections
 
-__all__ = ["check_writable", "page", "write_report"]
+__all__ = ["check_writable", "document", "page", "write_page", "write_report"]
 
 
 def write_report(result: Result, path: str | os.PathLike[str], title: str | None = None) -> Path:
@@ -50,12 +51,17 @@ def write_report(result: Result, path: str | os.PathLike[str], title: str | None
     >>> "<h1>FIRES on electricity</h1>" in page, "http" in page, len(page) < 100_000
     (True, False, True)
     """
+    return write_page(path, lambda: page(result, title))
+
+
+def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
+    """Write a page, whole or not at all; what makes it is called once it is known that it can be written."""
     check_writable(path)
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
-            file.write(page(result, title).encode("utf-8"))
+            file.write(make().encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -111,19 +117,36 @@ def _refusal(path: str | os.PathLike[str], reason: str) -> ValueError:
 
 
 def page(result: Result, title: str | None = None) -> str:
-    """Return the report as HTML. It holds no date: the same run gives the same page."""
-    style = files("tamis.report").joinpath("style.css").read_text(encoding="utf-8")
+    """Return the report of a run as HTML. It holds no date: the same run gives the same page."""
     parts = sections(result)
-    body = "".join(
-        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{section(result)}</section>\n'
-        for key, name, section in parts
-    )
     heading = title or subject(result.settings)
+    return document(
+        heading, header(result, heading, parts), [(key, name, make(result)) for key, name, make in parts]
+    )
+
+
+def document(heading: str, head: str, parts: Sequence[tuple[str, str, str]]) -> str:
+    """Return a whole page.
+
+    Parameters
+    ----------
+    heading : str
+        Plain text.
+    head : str
+        HTML of what stands above the sections.
+    parts : list of (str, str, str)
+        Of each section the anchor, the heading and the content, the last two as HTML.
+    """
+    style = files("tamis.report").joinpath("style.css").read_text(encoding="utf-8")
+    body = "".join(
+        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{content}</section>\n'
+        for key, name, content in parts
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{text(heading)}</title>\n<style>\n{style}</style>\n</head>\n'
-        f"<body>\n{header(result, heading, parts)}\n<main>\n{body}</main>\n"
+        f"<body>\n{head}\n<main>\n{body}</main>\n"
         f"<footer>Made by Tamis {tamis.__version__}. This file needs no network.</footer>\n</body>\n</html>\n"
     )

@@ -29,6 +29,7 @@ __all__ = [
     "most_changes",
     "score_lines",
     "selection_map",
+    "steps_in",
     "thin",
     "thin_band",
 ]
@@ -154,12 +155,17 @@ class SelectionMap:
     n_ever: int
 
 
-def selection_map(result: Result, max_features: int = 40, max_buckets: int = 400) -> SelectionMap:
-    """Return the map of the features that were kept most often; without rows where nothing was selected."""
+def selection_map(
+    result: Result,
+    max_features: int = 40,
+    max_buckets: int = 400,
+    features: NDArray[np.intp] | None = None,
+) -> SelectionMap:
+    """Return the map of the features that were kept most often, or of those that are given."""
     steps, truth = result.frames["steps"]["step"], result.frames.get("truth", {})
-    held, relevant = (_steps_in(result, events) for events in (result.frames["changes"], truth))
+    held, relevant = (steps_in(result, events) for events in (result.frames["changes"], truth))
     ever = np.flatnonzero(held + relevant)
-    shown = ever[np.lexsort((-held[ever], -relevant[ever]))][:max_features]
+    shown = ever[np.lexsort((-held[ever], -relevant[ever]))][:max_features] if features is None else features
     starts = bucket_starts(len(steps), max_buckets)
     return SelectionMap(
         shown,
@@ -188,7 +194,7 @@ def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8
     return pixels, np.vstack([plain, relevant]).astype(np.uint8)
 
 
-def _steps_in(result: Result, events: dict[str, Column]) -> Numbers:
+def steps_in(result: Result, events: dict[str, Column]) -> Numbers:
     """Return for how many steps each feature was in the set whose changes are given."""
     if not len(events.get("step", ())):
         return np.zeros(len(result.feature_names))

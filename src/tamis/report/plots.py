@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot"]
+__all__ = ["COLOURS", "STYLES", "plot", "short_label"]
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#3d4650")
-_STYLES = ("-", "-", "-", "--", "--", "--")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#3d4650")
+STYLES = ("-", "-", "-", "--", "--", "--")
 _NAME = 24
 
 
@@ -67,8 +67,8 @@ def plot(result: Result) -> Figure:
 def _line(axes: Axes, x: Any, y: Any, number: int, name: str, **style: Any) -> None:
     axes.plot(
         *panels.thin(x, y),
-        color=_COLOURS[number],
-        linestyle=_STYLES[number],
+        color=COLOURS[number],
+        linestyle=STYLES[number],
         marker="o" if len(y) == 1 else None,
         label=name,
         **style,
@@ -90,7 +90,7 @@ def _stability(axes: Axes, result: Result) -> None:
     axes.set_title("Stability", loc="left")
     if len(steps["step"]):
         band = panels.thin_band(steps["n_seen"], steps["stability_low"], steps["stability_high"])
-        axes.fill_between(*band, color=_COLOURS[0], alpha=0.18, linewidth=0, label="95 % interval")
+        axes.fill_between(*band, color=COLOURS[0], alpha=0.18, linewidth=0, label="95 % interval")
     _line(axes, steps["n_seen"], steps["stability"], 0, "stability", linewidth=1.4)
     _legend(axes)
 
@@ -123,7 +123,7 @@ def _map(axes: Axes, result: Result) -> None:
     )
     for row in range(1, len(shown.names)):
         axes.axhline(row - 0.5, color="white", linewidth=1)
-    axes.set_yticks(np.arange(len(shown.names)), [_short(name) for name in shown.names], fontsize=7)
+    axes.set_yticks(np.arange(len(shown.names)), [short_label(name) for name in shown.names], fontsize=7)
     axes.tick_params(axis="y", length=0)
 
 
@@ -131,7 +131,7 @@ def _scores(axes: Axes, result: Result) -> None:
     axes.set_title("Score", loc="left")
     at, lines = panels.score_lines(result)
     for number, line in enumerate(lines):
-        _line(axes, at, line.scores, number, _short(line.name), linewidth=1.4)
+        _line(axes, at, line.scores, number, short_label(line.name), linewidth=1.4)
     _legend(axes)
 
 
@@ -140,7 +140,7 @@ def _legend(axes: Axes) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8, borderaxespad=0)
 
 
-def _short(name: str) -> str:
+def short_label(name: str) -> str:
     """Shorten a name, and keep matplotlib from reading mathematics or a hidden label into it."""
     shown = name if len(name) <= _NAME else f"{name[: _NAME - 9]}…{name[-8:]}"
     return shown.replace("$", r"\$").lstrip("_") or "?"

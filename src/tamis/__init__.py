@@ -24,6 +24,7 @@ _NAMES = {
     "PenalisedSelector": "tamis.columns.penalised",
     "GramInvesting": "tamis.columns.gram",
     "OFS": "tamis.rows.ofs",
+    "ResetOnDrift": "tamis.learners.reset",
     "SparseFSA": "tamis.learners.sparse_fsa",
     "TScore": "tamis.rows.screening",
     "load": "tamis.persistence",
@@ -35,6 +36,7 @@ _NAMES = {
     "open_file": "tamis.streams.files",
 }
 _PACKAGES = (
+    "adapters",
     "base",
     "catalog",
     "cells",

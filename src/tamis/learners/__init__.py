@@ -1,5 +1,6 @@
-"""Classifiers that choose their own features."""
+"""Classifiers: those that choose their own features, and those that begin anew after a drift."""
 
+from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
-__all__ = ["SparseFSA"]
+__all__ = ["ResetOnDrift", "SparseFSA"]

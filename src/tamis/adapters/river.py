@@ -1,0 +1,299 @@
+"""River both ways: its classifiers and drift detectors in every evaluation, our selectors in its pipelines.
+
+River learns from one row at a time, a dictionary from names to values. Here rows come in batches; a classifier of
+River's learns from them row by row, in order, so that nothing depends on the size of the batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array, Rows, as_column, as_rows, encode_labels
+from tamis.base import RowSelector
+from tamis.errors import DataError
+
+try:
+    from river import base, ensemble, forest, naive_bayes, neighbors, tree
+except ImportError:
+    raise ImportError("River's models need river: pip install 'tamis[river]'") from None
+
+__all__ = ["RiverClassifier", "RiverDetector", "RiverSelector"]
+
+_MODELS: dict[str, Callable[[int | None], Any]] = {
+    "naive-bayes": lambda seed: naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
+    "knn": lambda seed: neighbors.KNNClassifier(n_neighbors=5),
+    "hoeffding-tree": lambda seed: tree.HoeffdingTreeClassifier(),
+    "adaptive-tree": lambda seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed),
+    "adaptive-forest": lambda seed: forest.ARFClassifier(seed=seed),
+    "random-patches": lambda seed: ensemble.SRPClassifier(seed=seed),
+}
+
+
+class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of River's with scikit-learn's verbs.
+
+    Parameters
+    ----------
+    model : river classifier or str, default="hoeffding-tree"
+        What learns; it is copied before it does. By name: "naive-bayes", "knn", "hoeffding-tree", "adaptive-tree",
+        "adaptive-forest" or "random-patches", with River's defaults.
+    random_state : int, optional
+        Seed of a model given by name.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    model_ : river classifier
+        As far as it has learned.
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        If no model has that name.
+    DataError
+        If rows or labels cannot be learned from.
+
+    Notes
+    -----
+    A column is named as in the frame, else by its number. Of CSR rows only the stored values are given. The model
+    cannot be saved in a checkpoint: River knows no format but pickle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.adapters.river import RiverClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = (X[:, 1] > 0).astype(int)
+    >>> model = RiverClassifier("naive-bayes").partial_fit(X[:500], y[:500], classes=[0, 1])
+    >>> round(model.score(X[500:], y[500:]), 2)
+    1.0
+    """
+
+    classes_: Array
+
+    def __init__(self, model: Any = "hoeffding-tree", random_state: int | None = None) -> None:
+        self.model = model
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget what was learned, then learn from the rows in order."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows in order.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        classes : array-like, optional
+            Labels known in advance; others may follow.
+        sample_weight : array-like of shape (n_rows,), optional
+            Handed to River as `w`, for models that take it.
+
+        Returns
+        -------
+        self
+        """
+        X, names = as_rows(X)
+        labels = as_column(y, X.shape[0], type(self).__name__)
+        if not hasattr(self, "model_"):
+            self._begin(X, names, classes)
+        self._same_columns(X)
+        codes, self.classes_ = encode_labels(labels, self.classes_)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float).tolist()
+        for i, (row, code) in enumerate(zip(self._rows(X), codes.tolist(), strict=True)):
+            label = (
+                self.classes_[code].item() if hasattr(self.classes_[code], "item") else self.classes_[code]
+            )
+            if weights is None:
+                self.model_.learn_one(row, label)
+            else:
+                self.model_.learn_one(row, label, w=weights[i])
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row; the first class for as long as the model says nothing."""
+        found = np.empty(0, dtype=self._known().dtype)
+        labels = [self.model_.predict_one(row) for row in self._rows(self._ready(X))]
+        first = self.classes_[0]
+        if labels:
+            found = np.array(
+                [first if label is None else label for label in labels], dtype=self.classes_.dtype
+            )
+        return found
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes); equal for as long as nothing is said."""
+        X = self._ready(X)
+        found = np.zeros((X.shape[0], len(self.classes_)))
+        for row, values in zip(found, self._rows(X), strict=True):
+            said = self.model_.predict_proba_one(values)
+            row[:] = [said.get(c, 0.0) for c in self.classes_.tolist()]
+            row[:] = row / row.sum() if row.sum() > 0.0 else 1.0 / len(row)
+        return found
+
+    def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> None:
+        if isinstance(self.model, str):
+            if self.model not in _MODELS:
+                raise ValueError(
+                    f"No model of River's is named {self.model!r}: choose one of {', '.join(_MODELS)}."
+                )
+            self.model_ = _MODELS[self.model](self.random_state)
+        else:
+            self.model_ = self.model.clone()
+        self.n_features_in_ = X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.classes_ = np.array([]) if classes is None else np.unique(np.asarray(classes))
+
+    def _known(self) -> Array:
+        check_is_fitted(self)
+        return self.classes_
+
+    def _ready(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        X, _ = as_rows(X)
+        self._same_columns(X)
+        return X
+
+    def _same_columns(self, X: Rows) -> None:
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
+                f" {self.n_features_in_} features as input."
+            )
+
+    def _rows(self, X: Rows) -> Iterator[dict[Any, float]]:
+        names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        if sp.issparse(X):
+            for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+                columns, values = X.indices[start:stop].tolist(), X.data[start:stop].tolist()
+                yield {names[j]: value for j, value in zip(columns, values, strict=True)}
+        else:
+            for row in X.tolist():
+                yield dict(zip(names, row, strict=True))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class RiverDetector:
+    """A drift detector of River's with the protocol of :class:`tamis.drift.DriftDetector`.
+
+    Parameters
+    ----------
+    detector : river drift detector
+        It is copied.
+
+    Examples
+    --------
+    >>> from river import drift
+    >>> from tamis.adapters.river import RiverDetector
+    >>> detector = RiverDetector(drift.PageHinkley())
+    >>> next(i for i in range(2000) if detector.update(float(i > 1000)))
+    1052
+    """
+
+    def __init__(self, detector: Any) -> None:
+        self.detector = detector.clone()
+        self.n_seen = 0
+
+    @property
+    def in_warning(self) -> bool:
+        """Whether River's detector is in its warning zone; False if it has none."""
+        return bool(getattr(self.detector, "warning_detected", False))
+
+    def update(self, value: float) -> bool:
+        """Take in a value; return True if it makes a drift sure, and start anew."""
+        self.detector.update(value)
+        self.n_seen += 1
+        found = bool(self.detector.drift_detected)
+        if found:
+            self.reset()
+        return found
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.detector = self.detector.clone()
+        self.n_seen = 0
+
+
+class RiverSelector(base.SupervisedTransformer):
+    """A row selector of Tamis as a transformer in River's pipelines.
+
+    Parameters
+    ----------
+    selector : RowSelector
+        It is copied. The columns are those of the first row, in the order of their names there; a value that a later
+        row lacks is 0, and a name that was not in the first row is passed over.
+    every : int, default=100
+        Rows that are collected before the selector learns from them: it is made for batches.
+
+    Examples
+    --------
+    >>> from river import naive_bayes
+    >>> from river.datasets import synth
+    >>> from tamis import FisherScore
+    >>> from tamis.adapters.river import RiverSelector
+    >>> model = RiverSelector(FisherScore(2)) | naive_bayes.GaussianNB()
+    >>> for x, y in synth.SEA(seed=1).take(1000):
+    ...     model.learn_one(x, y)
+    >>> sorted(model["RiverSelector"].transform_one({0: 1.0, 1: 2.0, 2: 3.0}))
+    [0, 1]
+    """
+
+    def __init__(self, selector: RowSelector, every: int = 100) -> None:
+        self.selector = selector
+        self.every = every
+        self._model: RowSelector = clone(selector)
+        self._names: list[Any] = []
+        self._kept: list[Any] | None = None
+        self._rows: list[list[float]] = []
+        self._labels: list[Any] = []
+
+    def learn_one(self, x: dict[Any, float], y: Any) -> None:
+        """Take in a row; every `every` rows the selector learns from them."""
+        if not self._names:
+            self._names = list(x)
+        self._rows.append([x.get(name, 0.0) for name in self._names])
+        self._labels.append(y)
+        if len(self._rows) >= self.every:
+            self._learn()
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Take in the rows of a pandas frame."""
+        for row, label in zip(X.to_dict(orient="records"), y, strict=True):
+            self.learn_one(row, label)
+
+    def _learn(self) -> None:
+        rows, labels = np.array(self._rows, dtype=np.float64), np.array(self._labels)
+        self._rows, self._labels = [], []
+        self._model.partial_fit(rows, labels)
+        self._kept = [self._names[j] for j in self._model.get_support(indices=True)]
+
+    def transform_one(self, x: dict[Any, float]) -> dict[Any, float]:
+        """Return the selected values of a row; all of them before the selector has learned."""
+        return x if self._kept is None else {name: x[name] for name in self._kept if name in x}
+
+    def transform_many(self, X: Any) -> Any:
+        """Return the selected columns of a pandas frame."""
+        return X if self._kept is None else X[[name for name in self._kept if name in X.columns]]

@@ -1,0 +1,127 @@
+"""River's classifiers and detectors here, our selectors there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from river import compose, drift, naive_bayes, tree
+from river.datasets import synth
+
+from tamis import FIRES, FisherScore, ResetOnDrift, prequential
+from tamis.adapters.river import RiverClassifier, RiverDetector, RiverSelector
+from tamis.catalog import LEARNERS
+from tamis.drift import DriftDetector
+from tamis.errors import DataError
+
+MODELS = [dict(entry.parameters)["model"] for entry in LEARNERS if entry.name == "RiverClassifier"]
+
+
+def rows(rng, n=600):
+    X = rng.normal(size=(n, 4))
+    return X, np.where(X[:, 2] > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_learns(rng, name):
+    X, y = rows(rng)
+    model = RiverClassifier(name, random_state=0)
+    for at in range(0, 400, 100):
+        model.partial_fit(X[at : at + 100], y[at : at + 100], classes=["no", "yes"])
+    assert model.score(X[400:], y[400:]) > 0.8
+    share = model.predict_proba(X[400:])
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    assert share.shape == (200, 2)
+
+
+def test_learns_as_river_does(rng):
+    X, y = rows(rng)
+    ours, theirs = (
+        RiverClassifier(tree.HoeffdingTreeClassifier(grace_period=50)),
+        tree.HoeffdingTreeClassifier(grace_period=50),
+    )
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    ours.partial_fit(frame[:250], y[:250]).partial_fit(frame[250:500], y[250:500])
+    for row, label in zip(frame[:500].to_dict(orient="records"), y[:500], strict=True):
+        theirs.learn_one(row, label)
+    want = [theirs.predict_one(row) for row in frame[500:].to_dict(orient="records")]
+    assert ours.predict(frame[500:]).tolist() == want
+
+
+def test_stored_values_only(rng):
+    X, y = rows(rng)
+    X[np.abs(X) < 0.5] = 0.0
+    seen = []
+
+    class Spy(naive_bayes.GaussianNB):
+        def learn_one(self, x, y):
+            seen.append(x)
+            super().learn_one(x, y)
+
+    RiverClassifier(Spy()).partial_fit(sp.csr_array(X[:5]), y[:5])
+    assert seen == [{j: v for j, v in enumerate(row) if v} for row in X[:5].tolist()]
+
+
+def test_a_model_that_says_nothing_yet(rng):
+    X, _ = rows(rng)
+    model = RiverClassifier("adaptive-forest", random_state=0).partial_fit(
+        X[:1], ["yes"], classes=["no", "yes"]
+    )
+    model.model_ = model.model_.clone()  # as before the first row
+    assert set(model.predict(X[:3])) == {"no"}
+    np.testing.assert_allclose(model.predict_proba(X[:3]), 0.5)
+
+
+def test_refusals(rng):
+    X, y = rows(rng)
+    with pytest.raises(ValueError, match="No model of River's is named 'hat': choose one of naive-bayes"):
+        RiverClassifier("hat").fit(X, y)
+    with pytest.raises(DataError, match="X has 2 features, but RiverClassifier is expecting 4"):
+        RiverClassifier("naive-bayes").fit(X, y).predict(X[:, :2])
+
+
+@pytest.mark.parametrize("key", ["river-naive-bayes", "river-adaptive-tree", "naive-bayes-adwin"])
+def test_in_an_evaluation(rng, key):
+    entry = next(entry for entry in LEARNERS if entry.key == key)
+    X, y = rows(rng, 1000)
+    result = prequential((X, y), FIRES(2), entry.load()(**dict(entry.parameters)), batch_size=100)
+    assert result.summary()["accuracy"] > 0.7
+
+
+def test_detector_has_the_protocol():
+    detector = RiverDetector(drift.binary.DDM())
+    assert isinstance(detector, DriftDetector)
+    x = (np.random.default_rng(0).random(2000) < np.repeat([0.1, 0.5], 1000)).astype(float)
+    warned, found = False, []
+    for i, value in enumerate(x):
+        if detector.update(value):
+            found.append(i)
+            assert detector.n_seen == 0
+        warned |= detector.in_warning
+    assert warned
+    assert 1000 <= found[-1] < 1100
+    model = ResetOnDrift("naive-bayes", RiverDetector(drift.ADWIN()))
+    model.partial_fit(x[:100, None], x[:100].astype(int), classes=[0, 1])
+    assert model.n_seen_ == 100
+
+
+def test_selector_in_a_pipeline():
+    model = compose.Pipeline(RiverSelector(FisherScore(1), every=50), naive_bayes.GaussianNB())
+    right = 0
+    for i, (x, y) in enumerate(synth.SEA(variant=0, seed=1).take(2000)):
+        x = {**x, "noise": float(i % 7)}
+        right += model.predict_one(x) == y
+        model.learn_one(x, y)
+    assert right / 2000 > 0.7
+    selector = model["RiverSelector"]
+    assert list(selector.transform_one({0: 1.0, 1: 2.0, "noise": 3.0})) in ([0], [1])
+    assert selector.clone()._kept is None
+
+
+def test_selector_takes_frames(rng):
+    X, y = rows(rng)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    selector = RiverSelector(FisherScore(1))
+    assert list(selector.transform_many(frame)) == list("abcd")
+    selector.learn_many(frame, y)
+    assert list(selector.transform_many(frame)) == ["c"]
+    assert selector.transform_one({"a": 1.0}) == {}

@@ -1,0 +1,82 @@
+"""A classifier that begins anew after a drift."""
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tamis
+from tamis import ResetOnDrift
+from tamis.drift import ECDD
+from tamis.errors import DataError, UnknownNameError
+
+
+@parametrize_with_checks([ResetOnDrift()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def turning(rng, n=4000):
+    X = rng.normal(size=(n, 2))
+    return X, np.where(np.arange(n) < n // 2, X[:, 0] > 0, X[:, 0] < 0).astype(int)
+
+
+def learn(model, X, y, size=50):
+    for at in range(0, len(X), size):
+        model.partial_fit(X[at : at + size], y[at : at + size], classes=[0, 1])
+    return model
+
+
+@pytest.mark.parametrize("detector", ["adwin", "ecdd", "hddm-a", "hddm-w"])
+def test_recovers_from_a_turn(rng, detector):
+    X, y = turning(rng)
+    model = learn(ResetOnDrift(detector=detector), X, y)
+    assert any(2000 <= at < 2150 for at in model.drifts_)
+    assert model.score(X[3000:], y[3000:]) > 0.95
+    assert GaussianNB().fit(X, y).score(X[3000:], y[3000:]) < 0.7
+
+
+def test_row_by_row_is_the_plain_protocol(rng):
+    """Predict, tell the detector, learn; in warning learn beside; at the drift swap."""
+    X, y = turning(rng, 1200)
+    model = learn(ResetOnDrift(GaussianNB(), "ecdd"), X, y, 1)
+    detector, main, beside, drifts = ECDD(), GaussianNB(), None, []
+    for i in range(len(X)):
+        said = main.predict(X[i : i + 1])[0] if hasattr(main, "classes_") else 0
+        drift = detector.update(float(said != y[i]))
+        if drift or detector.in_warning:
+            beside = beside or GaussianNB()
+            if not drift or hasattr(beside, "classes_"):
+                beside.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+        else:
+            beside = None
+        if drift:
+            main, beside = beside, None
+            drifts.append(i)
+        else:
+            main.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+    assert model.drifts_ == drifts
+    assert len(drifts) >= 1
+    np.testing.assert_allclose(model.predict_proba(X), main.predict_proba(X))
+
+
+def test_saved_model_goes_on_alike(rng, tmp_path):
+    X, y = turning(rng, 2000)
+    model = learn(ResetOnDrift(), X[:900], y[:900])
+    again = tamis.load(tamis.save(model, tmp_path / "model"))
+    for one in (model, again):
+        learn(one, X[900:], y[900:])
+    assert again.drifts_ == model.drifts_
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_refusals(rng):
+    X, y = turning(rng, 100)
+    with pytest.raises(ValueError, match="classes must be given at the first call"):
+        ResetOnDrift().partial_fit(X, y)
+    model = ResetOnDrift().partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(DataError, match="Label 2 is not among the classes"):
+        model.partial_fit(X[:2], [0, 2])
+    assert model.n_seen_ == 100
+    with pytest.raises(UnknownNameError, match="No learner is named 'bayes'"):
+        ResetOnDrift("bayes").fit(X, y)

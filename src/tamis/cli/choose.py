@@ -11,7 +11,19 @@ from typing import Any
 from tamis.catalog import CATALOG, Entry, find
 from tamis.cli.failure import MisuseError
 
-__all__ = ["find_selector", "make", "make_selector", "others", "parameters", "selectors"]
+__all__ = [
+    "amount",
+    "assignment",
+    "cells",
+    "find_selector",
+    "make",
+    "make_selector",
+    "others",
+    "parameters",
+    "part",
+    "read_value",
+    "selectors",
+]
 
 
 def selectors() -> tuple[Entry, ...]:
@@ -21,7 +33,12 @@ def selectors() -> tuple[Entry, ...]:
 
 def others() -> tuple[Entry, ...]:
     """Return the methods that only Python can use."""
-    return tuple(entry for entry in CATALOG if entry.family != "rows")
+    return tuple(entry for entry in CATALOG if entry.family not in ("rows", "cells"))
+
+
+def cells() -> tuple[Entry, ...]:
+    """Return the classifiers that buy values one by one."""
+    return tuple(entry for entry in CATALOG if entry.family == "cells")
 
 
 def find_selector(name: str) -> Entry:
@@ -34,8 +51,8 @@ def make_selector(name: str, select: str, assignments: list[str], seed: int) -> 
     if name.lower() == "none":
         return None
     entry = find_selector(name)
-    values = dict(_assignment(entry, text) for text in assignments)
-    return make(entry, {"random_state": seed, **values, "n_features_to_select": _amount(select)})
+    values = dict(assignment(entry, text) for text in assignments)
+    return make(entry, {"random_state": seed, **values, "n_features_to_select": amount(select)})
 
 
 def make(entry: Entry, values: dict[str, Any]) -> Any:
@@ -51,8 +68,8 @@ def parameters(entry: Entry) -> dict[str, Any]:
     return {name: p.default for name, p in inspect.signature(entry.load()).parameters.items()}
 
 
-def _assignment(entry: Entry, text: str) -> tuple[str, Any]:
-    """Return the name and value of `name=value`, a parameter of the selector."""
+def assignment(entry: Entry, text: str) -> tuple[str, Any]:
+    """Return the name and value of `name=value`, a parameter of the method."""
     name, equals, value = (part.strip() for part in text.partition("="))
     known = [parameter for parameter in parameters(entry) if parameter != "n_features_to_select"]
     if not equals:
@@ -63,10 +80,10 @@ def _assignment(entry: Entry, text: str) -> tuple[str, Any]:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise MisuseError(f"{entry.name} has no parameter {name!r}{hint} It has: {', '.join(known)}.")
-    return name, _value(value)
+    return name, read_value(value)
 
 
-def _value(text: str) -> Any:
+def read_value(text: str) -> Any:
     """Return what a value says: a number, True, False or None, else the text."""
     if text.lower() in ("true", "false", "none"):
         return {"true": True, "false": False, "none": None}[text.lower()]
@@ -78,14 +95,30 @@ def _value(text: str) -> Any:
         return text
 
 
-def _amount(text: str) -> int | float:
+def part(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the key and the parameters of `KEY:NAME=VALUE,NAME=VALUE`.
+
+    >>> part("SEA:n_rows=5000,width=1"), part("river:hat")
+    (('SEA', {'n_rows': 5000, 'width': 1}), ('river:hat', {}))
+    """
+    key, colon, assignments = text.rpartition(":")
+    if not colon or "=" not in assignments:
+        return text, {}
+    pairs = [one.partition("=") for one in assignments.split(",")]
+    for name, equals, _ in pairs:
+        if not equals or not name.strip().isidentifier():
+            raise MisuseError(f"{text}: write parameters as {key}:NAME=VALUE,NAME=VALUE.")
+    return key, {name.strip(): read_value(value.strip()) for name, _, value in pairs}
+
+
+def amount(text: str) -> int | float:
     """Return how many features, or which fraction of them."""
     try:
-        amount = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+        given = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
     except ValueError:
         raise MisuseError(f"--select {text} is no number: give a count (5) or a fraction (0.1).") from None
-    if not (amount >= 1 if isinstance(amount, int) else 0 < amount <= 1):
+    if not (given >= 1 if isinstance(given, int) else 0 < given <= 1):
         raise MisuseError(
             f"--select {text} selects nothing sensible: give a count from 1 on, or a fraction in (0, 1]."
         )
-    return amount
+    return given

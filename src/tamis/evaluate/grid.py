@@ -29,6 +29,8 @@ from tamis.streams.stream import BatchStream, Stream, as_stream
 
 __all__ = ["Cell", "Opener", "Part", "cells_of", "parts_of"]
 
+_OPENERS: dict[str, Any] = {"generated": load_stream, "dataset": load_dataset, "file": open_file}
+
 
 @dataclass(frozen=True)
 class Part:
@@ -234,12 +236,14 @@ def open_stream(part: Part, seed: int) -> Stream:
     ValueError
         If the stream can be read only once, or a parameter is out of range.
     """
-    if part.source == "generated":
-        return load_stream(part.what, **{"seed": seed, **part.params})
-    if part.source == "dataset":
-        return load_dataset(part.what, **part.params)
-    if part.source == "file":
-        return open_file(part.what, **part.params)
+    if part.source in _OPENERS:
+        open_it = _OPENERS[part.source]
+        known = [name for name in inspect.signature(open_it).parameters if name not in ("name", "path")]
+        for name in part.params:
+            if name not in known:
+                raise ValueError(f"{part.name!r} has no parameter {name!r}; it has: {', '.join(known)}.")
+        stream: Stream = open_it(part.what, **({"seed": seed} if "seed" in known else {}) | part.params)
+        return stream
     stream = as_stream(part.what(seed) if part.source == "made" else part.what)
     if isinstance(stream, BatchStream):
         raise ValueError(

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-_COMMANDS = ("demo", "run", "screen", "show")  # modules, in the order in which help shows them
+# Modules, in the order in which help shows them.
+_COMMANDS = ("demo", "run", "compare", "generate", "screen", "train", "acquire", "show")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

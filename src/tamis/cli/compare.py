@@ -1,0 +1,246 @@
+"""`tamis compare`: selectors and learners over several streams and seeds, resumable; tables and a report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.catalog import LEARNERS
+from tamis.cli.choose import amount, part, selectors
+from tamis.cli.compared import document_of, show_comparison
+from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
+from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, keys, option
+from tamis.cli.output import print_json, terminal, warnings_in_one_line
+
+if TYPE_CHECKING:
+    from tamis.evaluate import ExperimentResult, Progress
+    from tamis.streams import Stream
+
+__all__ = ["add", "compare"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis compare --report compare.html[/]
+
+[bold]tamis compare --stream SEA --stream electricity --selector fires --selector mi:half_life=2000 --selector none \
+--learner naive-bayes --seeds 5 --jobs 2 --out results --report compare.html[/]
+
+[bold]tamis compare sensors.csv machines.parquet --label state --select 5[/]"""
+
+_GRID, _FILES, _OUTPUT = "What is compared", "Reading files", "Output"
+_STREAMS = ("SEA:n_rows=20000,n_drifts=3", "electricity")
+_SELECTORS = ("fires", "mi", "mi:half_life=2000", "none", "oracle")
+_LEARNER = "logistic"
+
+
+@dataclass
+class _Files:
+    """How files are read."""
+
+    label: Annotated[
+        str | None, option(_FILES, "NAME", "Their label column: name, or position (-1 is the last).")
+    ] = None
+    delimiter: Annotated[str | None, option(_FILES, "CHAR", "What separates values in CSV.")] = None
+    drop: Annotated[list[str] | None, option(_FILES, "NAME", "A column to leave out; may be repeated.")] = (
+        None
+    )
+    missing: Annotated[
+        str, option(_FILES, "HOW", "Missing numbers: error, mean of the column so far, or keep.")
+    ] = "error"
+
+    def part(self, file: str) -> tuple[str, dict[str, Any]]:
+        """Return a file as a stream of the grid."""
+        label: Any = self.label
+        if label is not None and label.removeprefix("-").isdigit():
+            label = int(label)
+        given = {"label": label, "delimiter": self.delimiter, "drop": self.drop, "missing": self.missing}
+        return file, {name: value for name, value in given.items() if value not in (None, "error")}
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(compare))
+
+
+def compare(
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE]...", help="CSV, Parquet, ARFF, svmlight ...", show_default=False),
+    ] = None,
+    stream: Annotated[
+        list[str] | None,
+        option(
+            _GRID,
+            "NAME",
+            "A stream with known truth, or a data set: see [bold]tamis datasets[/]; may be repeated.",
+        ),
+    ] = None,
+    selector: Annotated[
+        list[str] | None,
+        option(
+            _GRID,
+            "NAME",
+            "A method (see [bold]tamis list[/]), none (all features) or oracle (the truth); may be repeated.",
+            autocompletion=keys(selectors()),
+        ),
+    ] = None,
+    learner: Annotated[
+        list[str] | None,
+        option(_GRID, "NAME", "A classifier; may be repeated.", autocompletion=keys(LEARNERS)),
+    ] = None,
+    select: Annotated[
+        str | None,
+        option(
+            _GRID,
+            "N",
+            "How many features to keep, or which fraction.  [dim]\\[default: as many as are relevant; where that is"
+            " not known a tenth, and 3 at least][/]",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[int, option(_GRID, "N", "How many seeds.")] = 3,
+    batch_size: Annotated[int, option(_GRID, "N", "Rows per step.")] = 100,
+    max_rows: Annotated[int | None, option(_GRID, "N", "Stop each run after so many rows.")] = None,
+    protocol: Annotated[
+        str,
+        option(_GRID, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."),
+    ] = "honest",
+    window: Annotated[int, option(_GRID, "N", "Rows behind the current accuracy.")] = 1000,
+    reading: _Files,
+    jobs: Annotated[int, option(_OUTPUT, "N", "Runs at a time; -1: one per core.", "--jobs", "-j")] = 1,
+    out: Annotated[
+        str | None,
+        option(_OUTPUT, "FOLDER", "Keep every finished run; what is there already is not run again."),
+    ] = None,
+    report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Compare methods over streams and seeds, test-then-train; parameters are given as NAME:KEY=VALUE,KEY=VALUE."""
+    from tamis.evaluate import run_experiment
+
+    check_whole("--seeds", seeds, 1)
+    check_whole("--batch-size", batch_size, 1)
+    check_whole("--max-rows", max_rows, 1)
+    check_whole("--window", window, 1)
+    if jobs != -1:
+        check_whole("--jobs", jobs, 1)
+    if report is not None:
+        _check_report(report)
+    streams = _named([*(stream or ([] if files else _STREAMS))]) | {f: reading.part(f) for f in files or []}
+    opened = _opened(streams) if select is None or not selector else {}
+    chosen = _named(selector or _default_selectors(opened))
+    options = {"batch_size": batch_size, "protocol": protocol, "window": window}
+    console = terminal(stderr=True)
+    with warnings_in_one_line(console), _progress(quiet) as watch:
+        result = run_experiment(
+            streams,
+            chosen,
+            _named(learner or [_LEARNER]),
+            seeds,
+            out,
+            n_features_to_select=_amounts(opened) if select is None else amount(select),
+            n_jobs=jobs,
+            on_progress=watch,
+            **options,
+            **({} if max_rows is None else {"max_rows": max_rows}),
+        )
+    return _finish(result, out, report, as_json)
+
+
+def _check_report(report: str) -> None:
+    from tamis.report.html import check_writable
+
+    try:
+        check_writable(report)
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
+
+
+def _named(texts: list[str]) -> dict[str, Any]:
+    """Return the parts by name: the key where that is enough to tell them apart."""
+    given = {text: part(text) for text in dict.fromkeys(texts)}
+    heads = [key for key, _ in given.values()]
+    return {
+        key if heads.count(key) == 1 or text == key else text: (key, params)
+        for text, (key, params) in given.items()
+    }
+
+
+def _default_selectors(opened: dict[str, Stream]) -> list[str]:
+    is_known = any(hasattr(stream, "relevant_at") for stream in opened.values())
+    return [name for name in _SELECTORS if name != "oracle" or is_known]
+
+
+def _opened(streams: dict[str, Any]) -> dict[str, Stream]:
+    from tamis.evaluate.grid import open_stream, parts_of
+
+    return {found.name: open_stream(found, 0) for found in parts_of("stream", streams)}
+
+
+def _amounts(opened: dict[str, Stream]) -> dict[str, int | float]:
+    """Return how many features are kept of each stream where the user does not say."""
+    found: dict[str, int | float] = {}
+    for name, stream in opened.items():
+        if hasattr(stream, "relevant_at"):
+            found[name] = max(1, len(stream.relevant_at(0)))
+        else:
+            found[name] = (
+                0.1 if stream.n_features is None else min(stream.n_features, max(3, stream.n_features // 10))
+            )
+    return found
+
+
+def _finish(result: ExperimentResult, out: str | None, report: str | None, as_json: bool) -> int:
+    """Show the result and write it where it is wanted; return the exit code."""
+    written = {} if out is None else {"results": out}
+    done = bool((result.cells["status"] == "done").any())
+    if report is not None and done:
+        written["report"] = str(result.report(report))
+    if as_json:
+        print_json({**document_of(result), "written": written})
+    elif done:
+        show_comparison(terminal(), result)
+        for name, place in written.items():
+            print(f"The {name}: {place}")
+        if out is None and not result.interrupted:
+            print("Not kept: --out FOLDER keeps every run, and goes on after an interruption.")
+    for cell, error in result.failed.items():
+        print(f"tamis: failed: {cell}: {error}", file=sys.stderr)
+    if result.interrupted:
+        if out is not None:
+            print("tamis: the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    return FAILED if result.failed else 0
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Yield what is told of the progress and shows it on standard error."""
+    from rich import progress as rich
+
+    console = terminal(stderr=True)
+    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
+    bar = rich.BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
+    said = time.monotonic()
+    parts = [bar, rich.TaskProgressColumn(), rich.TextColumn("{task.description}")]
+    with rich.Progress(*parts, console=console, transient=True, disable=not shown) as display:
+        task = display.add_task("the first run", total=None)
+
+        def watch(progress: Progress) -> None:
+            nonlocal said
+            display.update(task, total=progress.n_cells, completed=progress.n_done, description=str(progress))
+            if not (shown or quiet) and time.monotonic() - said > 10:
+                said = time.monotonic()
+                console.print(str(progress), markup=False, soft_wrap=True)
+
+        yield watch

@@ -1,0 +1,137 @@
+"""What a comparison came to, in the terminal and as JSON: a table per stream, beside the baselines, and the ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tamis.evaluate import ExperimentResult
+    from tamis.evaluate.score_table import ScoreTable
+
+__all__ = ["document_of", "show_comparison"]
+
+_COLUMNS = (
+    ("accuracy", "accuracy"),
+    ("kappa_t", "kappa-T"),
+    ("selection_accuracy", "SA"),
+    ("rsr", "RSR"),
+    ("cucp", "CUCP"),
+    ("stability", "stable"),
+    ("seconds", "seconds"),
+)
+_WITH_DEVIATION = ("accuracy",)
+_BASELINES = (("majority_accuracy", "majority class"), ("no_change_accuracy", "no change"))
+
+
+def show_comparison(console: Console, result: ExperimentResult) -> None:
+    """Print a table per stream, and the mean ranks where there are streams enough."""
+    tables = {metric: result.table(metric) for metric, _ in _COLUMNS if metric in result.metrics}
+    for i, stream in enumerate(result.streams):
+        shown = [(metric, title) for metric, title in _COLUMNS if metric in tables]
+        shown = [(metric, title) for metric, title in shown if np.isfinite(tables[metric].mean[i]).any()]
+        if not shown:
+            continue
+        console.print(Text(stream, style="bold"))
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        table.add_column("", no_wrap=True, overflow="ellipsis", max_width=20, min_width=20)
+        for _, title in shown:
+            table.add_column(title, justify="right", no_wrap=True)
+        for j, method in enumerate(result.methods):
+            if tables["accuracy"].n[i, j]:
+                style = "dim" if method in result.oracles else ""
+                cells = [_cell(tables[metric], i, j) for metric, _ in shown]
+                table.add_row(Text(f"  {method}", style=style), *cells)
+        for key, title in _BASELINES:
+            table.add_row(
+                Text(f"  {title}", style="dim"), Text(_figure(_over_methods(result, key, i)), style="dim")
+            )
+        console.print(table)
+        console.print()
+    lines = [_notes(result), _ranks(result)]
+    console.print("\n".join(line for line in lines if line), markup=False, highlight=False)
+
+
+def _cell(table: ScoreTable, i: int, j: int) -> Text:
+    mean, deviation = float(table.mean[i, j]), float(table.deviation[i, j])
+    text = Text(_figure(mean), style="bold" if table.best[i, j] else "")
+    if table.metric in _WITH_DEVIATION:
+        text.append("        " if math.isnan(deviation) else f" ±{deviation:.3f}", style="not bold dim")
+    return text
+
+
+def _figure(value: float) -> str:
+    return (f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}") if math.isfinite(value) else "-"
+
+
+def _over_methods(result: ExperimentResult, key: str, i: int) -> float:
+    """Return a number that the labels alone decide: the mean over the methods, some of which may lack a seed."""
+    row = result.table(key).mean[i]
+    return float(np.nanmean(row)) if np.isfinite(row).any() else math.nan
+
+
+def _notes(result: ExperimentResult) -> str:
+    notes = ["kappa-T: 0 is to repeat the last label, 1 is perfect. Bold: the best."]
+    if "selection_accuracy" in result.metrics and np.isfinite(result.cells["selection_accuracy"]).any():
+        notes.append(
+            "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that was kept;"
+            " CUCP: share of the others that was left out."
+        )
+    if result.oracles:
+        notes.append("oracle was told the truth, and is not ranked.")
+    return "\n".join(notes)
+
+
+def _ranks(result: ExperimentResult) -> str:
+    """Return the mean ranks by accuracy, and what Nemenyi's test says of them."""
+    try:
+        found = result.compare("accuracy").nemenyi
+    except ValueError:
+        return ""
+    ranks = ", ".join(
+        f"{one} {found.ranks[one]:.2f}" for one in sorted(found.ranks, key=found.ranks.__getitem__)
+    )
+    return f"Mean ranks by accuracy: {ranks}; critical difference {found.critical_difference:.2f} (Nemenyi, 0.05)."
+
+
+def document_of(result: ExperimentResult) -> dict[str, Any]:
+    """Return the comparison as one JSON document."""
+    return {
+        "streams": result.streams,
+        "methods": result.methods,
+        "tables": {metric: _as_dict(result.table(metric)) for metric in result.metrics},
+        "ranks": _tested(lambda: result.compare("accuracy").nemenyi.ranks),
+        "critical_difference": _tested(lambda: result.compare("accuracy").nemenyi.critical_difference),
+        "n_cells": len(result.cells["key"]),
+        "n_done": int((result.cells["status"] == "done").sum()),
+        "failed": result.failed,
+        "interrupted": result.interrupted,
+    }
+
+
+def _as_dict(table: ScoreTable) -> dict[str, Any]:
+    return {
+        stream: {
+            method: {
+                "mean": float(table.mean[i, j]),
+                "deviation": float(table.deviation[i, j]),
+                "n": int(table.n[i, j]),
+            }
+            for j, method in enumerate(table.methods)
+        }
+        for i, stream in enumerate(table.streams)
+    }
+
+
+def _tested(test: Callable[[], Any]) -> Any:
+    try:
+        return test()
+    except ValueError:  # too few streams or methods
+        return None

@@ -1,0 +1,201 @@
+"""`tamis generate`: a stream whose relevant features are known, as a file, with the truth in another beside it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeAlias
+
+import typer
+
+from tamis.cli.choose import part
+from tamis.cli.failure import MisuseError
+from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, option
+from tamis.cli.output import check_place, print_json, terminal
+
+if TYPE_CHECKING:
+    from tamis.streams import SyntheticStream
+
+__all__ = ["add", "generate", "truth_of"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis generate SEA --rows 10000 --seed 1 --out sea.csv[/]
+
+[bold]tamis generate SEA:n_drifts=3,n_irrelevant=200 --out wide.parquet[/]
+
+[bold]tamis generate SEA --out - | tamis run - --label class[/]"""
+
+_ROWS = 5000  # written at a time
+_LABEL = "class"
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(generate)
+
+
+def generate(
+    *,
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM",
+            help="Which one: see [bold]tamis datasets[/]. Its parameters: NAME:KEY=VALUE,KEY=VALUE.",
+        ),
+    ],
+    out: Annotated[
+        str,
+        option(None, "FILE", "Where to: .csv, .parquet or .arff; - is standard output (CSV).", "--out", "-o"),
+    ],
+    rows: Annotated[
+        int | None, option(None, "N", "How many; by default as many as were published.", "--rows")
+    ] = None,
+    seed: Annotated[int, option(None, "N", "Another seed is another stream.")] = 0,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a stream whose relevant features are known at every row, and the truth into a file beside it."""
+    from tamis.persistence import replace_file
+    from tamis.streams import load_stream
+
+    check_whole("--rows", rows, 1)
+    check_whole("--seed", seed, 0)
+    key, params = part(stream)
+    write = _writer(out)
+    try:
+        made = load_stream(key, **{"seed": seed, **({} if rows is None else {"n_rows": rows}), **params})
+    except TypeError as error:
+        raise MisuseError(f"{stream}: {error}.") from error
+    if out == "-":
+        _write_csv(made, sys.stdout.buffer, lambda n: None)
+        return
+    check_place("--out", out, is_folder=False)
+    path = Path(out).absolute()
+    truth = path.with_name(f"{path.stem}.truth.json")
+    document = truth_of(made)
+    with _progress(made.n_rows, quiet) as advance:
+        replace_file(path, lambda file: write(made, file, advance))
+    replace_file(truth, lambda file: file.write(json.dumps(document, indent=1).encode()))
+    if as_json:
+        print_json({"data": out, "truth": str(Path(out).with_name(truth.name)), **document})
+        return
+    n_relevant = len({name for concept in document["concepts"] for name in concept["relevant"]})
+    drifts = f"{len(made.drifts)} drift{'s' * (len(made.drifts) != 1)}"
+    print(
+        f"{key}: {made.n_rows:,} rows of {made.n_features:,} features, {n_relevant} of them relevant at some time,"
+        f" {drifts}, label {_LABEL!r}."
+    )
+    print(f"The rows: {out}")
+    print(f"The truth: {Path(out).with_name(truth.name)}")
+
+
+def truth_of(stream: SyntheticStream) -> dict[str, Any]:
+    """Return what is known of a stream: its drifts, and which features are relevant from which row on.
+
+    Rows of a drift that takes its time come from the concept before or from the one after; its centre divides them.
+    """
+    ends = [0, *stream.drifts, stream.n_rows]
+    names = stream.feature_names
+    return {
+        "stream": stream.describe(),
+        "label": _LABEL,
+        "n_rows": stream.n_rows,
+        "features": names,
+        "drifts": [
+            {"row": int(row), "width": float(width)}
+            for row, width in zip(stream.drifts, stream.drift_widths, strict=True)
+        ],
+        "concepts": [
+            {
+                "first_row": int(a),
+                "last_row": int(b) - 1,
+                "relevant": [names[j] for j in stream.relevant_at(a)],
+            }
+            for a, b in itertools.pairwise(ends)
+        ],
+    }
+
+
+_Advance: TypeAlias = Callable[[int], None]
+_Write: TypeAlias = Callable[["SyntheticStream", BinaryIO, _Advance], None]
+
+
+def _writer(out: str) -> _Write:
+    """Return what writes the format that a name tells."""
+    writers: dict[str, _Write] = {".csv": _write_csv, ".parquet": _write_parquet, ".arff": _write_arff}
+    suffix = Path(out).suffix.lower()
+    if out == "-":
+        return _write_csv
+    if suffix not in writers:
+        raise MisuseError(f"--out {out} does not tell its format: end it in .csv, .parquet or .arff.")
+    return writers[suffix]
+
+
+def _blocks(stream: SyntheticStream, advance: _Advance) -> Iterator[Any]:
+    """Yield the rows as Arrow tables, a block at a time."""
+    import pyarrow
+
+    nominal = [kind == "nominal" for kind in stream.feature_types]
+    for X, y in stream.batches(_ROWS):
+        columns = [X[:, j].astype("int64") if nominal[j] else X[:, j] for j in range(X.shape[1])]
+        yield pyarrow.table([*map(pyarrow.array, columns), pyarrow.array(y)], [*stream.feature_names, _LABEL])
+        advance(len(y))
+
+
+def _write_csv(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:
+    from pyarrow import csv
+
+    writer = None
+    for table in _blocks(stream, advance):
+        writer = writer or csv.CSVWriter(file, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def _write_parquet(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:
+    from pyarrow import parquet
+
+    writer = None
+    for table in _blocks(stream, advance):
+        writer = writer or parquet.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def _write_arff(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:
+    classes = None if stream.classes is None else [str(label) for label in stream.classes]
+    kinds = [_arff_kind(feature.n_values) for feature in stream.features]
+    lines = [f"@relation {stream.describe().get('name', 'stream')}", ""]
+    lines += [f"@attribute '{name}' {kind}" for name, kind in zip(stream.feature_names, kinds, strict=True)]
+    lines += [f"@attribute '{_LABEL}' {'numeric' if classes is None else '{' + ','.join(classes) + '}'}"]
+    file.write("\n".join([*lines, "", "@data", ""]).encode())
+    for table in _blocks(stream, advance):
+        columns = [column.to_pylist() for column in table.columns]
+        file.writelines(",".join(map(str, row)).encode() + b"\n" for row in zip(*columns, strict=True))
+
+
+def _arff_kind(n_values: int) -> str:
+    return "{" + ",".join(map(str, range(n_values))) + "}" if n_values else "numeric"
+
+
+@contextmanager
+def _progress(n_rows: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes the number of rows just written, and shows all of them as a bar."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = terminal(stderr=True)
+    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
+    bar = BarColumn(complete_style="cyan", finished_style="cyan")
+    parts = [bar, TaskProgressColumn(), TextColumn("rows written"), TimeRemainingColumn()]
+    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("", total=n_rows)
+        yield lambda n: progress.advance(task, n)

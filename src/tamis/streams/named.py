@@ -18,7 +18,20 @@ import numpy as np
 from tamis._check import check_choice, check_number
 from tamis.errors import UnknownNameError
 from tamis.streams.appended import Irrelevant, Redundant
-from tamis.streams.concepts import SEA, Concept
+from tamis.streams.concepts import (
+    BG1,
+    BG2,
+    BG3,
+    SEA,
+    STAGGER,
+    Agrawal,
+    AssetNegotiation,
+    Concept,
+    Hyperplane,
+    LinearWindow,
+    RandomRBF,
+    RandomTree,
+)
 from tamis.streams.draws import Draws
 from tamis.streams.synthetic import SyntheticStream
 
@@ -35,15 +48,27 @@ class _Plan:
     chapter9: bool
     sampler: str
 
-    def subsets(self, n_features: int, sizes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return random relevant columns for each concept, never the same twice in a row."""
+    def subsets(self, n_features: int, sizes: Sequence[int], at_least: int = 0) -> list[tuple[int, ...]]:
+        """Return random relevant columns for each concept, one of them `at_least`, never the same twice in a row."""
         made: list[tuple[int, ...]] = []
         while len(made) < self.n_concepts:
             size = sizes[int(self.rng.integers(len(sizes)))]
             columns = tuple(sorted(self.rng.choice(n_features, size, replace=False).tolist()))
-            if not made or columns != made[-1] or n_features == size:
+            if columns[-1] >= at_least and (columns not in made[-1:] or n_features == size):
                 made.append(columns)
         return made
+
+    def in_turn(self, functions: Sequence[int]) -> list[int]:
+        """Return the function of each concept, in random order, never the same twice in a row."""
+        made: list[int] = []
+        while len(made) < self.n_concepts:
+            order = self.rng.permutation(functions).tolist()
+            made += order if not made or order[0] != made[-1] else order[1:]
+        return made[: self.n_concepts]
+
+    def seeds(self) -> list[int]:
+        """Return a seed for each concept."""
+        return [int(seed) for seed in self.rng.integers(2**31, size=self.n_concepts)]
 
 
 @dataclass(frozen=True)
@@ -54,19 +79,100 @@ class _Recipe:
     label_noise: float = 0.0
     redundant: tuple[Redundant, ...] = ()
     appends: bool = False  # whether irrelevant features come after those of the concepts, and not among them
+    n_drifts: int = 9
+    width: float = 1000.0
+
+
+def _agrawal(plan: _Plan) -> list[Concept]:
+    functions = [1 + k % 4 for k in range(plan.n_concepts)] if plan.chapter9 else plan.in_turn(range(2, 10))
+    return [Agrawal(function) for function in functions]
+
+
+def _asset_negotiation(plan: _Plan) -> list[Concept]:
+    functions = [1 + k % 5 for k in range(plan.n_concepts)] if plan.chapter9 else plan.in_turn(range(1, 6))
+    return [AssetNegotiation(function) for function in functions]
+
+
+def _bits(kind: type[BG1 | BG2 | BG3]) -> Callable[[_Plan], list[Concept]]:
+    def concepts(plan: _Plan) -> list[Concept]:
+        wide = kind is BG1 and not plan.chapter9
+        n_features = plan.n_irrelevant + (4 if wide else 3)
+        subsets = plan.subsets(n_features, (3, 4, 5) if wide else (3,))
+        if plan.chapter9 and kind is not BG3:
+            subsets = [((0, 1, 2), (3, 4, 5), (1, 3, 5), (0, 1, 3))[k % 4] for k in range(plan.n_concepts)]
+        return [kind(columns, n_features, plan.sampler) for columns in subsets]
+
+    return concepts
+
+
+def _tree(plan: _Plan) -> list[Concept]:
+    n_features, size = (plan.n_irrelevant + 6, 6) if plan.chapter9 else (plan.n_irrelevant + 5, 5)
+    n_nominal = n_features // 2
+    subsets = plan.subsets(n_features, (size,), at_least=n_nominal)
+    return [
+        RandomTree(columns, n_nominal, n_features - n_nominal, seed=seed)
+        for columns, seed in zip(subsets, plan.seeds(), strict=True)
+    ]
 
 
 def _sea(plan: _Plan) -> list[Concept]:
     n_features, thetas = 2 + plan.n_irrelevant, (8.0, 9.5, 9.0, 7.0)
-    subsets = plan.subsets(n_features, [2])
+    subsets = plan.subsets(n_features, (2,))
     return [SEA(columns, thetas[k % 4], n_features) for k, columns in enumerate(subsets)]
 
 
-_THREE_KINDS = (Redundant(5), Redundant(5, "quadratic"), Redundant(5, "cosine"))
+def _stagger(plan: _Plan) -> list[Concept]:
+    return [STAGGER(1 + k % 3) for k in range(plan.n_concepts)]
+
+
+def _linear(plan: _Plan) -> list[Concept]:
+    n_features = 100 + plan.n_irrelevant
+    return [LinearWindow(k % n_features, 100, n_features) for k in range(plan.n_concepts)]
+
+
+def _random(kind: type[Hyperplane | RandomRBF]) -> Callable[[_Plan], list[Concept]]:
+    def concepts(plan: _Plan) -> list[Concept]:
+        n_features = 10 + plan.n_irrelevant
+        subsets = plan.subsets(n_features, (10,))
+        return [
+            kind(columns, n_features, seed=seed) for columns, seed in zip(subsets, plan.seeds(), strict=True)
+        ]
+
+    return concepts
+
+
+_LINEAR, _THREE_KINDS = (
+    (Redundant(15),),
+    (Redundant(5), Redundant(5, "quadratic"), Redundant(5, "cosine")),
+)
 _RECIPES = {
+    "AGR": _Recipe("nine facts about a person, ten rules for a loan", _agrawal, 0, 0.0, (Redundant(11),), True),
+    "AN": _Recipe("five categories of an offer, five rules of interest", _asset_negotiation, 0, 0.05, _LINEAR, True),
+    "BG1": _Recipe("whether all of a few bits are 1", _bits(BG1), 31, 0.1, _LINEAR),
+    "BG2": _Recipe("whether two of three bits are 1", _bits(BG2), 32, 0.1, _LINEAR),
+    "BG3": _Recipe("whether three bits are equal; none tells by itself", _bits(BG3), 32, 0.1, _LINEAR),
+    "RTG": _Recipe("a random decision tree over categories and numbers", _tree, 30, 0.0, _THREE_KINDS),
     "SEA": _Recipe("whether the sum of two numbers exceeds a threshold", _sea, 33, 0.1, _THREE_KINDS),
+    "STAGGER": _Recipe("three concepts about size, colour and shape", _stagger, 12, 0.0, (), True),
+    "hyperplane": _Recipe("which side of a plane in ten features", _random(Hyperplane), 40, 0.05),
+    "RBF": _Recipe("clouds around random centres in ten features", _random(RandomRBF), 40),
+    "linear-window": _Recipe(
+        "a linear target of 100 correlated columns that move on by one (Wang, Barbu 2021)", _linear, 900,
+        n_drifts=49, width=0.0,
+    ),
+}  # fmt: skip
+_ALIASES = {
+    "agrawal": "AGR",
+    "assetnegotiation": "AN",
+    "bg1fd": "BG1",
+    "bg2fd": "BG2",
+    "bg3fd": "BG3",
+    "randomrbf": "RBF",
+    "randomtree": "RTG",
+    "rtgfd": "RTG",
+    "seafd": "SEA",
+    "wangbarbu": "linear-window",
 }
-_ALIASES = {"seafd": "SEA"}
 
 
 def load_stream(
@@ -135,8 +241,8 @@ def load_stream(
     }  # fmt: skip
     usual = {
         "n_rows": 200_000 if chapter9 else 100_000,
-        "n_drifts": 2 if chapter9 else 9,
-        "width": 5000.0 if chapter9 else 1000.0,
+        "n_drifts": 2 if chapter9 else recipe.n_drifts,
+        "width": 5000.0 if chapter9 else recipe.width,
         "label_noise": recipe.label_noise,
         "n_irrelevant": 100 if chapter9 else recipe.n_irrelevant,
     }
@@ -150,13 +256,20 @@ def load_stream(
     stream = SyntheticStream(
         recipe.concepts(plan),
         chosen["n_rows"],
-        drifts=[k * chosen["n_rows"] // n_concepts for k in range(1, n_concepts)],
+        drifts=[k * (chosen["n_rows"] // n_concepts) for k in range(1, n_concepts)],
         width=chosen["width"],
         label_noise=chosen["label_noise"],
         appended=[*_irrelevant(irrelevant if recipe.appends else 0), *(() if chapter9 else recipe.redundant)],
         seed=seed,
     )
-    stream.settings = {"name": name, "seed": int(seed), "protocol": protocol, **given, "sampler": sampler}
+    stream.settings = {
+        "kind": "generated",
+        "name": name,
+        "seed": int(seed),
+        "protocol": protocol,
+        **given,
+        "sampler": sampler,
+    }
     return stream
 
 

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from tamis._check import Array, check_number, is_integer
-from tamis.streams.appended import Irrelevant, Redundant, make
+from tamis.streams.appended import Copies, Irrelevant, Redundant
 from tamis.streams.concepts.concept import Concept, Feature, ranges_of
 from tamis.streams.draws import Draws
 from tamis.streams.stream import Batch, Stream
@@ -157,7 +156,7 @@ class SyntheticStream(Stream):
                 at = part.sources(self._base, tuple(anywhere))
                 sources = [self._base[j] for j in at]
                 new = part.features(sources)
-                self._writers += make(part, sources, new, np.array(at), first)
+                self._writers.append(Copies(part, sources, new, at, first))
                 copies += at
             else:
                 raise TypeError(f"appended holds Irrelevant and Redundant, got a {type(part).__name__}.")
@@ -204,8 +203,10 @@ class SyntheticStream(Stream):
         nearest = np.searchsorted(self._edges, rows, side="right")
         late = rows - np.array(self.drifts)[nearest]
         if self._width > 0:
-            share = expit(4 * late / self._width)  # (1)
-            late = share - self._draws.child("drift").one(rows)
+            odds = np.exp(np.clip(-4 * late / self._width, -50, 50))  # of the old concept
+            late = 1 - self._draws.child("drift").one(rows) * (
+                1 + odds
+            )  # (1): the new one where u < 1 / (1 + odds)
         which: NDArray[np.intp] = (nearest + (late >= 0)) % len(self.concepts)
         return which
 
@@ -224,11 +225,11 @@ class SyntheticStream(Stream):
         X = np.empty((len(rows), self.n_features))
         y = np.empty(len(rows), dtype=np.int64 if self._n_classes else np.float64)
         concept = self._mixed(rows)
-        for k in np.unique(concept):
-            mine = np.flatnonzero(concept == k)
-            if len(mine) == len(rows):
+        for drawn, k in enumerate(np.flatnonzero(np.bincount(concept))):
+            if not drawn:  # all of them, then the rows of other concepts anew
                 y[:] = self.concepts[k].draw(self._draws, rows, X)
             else:
+                mine = np.flatnonzero(concept == k)
                 part = np.empty((len(mine), len(self._base)))
                 y[mine] = self.concepts[k].draw(self._draws, rows[mine], part)
                 X[mine, : len(self._base)] = part
@@ -250,9 +251,15 @@ class SyntheticStream(Stream):
             y[hit] = (y[hit] + step.astype(np.int64)) % self._n_classes
         return y
 
-    def _blocks(self, start: int) -> Iterator[Batch]:
-        self._read = start
+    def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
+        """Return an iterator over batches of exactly `size` rows (the last may be shorter); see :class:`Stream`."""
+        check_number("batch_size", size, low=1, integer=True)
+        check_number("start", start, low=0, integer=True)
         n = min(max(2**18 // self.n_features, 256), 4096)
+        return _cut(self._blocks(int(start), max(n // int(size), 1) * int(size)), int(size))
+
+    def _blocks(self, start: int, n: int = 4096) -> Iterator[Batch]:
+        self._read = start
         while self._read < self.n_rows:
             first, self._read = self._read, min(self._read + n, self.n_rows)
             yield self.read(first, self._read)
@@ -262,9 +269,10 @@ class SyntheticStream(Stream):
         return self._read / self.n_rows
 
     def describe(self) -> dict[str, Any]:
-        """Return what the stream is made of, and a fingerprint of its first labels."""
-        _, y = self.read(0, 256)
+        """Return what the stream is made of, and a fingerprint of its first rows."""
+        X, y = self.read(0, 64)
         made = self.settings or {
+            "kind": "synthetic",
             "concepts": [_described(concept) for concept in self.concepts],
             "n_rows": self.n_rows,
             "drifts": list(self.drifts),
@@ -273,10 +281,16 @@ class SyntheticStream(Stream):
             "appended": [_described(part) for part in self._appended],
             "seed": self._seed,
         }
-        digest = hashlib.sha256(
-            np.asarray(np.sign(y), dtype="<i8").tobytes() + str(self.feature_names).encode()
-        )
-        return {"kind": "synthetic", **made, "fingerprint": digest.hexdigest()[:16]}
+        # Rounded: another machine's cosine may differ in the last bit.
+        digest = hashlib.sha256(np.rint(np.column_stack([X, y]) * 1e3).astype("<i8").tobytes())
+        return {**made, "fingerprint": digest.hexdigest()[:16]}
+
+
+def _cut(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
+    """Cut blocks of a multiple of `size` rows: nothing is copied."""
+    for X, y in blocks:
+        for at in range(0, len(y), size):
+            yield X[at : at + size], y[at : at + size]
 
 
 def _described(part: Any) -> dict[str, Any]:

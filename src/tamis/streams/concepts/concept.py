@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._check import Array, check_number, is_integer
 from tamis.streams.draws import Draws, Ranges
@@ -68,7 +67,7 @@ class Concept(ABC):
 
     relevant: tuple[int, ...]
     positive_share: float | None
-    n_classes: ClassVar[int] = 2
+    n_classes: int = 2
 
     @property
     @abstractmethod
@@ -76,7 +75,7 @@ class Concept(ABC):
         """The columns of a row."""
 
     @abstractmethod
-    def label(self, values: Array) -> NDArray[np.intp]:
+    def label(self, values: Array) -> Array:
         """Return the class of each row from its tied columns, shape (n_rows, n_tied)."""
 
     @property
@@ -121,6 +120,9 @@ class Concept(ABC):
 
     def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Draw the tied columns of rows that are not of the class wanted until they are, in place."""
+        self._redraw(draws, rows, values, y, self._ranges.of(np.array(self.tied)))
+
+    def _redraw(self, draws: Draws, rows: Array, values: Array, y: Array, ranges: Ranges) -> None:
         missing = np.flatnonzero(self.label(values) != y)
         tries, tried = 2, 0
         while len(missing):
@@ -128,18 +130,18 @@ class Concept(ABC):
                 raise ValueError(
                     f"{self!r} gave no row of class {y[missing[0]]} in {tried} tries: make it more likely."
                 )
-            drawn = self._candidates(draws.child(tried), rows[missing], tries)
+            drawn = self._candidates(draws.child(tried), rows[missing], ranges.repeated(tries))
             fits = self.label(drawn).reshape(-1, tries) == y[missing, None]
-            first = fits.argmax(axis=1)
-            found = np.flatnonzero(fits[np.arange(len(missing)), first])
-            values[missing[found]] = drawn[found * tries + first[found]]
-            missing = np.delete(missing, found)
-            tried, tries = tried + tries, min(2 * tries, 256)
+            line = fits.argmax(axis=1) + tries * np.arange(len(missing))  # the first that fits, if one does
+            fits_at_last = fits.reshape(-1)[line]
+            values[missing[fits_at_last]] = drawn[line[fits_at_last]]
+            missing = missing[~fits_at_last]
+            tried, tries = tried + tries, min(4 * tries, 256)
 
-    def _candidates(self, draws: Draws, rows: Array, tries: int) -> Array:
-        """Return values of the tied columns, `tries` lines for each row."""
-        drawn = np.empty((len(rows), tries * len(self.tied)))
-        draws.fill(rows, drawn, self._ranges.of(np.array(self.tied)).repeated(tries))
+    def _candidates(self, draws: Draws, rows: Array, ranges: Ranges) -> Array:
+        """Return values of the tied columns, as many lines for each row as the ranges repeat them."""
+        drawn = np.empty((len(rows), len(ranges.low)))
+        draws.fill(rows, drawn, ranges)
         return self.shape(drawn.reshape(-1, len(self.tied)))
 
     @cached_property
@@ -157,6 +159,7 @@ def ranges_of(features: tuple[Feature, ...]) -> Ranges:
     return Ranges(low, span, whole)
 
 
+@lru_cache
 def numbered(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0) -> tuple[Feature, ...]:
     """Return `n` features of one kind, named x0, x1, ..."""
     if n_values:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, numbered
+from tamis.streams.draws import Draws
 
 __all__ = ["SEA"]
 
@@ -63,6 +63,22 @@ class SEA(Concept):
         """Numbers in [0, 10]."""
         return numbered(self.n_features, 0.0, 10.0)
 
-    def label(self, values: Array) -> NDArray[np.intp]:
+    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+        """Turn two uniform values into two of the class wanted: first their sum, then the first of them given the sum.
+
+        The sum s of the two has the distribution function F(s) = s^2/200 up to 10 and 1 - (20 - s)^2/200 from there.
+        """
+        below = self.theta**2 / 200 if self.theta <= 10 else 1 - (20 - self.theta) ** 2 / 200
+        f = values[:, 0] * 0.1
+        f *= np.where(y == 1, 1 - below, below)
+        f += below * y
+        upper = f > 0.5
+        half = np.sqrt(200 * np.where(upper, 1 - f, f))  # the sum, or what it lacks to 20
+        first = values[:, 1] * 0.1 * half
+        second = half - first
+        values[:, 0] = np.where(upper, 10 - first, first)
+        values[:, 1] = np.where(upper, 10 - second, second)
+
+    def label(self, values: Array) -> Array:
         """Return 1 where the two values sum to more than the threshold, else 0."""
         return (values[:, 0] + values[:, 1] > self.theta).astype(np.intp)

@@ -1,0 +1,113 @@
+"""The stream of Wang and Barbu (2021), section 3.2: a linear target of a window of columns that moves on.
+
+    x_ij = nu z_i + e_ij,   z, e standard normal                                                              (21)
+    y_i  = b (sum of x_ij over j in the window) + c + noise, standard normal                                  (20)
+    window of row i: columns floor(i/l) to floor(i/l) + k - 1                                                 (22)
+
+Errata: by (21) the correlation of two features is nu^2 / (1 + nu^2), 0.2 for nu = 0.5, not nu / (1 + nu); the interval
+printed in (22) has k + 1 columns. The paper does not say how the number y becomes a class; here it is whether y > 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, check_choice, check_number
+from tamis.streams.concepts.concept import Concept, Feature, numbered
+from tamis.streams.draws import Draws
+
+__all__ = ["LinearWindow"]
+
+
+@dataclass(frozen=True)
+class LinearWindow(Concept):
+    """A linear target of a window of neighbouring columns, among correlated normal features.
+
+    Parameters
+    ----------
+    first : int, default=0
+        First column of the window; past the last column it goes on at the first.
+    size : int, default=100
+        k, columns in the window, in [1, n_features].
+    n_features : int, default=1000
+        Columns.
+    nu : float, default=0.5
+        Correlates the features: nu^2 / (1 + nu^2), at least 0.
+    signal : float, default=1.0
+        b, the coefficient of every relevant feature; not 0.
+    intercept : float, default=0.0
+        c.
+    target : {"class", "number"}, default="class"
+        Whether y > 0, or y itself.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Section 3.2.
+
+    Examples
+    --------
+    >>> LinearWindow(first=8, size=3, n_features=10).relevant
+    (0, 8, 9)
+    """
+
+    first: int = 0
+    size: int = 100
+    n_features: int = 1000
+    nu: float = 0.5
+    signal: float = 1.0
+    intercept: float = 0.0
+    target: str = "class"
+    positive_share = None
+
+    def __post_init__(self) -> None:
+        check_number("n_features", self.n_features, low=1, integer=True)
+        check_number("first", self.first, low=0, integer=True)
+        check_number("size", self.size, low=1, high=self.n_features, integer=True)
+        check_number("nu", self.nu, low=0)
+        check_number("signal", self.signal)
+        check_number("intercept", self.intercept)
+        check_choice("target", self.target, ("class", "number"))
+        if self.signal == 0:
+            raise ValueError("signal must not be 0: then no feature would be relevant.")
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Normal numbers; the range holds 99.9 % of them."""
+        bound = 3.3 * (1 + self.nu**2) ** 0.5
+        return numbered(self.n_features, -bound, bound)
+
+    @property
+    def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The columns of the window."""
+        return tuple(sorted((self.first + j) % self.n_features for j in range(self.size)))
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """Two, or none for a number."""
+        return 2 if self.target == "class" else 0
+
+    def number(self, values: Array) -> NDArray[np.float64]:
+        """Return the target of the relevant columns before noise."""
+        y: NDArray[np.float64] = self.signal * values.sum(axis=1) + self.intercept
+        return y
+
+    def label(self, values: Array) -> Array:
+        """Return 1 where the target before noise is positive, else 0."""
+        return (self.number(values) > 0).astype(np.intp)
+
+    def draw(self, draws: Draws, rows: Array, out: Array) -> Array:
+        """Draw some rows of the stream; see :class:`Concept`."""
+        n = self.n_features
+        out[:, :n] = draws.child("features").normal(rows, n)  # (21)
+        out[:, :n] += self.nu * draws.child("common").normal(rows, 1)
+        y = self.number(out[:, list(self.relevant)])  # (20)
+        y += draws.child("target").normal(rows, 1)[:, 0]
+        return (y > 0).astype(np.intp) if self.target == "class" else y

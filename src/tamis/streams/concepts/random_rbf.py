@@ -1,0 +1,102 @@
+"""Random RBF: classes are clouds around random centres (Kirkby 2007, as in MOA), here in a few of many features.
+
+Deviation from MOA: all classes are equally likely, and each has at least one centre.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, check_number
+from tamis.streams.concepts.concept import Concept, Feature, check_relevant, numbered
+from tamis.streams.draws import Draws, Ranges
+
+__all__ = ["RandomRBF"]
+
+
+@dataclass(frozen=True)
+class RandomRBF(Concept):
+    """Classes are clouds around random centres in the relevant features; the others are uniform in [0, 1].
+
+    A row lies in a random direction from its centre, at a normal distance with the centre's own deviation, uniform in
+    [0, 1). Values may lie outside [0, 1].
+
+    Parameters
+    ----------
+    relevant : tuple of int, default=(0, 1, 2)
+        Columns with clouds, ascending.
+    n_features : int, default=10
+        Columns.
+    n_classes : int, default=2
+        At least 2.
+    n_centres : int, default=50
+        At least n_classes; they take the classes in turn.
+    seed : int, default=0
+        Of the centres; at least 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    Bifet, Holmes, Kirkby, Pfahringer (2010). MOA: Massive Online Analysis. JMLR 11.
+
+    Examples
+    --------
+    >>> RandomRBF(relevant=(1, 4), n_centres=7, seed=1).centres.shape
+    (7, 2)
+    """
+
+    relevant: tuple[int, ...] = (0, 1, 2)
+    n_features: int = 10
+    n_classes: int = 2
+    n_centres: int = 50
+    seed: int = 0
+    positive_share = None
+
+    def __post_init__(self) -> None:
+        check_relevant(self.relevant, self.n_features)
+        check_number("n_classes", self.n_classes, low=2, integer=True)
+        check_number("n_centres", self.n_centres, low=self.n_classes, integer=True)
+        check_number("seed", self.seed, low=0, integer=True)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Numbers, about in [0, 1]."""
+        return numbered(self.n_features)
+
+    @cached_property
+    def centres(self) -> NDArray[np.float64]:
+        """Where the clouds are, shape (n_centres, n_relevant)."""
+        return np.random.default_rng(self.seed).random((self.n_centres, len(self.relevant)))
+
+    @cached_property
+    def _clouds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Deviation of each cloud, and the sums of the probabilities up to each."""
+        rng = np.random.default_rng((self.seed, 1))
+        deviation, weight = rng.random(self.n_centres), rng.random(self.n_centres) + 1e-9
+        classes = np.arange(self.n_centres) % self.n_classes
+        weight /= np.bincount(classes, weight)[classes] * self.n_classes
+        return deviation, np.cumsum(weight)
+
+    def label(self, values: Array) -> Array:
+        """Return the class of the centre that is nearest, as a guess: clouds overlap."""
+        gaps = ((values[:, None, :] - self.centres) ** 2).sum(axis=2)
+        return np.asarray(gaps.argmin(axis=1) % self.n_classes)
+
+    def draw(self, draws: Draws, rows: Array, out: Array) -> Array:
+        """Draw some rows of the stream; see :class:`Concept`."""
+        draws.child("features").fill(rows, out, Ranges.same(self.n_features))
+        deviation, chances = self._clouds
+        which: Array = np.searchsorted(chances[:-1], draws.child("class").one(rows), side="right")
+        direction = draws.child("direction").normal(rows, len(self.relevant))
+        reach = draws.child("distance").normal(rows, 1) * deviation[which, None]
+        reach /= np.sqrt((direction**2).sum(axis=1, keepdims=True))
+        out[:, list(self.relevant)] = self.centres[which] + reach * direction
+        return which % self.n_classes

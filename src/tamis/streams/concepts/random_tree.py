@@ -1,0 +1,180 @@
+"""RTG-FD: a random decision tree over a few of many features (Domingos, Hulten, KDD 2000; feature drift: Barddal).
+
+Deviations from the released generator, which may leave a relevant feature out of its tree: a nominal feature is not
+asked twice on one path, a threshold lies where values still can, branches whose leaves agree are cut off, and a tree is
+drawn again until it asks for every relevant feature and both classes have a share of at least `least_share`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tamis._check import Array, check_number
+from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share
+
+__all__ = ["RandomTree"]
+
+_MOST_TREES = 2000
+
+
+@dataclass
+class _Node:
+    """A leaf with its class, or a question with its branches."""
+
+    label: int = 0
+    at: int = -1  # which of the relevant features; -1 in a leaf
+    threshold: float = np.nan  # of a numeric feature: below goes left
+    branches: tuple[_Node, ...] = ()
+
+    def leaves(self) -> set[int]:
+        """Return the classes of the leaves below."""
+        return {self.label} if self.at < 0 else set().union(*(node.leaves() for node in self.branches))
+
+    def asked(self) -> set[int]:
+        """Return the features asked for below."""
+        return set() if self.at < 0 else {self.at}.union(*(node.asked() for node in self.branches))
+
+    def share(self, box: dict[int, tuple[float, float]]) -> float:
+        """Return the probability of class 1 for numbers uniform in the box."""
+        if self.at < 0:
+            return float(self.label)
+        if np.isnan(self.threshold):
+            return sum(node.share(box) for node in self.branches) / len(self.branches)
+        low, high = box[self.at]
+        left = (self.threshold - low) / (high - low)
+        parts = (low, self.threshold), (self.threshold, high)
+        shares = [node.share({**box, self.at: part}) for node, part in zip(self.branches, parts, strict=True)]
+        return left * shares[0] + (1 - left) * shares[1]
+
+
+@dataclass(frozen=True)
+class RandomTree(Concept):
+    """Class by a random decision tree that asks for some of the features.
+
+    Nominal features come first, then numbers uniform in [0, 1].
+
+    Parameters
+    ----------
+    relevant : tuple of int, default=(0, 1, 5, 6)
+        Columns the tree asks for, ascending.
+    n_nominal, n_numeric : int, default=5, 5
+        How many features of each kind there are, at least 0.
+    n_values : int, default=5
+        Values of a nominal feature, at least 2.
+    max_depth : int, default=5
+        Questions on the longest path, at least 1.
+    first_leaf_level : int, default=3
+        Questions before a path may end early, at least 0.
+    leaf_fraction : float in [0, 1], default=0.15
+        Probability of an early end at each further level.
+    least_share : float in [0, 0.5), default=0.2
+        Both classes have at least this natural share.
+    positive_share : float in (0, 1) or None, default=None
+        Probability of class 1; None for the natural one.
+    seed : int, default=0
+        Of the tree; at least 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or no tree is found that asks for all the relevant features.
+
+    References
+    ----------
+    Domingos, Hulten (2000). Mining High-Speed Data Streams. KDD.
+
+    Examples
+    --------
+    >>> tree = RandomTree(relevant=(0, 3), n_nominal=2, n_numeric=3, seed=1)
+    >>> [feature.name for feature in tree.features]
+    ['nominal0', 'nominal1', 'numeric0', 'numeric1', 'numeric2']
+    """
+
+    relevant: tuple[int, ...] = (0, 1, 5, 6)
+    n_nominal: int = 5
+    n_numeric: int = 5
+    n_values: int = 5
+    max_depth: int = 5
+    first_leaf_level: int = 3
+    leaf_fraction: float = 0.15
+    least_share: float = 0.2
+    positive_share: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low in (("n_nominal", 0), ("n_numeric", 0), ("n_values", 2), ("max_depth", 1), ("seed", 0)):
+            check_number(name, getattr(self, name), low=low, integer=True)
+        check_number("first_leaf_level", self.first_leaf_level, low=0, integer=True)
+        check_number("leaf_fraction", self.leaf_fraction, low=0, high=1)
+        check_number("least_share", self.least_share, low=0, high=0.5, open_high=True)
+        check_relevant(self.relevant, self.n_nominal + self.n_numeric)
+        check_share(self.positive_share)
+        self._tree  # noqa: B018  # found now or refused now
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """Categories, then numbers."""
+        nominal = [Feature.nominal(f"nominal{j}", self.n_values) for j in range(self.n_nominal)]
+        return (*nominal, *(Feature(f"numeric{j}") for j in range(self.n_numeric)))
+
+    @cached_property
+    def _tree(self) -> tuple[Array, Array, Array, Array]:
+        """Feature, threshold, first branch and class of each node; a leaf's branch is itself."""
+        rng, every = np.random.default_rng(self.seed), set(range(len(self.relevant)))
+        box = dict.fromkeys(every, (0.0, 1.0))
+        for _ in range(_MOST_TREES):
+            root = self._grown(rng, 0, dict(box))
+            if root.asked() == every and self.least_share <= root.share(box) <= 1 - self.least_share:
+                return _table(root)
+        raise ValueError(
+            f"No tree of {self.max_depth} levels asks for all of the relevant features {self.relevant} and gives both"
+            f" classes a share of {self.least_share}: choose fewer, a larger max_depth or a smaller least_share."
+        )
+
+    def _grown(self, rng: np.random.Generator, depth: int, box: dict[int, tuple[float, float]]) -> _Node:
+        ends = depth >= self.first_leaf_level and rng.random() < self.leaf_fraction
+        if ends or depth >= self.max_depth or not box:
+            return _Node(label=int(rng.integers(2)))
+        at = sorted(box)[int(rng.integers(len(box)))]
+        rest = {other: part for other, part in box.items() if other != at}
+        if self.relevant[at] < self.n_nominal:
+            node = _Node(
+                0, at, np.nan, tuple(self._grown(rng, depth + 1, rest) for _ in range(self.n_values))
+            )
+        else:
+            low, high = box[at]
+            threshold = float(rng.uniform(low, high))
+            parts = (low, threshold), (threshold, high)
+            node = _Node(
+                0, at, threshold, tuple(self._grown(rng, depth + 1, {**rest, at: part}) for part in parts)
+            )
+        leaves = node.leaves()
+        return node if len(leaves) > 1 else _Node(label=leaves.pop())
+
+    def label(self, values: Array) -> Array:
+        """Return the class of the leaf that each row comes to."""
+        at, threshold, branch, label = self._tree
+        node, rows = np.zeros(len(values), dtype=np.intp), np.arange(len(values))
+        for _ in range(self.max_depth):
+            asked = at[node]
+            x, cut = values[rows, asked], threshold[node]
+            step = np.where(np.isnan(cut), x, x >= cut)
+            node = branch[node] + (step * (label[node] < 0)).astype(np.intp)
+        return label[node]
+
+
+def _table(root: _Node) -> tuple[Array, Array, Array, Array]:
+    """Return the nodes level by level, the branches of one node side by side."""
+    nodes, branch = [root], []
+    for i, node in enumerate(nodes):  # it grows on the way
+        branch.append(len(nodes) if node.branches else i)
+        nodes += node.branches
+    return (
+        np.array([max(node.at, 0) for node in nodes]),
+        np.array([node.threshold for node in nodes]),
+        np.array(branch),
+        np.array([node.label if node.at < 0 else -1 for node in nodes]),
+    )

@@ -1,0 +1,80 @@
+"""STAGGER: three concepts about the size, colour and shape of an object (Schlimmer, Granger, Machine Learning 1, 1986).
+
+Size small, medium, large; colour red, blue, green; shape circle, square, triangle. From concept to concept other
+features matter: a natural stream with feature drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis._check import Array, check_number
+from tamis.streams.concepts.concept import Concept, Feature, check_share
+
+__all__ = ["STAGGER"]
+
+_FEATURES = (Feature.nominal("size", 3), Feature.nominal("color", 3), Feature.nominal("shape", 3))
+_RELEVANT = ((0, 1), (1, 2), (0,))
+_RED, _GREEN = 0, 2
+
+
+@dataclass(frozen=True)
+class STAGGER(Concept):
+    """Class 1 for objects that are small and red (1), green or round (2), medium or large (3).
+
+    Parameters
+    ----------
+    function : int in [1, 3], default=1
+        Which of the three.
+    positive_share : float in (0, 1) or None, default=0.5
+        Probability of class 1; None for the natural ones: 1/9, 5/9, 2/3.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    Schlimmer, Granger (1986). Incremental Learning from Noisy Data. Machine Learning 1.
+
+    Examples
+    --------
+    >>> [STAGGER(function).relevant for function in (1, 2, 3)]
+    [(0, 1), (1, 2), (0,)]
+    """
+
+    function: int = 1
+    positive_share: float | None = 0.5
+
+    def __post_init__(self) -> None:
+        check_number("function", self.function, low=1, high=3, integer=True)
+        check_share(self.positive_share)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Three categories: size, color, shape."""
+        return _FEATURES
+
+    @property
+    def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
+        """What the concept asks for."""
+        return _RELEVANT[self.function - 1]
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """All columns."""
+        return (0, 1, 2)
+
+    def label(self, values: Array) -> Array:
+        """Return 1 where the object is what the concept asks for."""
+        size, color, shape = list[Array](values.T)
+        if self.function == 1:
+            wanted = (size == 0) & (color == _RED)
+        elif self.function == 2:
+            wanted = (color == _GREEN) | (shape == 0)
+        else:
+            wanted = size > 0
+        return np.asarray(wanted, dtype=np.intp)

@@ -25,7 +25,7 @@ _COLUMNS = (
     ("rsr", "RSR"),
     ("cucp", "CUCP"),
     ("stability", "stable"),
-    ("seconds", "seconds"),
+    ("seconds", "sec"),
 )
 _WITH_DEVIATION = ("accuracy",)
 _BASELINES = (("majority_accuracy", "majority class"), ("no_change_accuracy", "no change"))

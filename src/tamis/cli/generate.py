@@ -63,16 +63,10 @@ def generate(
 ) -> None:
     """Write a stream whose relevant features are known at every row, and the truth into a file beside it."""
     from tamis.persistence import replace_file
-    from tamis.streams import load_stream
 
     check_whole("--rows", rows, 1)
     check_whole("--seed", seed, 0)
-    key, params = part(stream)
-    write = _writer(out)
-    try:
-        made = load_stream(key, **{"seed": seed, **({} if rows is None else {"n_rows": rows}), **params})
-    except TypeError as error:
-        raise MisuseError(f"{stream}: {error}.") from error
+    write, made = _writer(out), _made(stream, rows, seed)
     if out == "-":
         _write_csv(made, sys.stdout.buffer, lambda n: None)
         return
@@ -89,11 +83,26 @@ def generate(
     n_relevant = len({name for concept in document["concepts"] for name in concept["relevant"]})
     drifts = f"{len(made.drifts)} drift{'s' * (len(made.drifts) != 1)}"
     print(
-        f"{key}: {made.n_rows:,} rows of {made.n_features:,} features, {n_relevant} of them relevant at some time,"
+        f"{stream}: {made.n_rows:,} rows of {made.n_features:,} features, {n_relevant} of them relevant at some time,"
         f" {drifts}, label {_LABEL!r}."
     )
     print(f"The rows: {out}")
     print(f"The truth: {Path(out).with_name(truth.name)}")
+
+
+def _made(text: str, rows: int | None, seed: int) -> SyntheticStream:
+    """Return the stream that is named."""
+    from tamis.evaluate.grid import open_stream, parts_of
+    from tamis.streams import list_streams
+
+    key, params = part(text)
+    given = params if rows is None else {"n_rows": rows, **params}
+    [found] = parts_of("stream", {text: (key, given)})
+    if found.source != "generated":
+        known = ", ".join(row["name"] for row in list_streams())
+        raise MisuseError(f"{key} is there already, and cannot be generated. What can be: {known}.")
+    made: SyntheticStream = open_stream(found, seed)  # type: ignore[assignment]  # those that are generated know the truth
+    return made
 
 
 def truth_of(stream: SyntheticStream) -> dict[str, Any]:
@@ -107,7 +116,6 @@ def truth_of(stream: SyntheticStream) -> dict[str, Any]:
         "stream": stream.describe(),
         "label": _LABEL,
         "n_rows": stream.n_rows,
-        "features": names,
         "drifts": [
             {"row": int(row), "width": float(width)}
             for row, width in zip(stream.drifts, stream.drift_widths, strict=True)
@@ -120,6 +128,7 @@ def truth_of(stream: SyntheticStream) -> dict[str, Any]:
             }
             for a, b in itertools.pairwise(ends)
         ],
+        "features": names,
     }
 
 

@@ -241,7 +241,7 @@ def open_stream(part: Part, seed: int) -> Stream:
         known = [name for name in inspect.signature(open_it).parameters if name not in ("name", "path")]
         for name in part.params:
             if name not in known:
-                raise ValueError(f"{part.name!r} has no parameter {name!r}; it has: {', '.join(known)}.")
+                raise ValueError(f"{part.what!r} has no parameter {name!r}; it has: {', '.join(known)}.")
         stream: Stream = open_it(part.what, **({"seed": seed} if "seed" in known else {}) | part.params)
         return stream
     stream = as_stream(part.what(seed) if part.source == "made" else part.what)

@@ -28,6 +28,7 @@ __all__ = [
     "show_entries",
     "show_parameters",
     "show_result",
+    "show_streams",
 ]
 
 _WIDEST = 100  # columns: beyond that the eye loses the line
@@ -563,6 +564,29 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
     console.print(table)
     console.print(
         Text(f"\nThe folder is {folder}; another one: TAMIS_DATA=folder", style="dim"), soft_wrap=True
+    )
+
+
+def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
+    """Print the streams whose relevant features are known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = list(rows)
+    widest = _width_of((row["name"] for row in found), 24)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("made at will", style="cyan", no_wrap=True, overflow="ellipsis", width=max(widest, 12))
+    for name, size in (("rows", 8), ("features", 8), ("drifts", 6)):
+        table.add_column(name, justify="right", no_wrap=True, width=size)
+    rest = console.width - max(widest, 12) - 32
+    table.add_column("what decides", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 12))
+    for row in found:
+        numbers = (f"{row[key]:,}" for key in ("n_rows", "n_features", "drifts"))
+        table.add_row(_printable(row["name"]), *numbers, Text(row["text"]))
+    console.print()
+    console.print(table)
+    console.print(
+        Text("\nWith known truth, for tamis compare and tamis generate", style="dim"), soft_wrap=True
     )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tamis.catalog import LEARNERS, Entry, find
-from tamis.cli.choose import others, parameters, selectors
+from tamis.cli.choose import cells, others, parameters, selectors
 from tamis.cli.options import AsJSON, Debug, argument
 from tamis.cli.output import print_json, terminal
 
@@ -36,7 +36,7 @@ def list_(
 
 
 def datasets(as_json: AsJSON = False, debug: Debug = False) -> None:
-    """The named data sets: their size and licence, and whether they are here."""
+    """The named data sets (size, licence, whether they are here), and the streams whose truth is known."""
     _show_datasets(as_json)
 
 
@@ -46,6 +46,7 @@ def _show_catalogue(as_json: bool) -> None:
             {
                 "selectors": [asdict(e) for e in selectors()],
                 "learners": [asdict(e) for e in LEARNERS],
+                "cells": [asdict(e) for e in cells()],
                 "from_python": [asdict(e) for e in others()],
             }
         )
@@ -55,6 +56,7 @@ def _show_catalogue(as_json: bool) -> None:
     console = terminal()
     show_entries(console, "Selectors, for --selector", selectors())
     show_entries(console, "Learners, for --learner", LEARNERS)
+    show_entries(console, "Classifiers that buy values one by one, for tamis train --method", cells())
     show_entries(console, "From Python", others())
 
 
@@ -89,13 +91,14 @@ def _parameter_texts(entry: Entry) -> list[str]:
 
 
 def _show_datasets(as_json: bool) -> None:
-    from tamis.streams import list_datasets
+    from tamis.streams import list_datasets, list_streams
     from tamis.streams.datasets import data_folder
 
-    rows = list_datasets()
+    rows, streams = list_datasets(), list_streams()
     if as_json:
-        print_json({"folder": str(data_folder()), "datasets": rows})
+        print_json({"folder": str(data_folder()), "datasets": rows, "streams": streams})
         return
-    from tamis.terminal import show_datasets
+    from tamis.terminal import show_datasets, show_streams
 
     show_datasets(terminal(), rows, str(data_folder()))
+    show_streams(terminal(), streams)

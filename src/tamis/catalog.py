@@ -150,6 +150,24 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True,
     ),
     Entry(
+        "saola", "SAOLA", "tamis.columns.saola", "columns",
+        "Keeps features that tell about the class and are not overshadowed by another feature.",
+        "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)",
+        sparse=True,
+    ),
+    Entry(
+        "osfs", "OSFS", "tamis.columns.osfs", "columns",
+        "Keeps features that tell about the class what no few of the others tell.",
+        "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
+        sparse=True,
+    ),
+    Entry(
+        "fast-osfs", "FastOSFS", "tamis.columns.fast_osfs", "columns",
+        "Keeps features that tell about the class what no few of those selected before tell.",
+        "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
+        sparse=True,
+    ),
+    Entry(
         "sparse-fsa", "SparseFSA", "tamis.learners.sparse_fsa", "learners",
         "Linear classifier that drops the features of its smallest weights while it learns.",
         "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",
@@ -208,7 +226,7 @@ def find(key: str, family: str | None = None) -> Entry:
     tamis.errors.UnknownNameError: No selector is named 'offs'; did you mean 'ofs'? Known: fires, ofs, ...
     """
     entries = tuple(entry for entry in CATALOG if family in (None, entry.family))
-    return _lookup(key, entries, "selector")
+    return _lookup(key, entries, "classifier" if family == "cells" else "selector")
 
 
 def find_learner(key: str) -> Entry:

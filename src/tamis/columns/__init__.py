@@ -1,8 +1,19 @@
 """Features that arrive: a selector is told the target once, then offered columns, and decides upon each at once."""
 
 from tamis.columns.alpha_investing import AlphaInvesting
+from tamis.columns.fast_osfs import FastOSFS
 from tamis.columns.gram import GramInvesting
+from tamis.columns.osfs import OSFS
 from tamis.columns.penalised import PenalisedSelector
+from tamis.columns.saola import SAOLA
 from tamis.columns.stepwise import ForwardStepwise
 
-__all__ = ["AlphaInvesting", "ForwardStepwise", "GramInvesting", "PenalisedSelector"]
+__all__ = [
+    "OSFS",
+    "SAOLA",
+    "AlphaInvesting",
+    "FastOSFS",
+    "ForwardStepwise",
+    "GramInvesting",
+    "PenalisedSelector",
+]

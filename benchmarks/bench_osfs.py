@@ -1,0 +1,16 @@
+"""OSFS beside its plain version: two regressions for each set of conditions.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_osfs.py
+
+Columns and timing are those of bench_saola.py.
+"""
+
+from __future__ import annotations
+
+from bench_saola import compare
+from tests.twins.osfs import osfs
+
+from tamis import OSFS
+
+if __name__ == "__main__":
+    compare(OSFS(), osfs, 300, rounds=3, n_rows=1000)

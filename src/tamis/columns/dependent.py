@@ -1,0 +1,109 @@
+"""Columns tested for dependence on a class: the many that tell nothing are passed over, the few are decided upon."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._check import Array
+from tamis.column_selector import ColumnSelector
+from tamis.dependence.criterion import Candidate, DependenceTest
+from tamis.dependence.fisher_z import FisherZ
+from tamis.trace import ACCEPTED, CONSTANT, Verdicts
+
+__all__ = ["DependenceSelector", "repeated_rows"]
+
+Floats = NDArray[np.float64]
+_TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ}
+
+
+def repeated_rows(weight: Floats) -> NDArray[np.intp] | None:
+    """Return each row as often as its weight says; None if that is once.
+
+    Raises
+    ------
+    ValueError
+        If a weight is no whole number.
+
+    Examples
+    --------
+    >>> repeated_rows(np.array([1.0, 0.0, 2.0]))
+    array([0, 2, 2])
+    """
+    if (weight == 1.0).all():
+        return None
+    if (weight != np.floor(weight)).any():
+        row = int(np.flatnonzero(weight != np.floor(weight))[0])
+        raise ValueError(
+            f"sample_weight[{row}] is {weight[row]:g}: this method counts rows, so weights must be whole numbers."
+        )
+    return np.repeat(np.arange(len(weight)), weight.astype(np.int64))
+
+
+class DependenceSelector(ColumnSelector):
+    """A selector that tests columns for dependence on the class, given those selected.
+
+    Columns that do not depend on the class are rejected many at a time; `_decide` is asked about each of the others.
+    """
+
+    test: str | DependenceTest
+    alpha: float
+    _parts: tuple[str, ...] = ("_memory",)
+    _memory: DependenceTest
+
+    @abstractmethod
+    def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
+        """Decide about a column that depends on the class: keep it and drop others, or leave all as it is.
+
+        Returns
+        -------
+        accepted : bool
+        dropped : list of int
+            Which of the columns kept before leave.
+        """
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        self._rows = repeated_rows(weight)
+        self._memory = self._make_test().start(y if self._rows is None else y[self._rows])
+        self._places: tuple[int, ...] = ()  # the offers of the columns kept
+
+    def _make_test(self) -> DependenceTest:
+        if isinstance(self.test, DependenceTest):
+            test: DependenceTest = clone(self.test)
+            return test
+        if self.test not in _TESTS:
+            raise ValueError(
+                f"test must be one of {', '.join(map(repr, _TESTS))}, or a DependenceTest, got {self.test!r}."
+            )
+        made: DependenceTest = _TESTS[self.test](self.alpha)
+        return made
+
+    def _consider_block(self, columns: Any) -> Verdicts:
+        columns = columns if self._rows is None else columns[self._rows]
+        verdicts = Verdicts.blank(columns.shape[1])
+        screening = self._memory.screen(columns)
+        verdicts.statistic[:], verdicts.log_p[:] = screening.strength, screening.log_p
+        verdicts.threshold[:] = self._memory.alpha
+        before = self._places
+        for j in np.flatnonzero(screening.near).tolist():
+            column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
+            candidate = self._memory.candidate(np.ascontiguousarray(column))
+            verdicts.statistic[j], verdicts.log_p[j] = candidate.strength, candidate.log_p
+            if candidate.constant:
+                verdicts.decision[j] = CONSTANT
+            elif candidate.dependent and self._enters(candidate, self.n_offered_ + j):
+                verdicts.decision[j] = ACCEPTED
+        verdicts.dropped = tuple(place for place in before if place not in self._places)
+        verdicts.entered = tuple(place - self.n_offered_ for place in self._places if place not in before)
+        return verdicts
+
+    def _enters(self, candidate: Candidate, place: int) -> bool:
+        accepted, dropped = self._decide(candidate)
+        left = tuple(kept for i, kept in enumerate(self._places) if i not in dropped)
+        self._places = (*left, place) if accepted else left
+        return accepted

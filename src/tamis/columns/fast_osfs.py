@@ -1,0 +1,114 @@
+"""Fast-OSFS: as OSFS, but a new feature is tested for redundancy before it may drive out old ones.
+
+Wu, Yu, Wang, Ding: Online Streaming Feature Selection, ICML 2010; Wu, Yu, Ding, Wang, Zhu: Online Feature Selection
+with Streaming Features, IEEE TPAMI 35(5), 2013. Covered: Algorithm Fast-OSFS; symbols as in :mod:`tamis.columns.osfs`.
+
+A feature on which the class depends is rejected if some set S of the selected ones, of 1 to k members, makes the class
+independent of it. Otherwise it enters, and each old feature leaves if a set S of the others, which holds the new one,
+makes the class independent of it.
+
+Errata and deviations, each with its reason:
+
+* The public implementation then tests the new feature again, with sets that hold the last old one. All of these sets
+  were tested when it entered, so that changes nothing and is left out.
+* Constant columns are passed over, not those whose sum is 0: see :mod:`tamis.columns.osfs`.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from tamis._check import Array, check_number
+from tamis.columns.dependent import DependenceSelector
+from tamis.dependence.criterion import Candidate, DependenceTest
+
+__all__ = ["FastOSFS"]
+
+
+class FastOSFS(DependenceSelector):
+    """Keeps features that tell about the class what no few of those selected before tell.
+
+    Parameters
+    ----------
+    test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
+        The test of conditional independence: partial correlation, or counts of columns with few values or of their
+        quantiles. Or a test with parameters of your own, see :mod:`tamis.dependence.criterion`.
+    alpha : float, default=0.01
+        Significance level of a test that is given by name, in (0, 1).
+    max_conditions : int, default=3
+        k, the largest number of selected features that are conditioned on together, 1 or more.
+    missing : {"refuse", "mean"}, default="refuse"
+        What to do with NaN: raise, or take the column's mean and note it in the trace.
+    trace : {"all", "selected"}, default="all"
+        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependence on the class.
+
+    Attributes
+    ----------
+    selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
+        As in :class:`tamis.column_selector.ColumnSelector`. A feature that was accepted may leave again.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+    DataError
+        If the target or a column cannot be used; nothing has changed then.
+
+    Notes
+    -----
+    Time O(n) for a feature that does not depend on the class, O(n q + q^k) for another, q the number selected.
+    Memory O(n q).
+
+    References
+    ----------
+    Wu, Yu, Ding, Wang, Zhu (2013). Online Feature Selection with Streaming Features. IEEE TPAMI 35(5).
+
+    Examples
+    --------
+    x1 causes the class. x0, a noisy copy of it, leaves when x1 arrives; x2, another one, does not enter:
+
+    >>> import numpy as np
+    >>> from tamis import FastOSFS
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, size=500)
+    >>> X = rng.normal(size=(500, 50))
+    >>> X[:, 1] = y + 0.4 * X[:, 1]
+    >>> X[:, [0, 2]] = X[:, [1]] + 0.6 * X[:, [0, 2]]
+    >>> selector = FastOSFS(alpha=0.001).fit(X, y)
+    >>> selector.selected_, selector.trace_["decision"][:3].tolist()
+    (['x1'], ['accepted', 'accepted', 'rejected'])
+    """
+
+    def __init__(
+        self,
+        test: str | DependenceTest = "fisher-z",
+        *,
+        alpha: float = 0.01,
+        max_conditions: int = 3,
+        missing: str = "refuse",
+        trace: str = "all",
+    ) -> None:
+        self.test = test
+        self.alpha = alpha
+        self.max_conditions = max_conditions
+        self.missing = missing
+        self.trace = trace
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        check_number("max_conditions", self.max_conditions, low=1, integer=True)
+        super()._begin(y, weight)
+
+    def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
+        before, new = copy.copy(self._memory), self._memory.n_kept_
+        left = list(range(new))
+        self._memory.keep(candidate)
+        if self._memory.separated(new, left, self.max_conditions):
+            self._memory = before
+            return False, []
+        for old in range(new):
+            rest = [place for place in left if place != old]
+            if self._memory.separated(old, rest, self.max_conditions, always=new):
+                left = rest
+        dropped = [old for old in range(new) if old not in left]
+        self._memory.drop(dropped)
+        return True, dropped

@@ -1,0 +1,114 @@
+"""What a test of dependence is: does a column tell about the target, by itself and given columns that were kept?"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from tamis._check import Array, check_number
+
+__all__ = ["Candidate", "DependenceTest", "Screening"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What a first look says about each of m columns.
+
+    Attributes
+    ----------
+    strength, log_p : ndarray of shape (m,), float64
+        How much it tells about the target, and the log of the p-value of that.
+    near : ndarray of shape (m,), bool
+        Whether it may be dependent; then it is to be looked at by itself.
+    """
+
+    strength: Floats
+    log_p: Floats
+    near: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One column, tested against the target in full precision."""
+
+    values: Array  # as the test keeps them
+    constant: bool
+    strength: float
+    log_p: float
+    dependent: bool
+
+
+class DependenceTest(BaseEstimator):  # type: ignore[misc]
+    """Tests columns against a target, and against the columns that it was told to keep.
+
+    State is replaced, or appended where an older state does not look, so a shallow copy is a snapshot.
+
+    Attributes
+    ----------
+    n_kept_ : int
+        Columns kept.
+    strength_ : ndarray of shape (n_kept,), float64
+        How much each kept column tells about the target.
+    """
+
+    alpha: float
+    n_kept_: int
+    strength_: Floats
+
+    @abstractmethod
+    def start(self, codes: NDArray[np.int64]) -> Self:
+        """Check the parameters, forget all columns and take the classes of the rows.
+
+        Raises
+        ------
+        DataError
+            If there is one class only, or too few rows.
+        ValueError
+            If a parameter is out of its range.
+        """
+
+    @abstractmethod
+    def screen(self, columns: Any) -> Screening:
+        """Look at the columns of an array or CSC matrix of shape (n_rows, m), float64."""
+
+    @abstractmethod
+    def candidate(self, column: Floats) -> Candidate:
+        """Look at one column of shape (n_rows,)."""
+
+    @abstractmethod
+    def beside_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return how much the candidate and each kept column tell about one another, and where that is significant."""
+
+    @abstractmethod
+    def keep(self, candidate: Candidate) -> None:
+        """Append a column to those kept."""
+
+    @abstractmethod
+    def drop(self, places: list[int]) -> None:
+        """Forget kept columns; those after them move up."""
+
+    @abstractmethod
+    def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
+        """Return whether some kept columns make the target independent of another one.
+
+        Parameters
+        ----------
+        place : int
+            The kept column in question.
+        others : list of int
+            Kept columns that may be conditioned on.
+        most : int
+            On how many of them together, 1 or more.
+        always : int, optional
+            A kept column that belongs to every set of conditions, and counts as one of `most`.
+        """
+
+    def _check_alpha(self) -> None:
+        check_number("alpha", self.alpha, low=0.0, high=1.0, open_low=True, open_high=True)

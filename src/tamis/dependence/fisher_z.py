@@ -1,0 +1,281 @@
+"""Fisher's z: is the partial correlation of two columns zero, given others?
+
+Fisher (1924): The distribution of the partial correlation coefficient. Metron 3. With the correlations C of the columns
+i, j and S, and n rows::
+
+    r = C'_ij / sqrt(C'_ii C'_jj),  C' = C_(ij)(ij) - C_(ij)S C_SS^-1 C_S(ij)      (1)
+    W = sqrt(n - |S| - 3) atanh(r)                                                 (2)
+    independent if and only if |W| < Phi^-1(1 - alpha / 2)                         (3)
+
+Exact for normal variables, and blind to what is no straight line. The class is used as a number, 0, 1, ...: with more
+than two classes their order matters, and :class:`tamis.dependence.g_square.GSquare` is the better test.
+
+(1) is computed one condition after the other: given a, C'_uv = C_uv - C_ua C_va / C_aa. A set of conditions that
+shares its first members with another one is thus tested in a dozen operations, without a matrix inverse.
+
+Deviations, each with its reason:
+
+* A set S that leaves n - |S| - 3 < 1 is not tested, so it makes nothing independent. Implementations take W = 0 then,
+  which makes everything independent.
+* Of two columns that determine one another, given S, neither says anything beyond the other: independent.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.special
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.dependence.criterion import Candidate, DependenceTest, Screening
+from tamis.errors import DataError
+
+__all__ = ["FisherZ"]
+
+Floats = NDArray[np.float64]
+_CONSTANT = 1e-28  # of |x|^2: what rounding leaves of a constant column that is centred
+_LOSSY = 1e-8  # of |x|^2: when less than this is left, the difference of two sums has lost digits
+_NOTHING = 1e-12  # of the variance: what rounding leaves of a column that others determine
+_MARGIN = 1e-6  # how far the first look may be off, of the bar
+
+
+class FisherZ(DependenceTest):
+    """Correlation, and Fisher's z test of partial correlation.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Significance level, in (0, 1).
+
+    Attributes
+    ----------
+    n_kept_, strength_
+        As in :class:`tamis.dependence.criterion.DependenceTest`; the strength is the absolute correlation.
+
+    References
+    ----------
+    Fisher (1924). The distribution of the partial correlation coefficient. Metron 3.
+
+    Examples
+    --------
+    x1 causes the class, and x0 is a noisy copy of x1, which says nothing beyond it:
+
+    >>> import numpy as np
+    >>> from tamis.dependence.fisher_z import FisherZ
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, size=500)
+    >>> x1 = y + 0.4 * rng.normal(size=500)
+    >>> x0 = x1 + 0.6 * rng.normal(size=500)
+    >>> test = FisherZ().start(y)
+    >>> for column in (x0, x1):
+    ...     test.keep(test.candidate(column))
+    >>> test.strength_.round(2), test.separated(0, [1], 3), test.separated(1, [0], 3)
+    (array([0.56, 0.76]), True, False)
+    """
+
+    def __init__(self, alpha: float = 0.01) -> None:
+        self.alpha = alpha
+
+    def start(self, codes: NDArray[np.int64]) -> Self:
+        """Check the parameters, forget all columns and take the classes of the rows.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_rows,), int
+            0, 1, ...
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If there is one class only, or fewer than 4 rows.
+        ValueError
+            If `alpha` is out of its range.
+        """
+        self._check_alpha()
+        if len(codes) < 4:
+            raise DataError(f"y has {len(codes)} sample(s), and Fisher's z test needs 4 rows or more.")
+        target = _unit(codes.astype(np.float64))
+        if target is None:
+            raise DataError("y is constant, so no feature can tell about it: give rows of two classes.")
+        self._n, self._target = len(codes), target
+        self._bar = -float(scipy.special.ndtri(0.5 * self.alpha))
+        self.n_kept_, self.strength_ = 0, np.zeros(0)
+        self._kept = np.empty(
+            (8, len(codes))
+        )  # of length 1 and mean 0; row n_kept_ and those after it are free
+        self._correlations = np.ones((1, 1))  # of the target, and of the columns kept
+        return self
+
+    # -- against the target --------------------------------------------------------------------------------
+
+    def screen(self, columns: Any) -> Screening:
+        """Look at the columns of an array or CSC matrix of shape (n_rows, m), float64."""
+        if sp.issparse(columns):
+            sums = np.asarray(columns.T @ np.ones(self._n))
+            squares = np.asarray(columns.multiply(columns).T @ np.ones(self._n))
+            shared = np.asarray(columns.T @ self._target)
+        else:
+            sums = np.ones(self._n) @ columns
+            squares = np.einsum("ij,ij->j", columns, columns)
+            shared = self._target @ columns
+        spread = squares - sums * sums / self._n
+        safe = spread > _LOSSY * squares
+        strength = np.abs(shared) / np.sqrt(np.where(safe, spread, 1.0))
+        strength = np.where(safe, np.minimum(strength, 1.0), np.nan)
+        z = self._z(strength)
+        return Screening(strength, _log_p(z), ~(z < self._bar * (1.0 - _MARGIN)))
+
+    def candidate(self, column: Floats) -> Candidate:
+        """Look at one column of shape (n_rows,)."""
+        values = _unit(column)
+        if values is None:
+            return Candidate(column, True, math.nan, math.nan, False)
+        strength = min(abs(float(values @ self._target)), 1.0)
+        z = float(self._z(np.array([strength]))[0])
+        return Candidate(values, False, strength, float(_log_p(np.array([z]))[0]), z >= self._bar)
+
+    def _z(self, strength: Floats) -> Floats:
+        """Return |W| of (2) without conditions."""
+        with np.errstate(divide="ignore"):
+            found: Floats = math.sqrt(self._n - 3) * np.arctanh(strength)
+        return found
+
+    # -- among the columns kept ----------------------------------------------------------------------------
+
+    def beside_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return how much the candidate correlates with each kept column, and where that is significant."""
+        strength = np.minimum(np.abs(self._kept[: self.n_kept_] @ candidate.values), 1.0)
+        return strength, self._z(strength) >= self._bar
+
+    def keep(self, candidate: Candidate) -> None:
+        """Append a column to those kept."""
+        k = self.n_kept_
+        if k == len(self._kept):
+            room = np.empty((2 * k, self._n))
+            room[:k] = self._kept
+            self._kept = room
+        self._kept[k] = candidate.values
+        correlations = np.empty((k + 2, k + 2))
+        correlations[:-1, :-1] = self._correlations
+        correlations[-1, 0] = self._target @ candidate.values
+        correlations[-1, 1:-1] = self._kept[:k] @ candidate.values
+        correlations[-1, -1] = 1.0
+        correlations[:, -1] = correlations[-1]
+        self._correlations = correlations
+        self.strength_ = np.append(self.strength_, candidate.strength)
+        self.n_kept_ = k + 1
+
+    def drop(self, places: list[int]) -> None:
+        """Forget kept columns; those after them move up."""
+        if not places:
+            return
+        left = np.delete(np.arange(self.n_kept_), places)
+        kept = np.empty_like(self._kept)
+        kept[: len(left)] = self._kept[left]
+        with_target = np.append(0, left + 1)
+        self._kept, self._correlations = kept, self._correlations[np.ix_(with_target, with_target)]
+        self.strength_, self.n_kept_ = self.strength_[left], len(left)
+
+    def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
+        """Return whether some kept columns make the target independent of another one.
+
+        Parameters
+        ----------
+        place : int
+            The kept column in question.
+        others : list of int
+            Kept columns that may be conditioned on.
+        most : int
+            On how many of them together, 1 or more.
+        always : int, optional
+            A kept column that belongs to every set of conditions, and counts as one of `most`.
+
+        Returns
+        -------
+        bool
+        """
+        pool = others if always is None else [always, *others]
+        most = min(most, len(pool), self._n - 4)
+        if most < 1:
+            return False
+        bars = np.tanh(self._bar / np.sqrt(self._n - 3.0 - np.arange(1, most + 1))) ** 2
+        return bool(_separated(self._correlations, place + 1, np.array(pool) + 1, always is not None, bars))
+
+
+def _unit(column: Floats) -> Floats | None:
+    """Return the column with mean 0 and length 1, contiguous; None if it is constant."""
+    centred = column - column.mean()
+    length = float(centred @ centred)
+    if length <= _CONSTANT * float(column @ column) or (column == column[0]).all():
+        return None
+    return np.asarray(centred / math.sqrt(length))
+
+
+def _log_p(z: Floats) -> Floats:
+    found: Floats = scipy.special.log_ndtr(-z) + math.log(2.0)
+    return found
+
+
+@njit()
+def _some_leaf(ci: Array, ct: Array, cc: Array, pair: Array, first: int, stop: int, bar: float) -> bool:
+    """Whether one more condition, of those from `first` on, makes the pair independent."""
+    ii, tt, it = pair[0], pair[1], pair[2]
+    for c in range(first, stop):
+        if cc[c] > _NOTHING:
+            rest_i, rest_t = ii - ci[c] * ci[c] / cc[c], tt - ct[c] * ct[c] / cc[c]
+            shared = it - ci[c] * ct[c] / cc[c]
+            if rest_i <= _NOTHING or rest_t <= _NOTHING or shared * shared < bar * rest_i * rest_t:  # (3)
+                return True
+    return False
+
+
+@njit()
+def _separated(R: Array, i: int, pool: Array, only_first: bool, bars: Array) -> bool:
+    """Whether a set of up to len(bars) conditions from the pool separates i from the target, row 0 of R.
+
+    Depth d of the search has d conditions; `g[d]` is what the next one shares with the rest of the pool.
+    """
+    m, most = len(pool), len(bars)
+    ci, ct, cc = np.empty((most, m)), np.empty((most, m)), np.ones((most, m))
+    g, pair = np.empty((most, m)), np.empty((most, 3))
+    for c in range(m):
+        ci[0, c], ct[0, c] = R[i, pool[c]], R[0, pool[c]]
+    pair[0, 0], pair[0, 1], pair[0, 2] = 1.0, 1.0, R[i, 0]
+    last = 1 if only_first else m
+    if _some_leaf(ci[0], ct[0], cc[0], pair[0], 0, last, bars[0]):
+        return True
+    upcoming = np.zeros(most, np.int64)
+    d = 0
+    while d >= 0:
+        c = upcoming[d]
+        if d == most - 1 or c >= (last if d == 0 else m):
+            d -= 1
+            continue
+        upcoming[d] = c + 1
+        if cc[d, c] <= _NOTHING:
+            continue
+        scale = 1.0 / np.sqrt(cc[d, c])
+        gi, gt = ci[d, c] * scale, ct[d, c] * scale
+        pair[d + 1, 0], pair[d + 1, 1] = pair[d, 0] - gi * gi, pair[d, 1] - gt * gt
+        pair[d + 1, 2] = pair[d, 2] - gi * gt
+        for j in range(c + 1, m):
+            shared = R[pool[c], pool[j]]
+            for e in range(d):
+                shared -= g[e, c] * g[e, j]
+            g[d, j] = shared * scale  # (1), one condition after the other
+            ci[d + 1, j], ct[d + 1, j] = ci[d, j] - gi * g[d, j], ct[d, j] - gt * g[d, j]
+            cc[d + 1, j] = cc[d, j] - g[d, j] * g[d, j]
+        d += 1
+        upcoming[d] = c + 1
+        if _some_leaf(ci[d], ct[d], cc[d], pair[d], c + 1, m, bars[d]):
+            return True
+    return False

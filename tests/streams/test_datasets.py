@@ -47,6 +47,15 @@ def test_a_set_in_the_data_folder(tmp_path, monkeypatch):
     assert (row["where"], row["rows"], row["licence"]) == ("folder", 3, "CC0")
 
 
+def test_names_forgive_and_baselines_tell_of_sorted_rows(tmp_path):
+    put(tmp_path, "spam_corpus")
+    stream = load_dataset("SPAM", data_home=tmp_path)
+    assert stream.describe()["name"] == "spam_corpus"
+    assert stream.baselines() == {"majority": 2 / 3, "no_change": 0.5}
+    with pytest.raises(UnknownNameError, match="load_stream opens generated ones"):
+        load_dataset("STAGGER", data_home=tmp_path)
+
+
 def test_shuffling_is_by_seed(tmp_path):
     order = [load_dataset("electricity", shuffle=seed).take(50)[1].tolist() for seed in (1, 1, 2)]
     assert order[0] == order[1] != order[2]

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from tamis.evaluate import run_experiment
 from tamis.report import write_report
 from tests.report.runs import ELECTRICITY, make_run
 
@@ -17,6 +18,13 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --hide-scrollbars"
     " --disable-background-networking --disable-component-update --disable-sync --disable-default-apps"
 )
+COMPARED = {
+    "streams": {name: (name, {"n_rows": 1200, "n_drifts": 2, "width": 1}) for name in ("SEA", "STAGGER")},
+    "selectors": {"ofs": "ofs", "a_long_name_for_a_method" * 4: "fisher", "none": "none", "oracle": "oracle"},
+    "learners": "sgd",
+    "seeds": 2,
+    "n_features_to_select": 2,
+}
 DESK, TABLET, PHONE = (1280, 900), (768, 1024), (390, 844)
 
 
@@ -43,6 +51,7 @@ def report(tmp_path_factory):
         "usual": write_report(make_run(450, 8, 4, ELECTRICITY), folder / "usual.html"),
         "odd": write_report(make_run(450, 100, 20, odd, churn=0.9, interrupted=True), folder / "odd.html"),
         "short": write_report(make_run(1), folder / "short.html"),
+        "compared": run_experiment(**COMPARED).report(folder / "compared.html"),
     }
 
 
@@ -75,7 +84,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("name", ["usual", "odd", "short"])
+@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared"])
 def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     import json
 
@@ -116,7 +125,7 @@ def test_nothing_lies_on_anything_else(browser, report, size):
     assert browser.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
 
 
-@pytest.mark.parametrize("name", ["usual", "odd", "short"])
+@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared"])
 def test_names_stand_beside_their_rows_of_the_map(browser, report, name):
     show(browser, report[name], DESK, "light")
     names, rows = browser.execute_script(

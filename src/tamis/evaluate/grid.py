@@ -106,8 +106,8 @@ def parts_of(noun: str, given: Any) -> list[Part]:
 
     Examples
     --------
-    >>> [part.name for part in parts_of("selector", ["fires", ("ofs", {"eta": 0.5}), None])]
-    ['fires', 'ofs(eta=0.5)', 'none']
+    >>> [part.name for part in parts_of("selector", ["fires", ("ofs", {"learning_rate": 0.5}), None])]
+    ['fires', 'ofs(learning_rate=0.5)', 'none']
     """
     if isinstance(given, Mapping):
         parts = [_part(noun, one, str(name)) for name, one in given.items()]

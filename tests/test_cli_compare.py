@@ -1,0 +1,132 @@
+"""`tamis compare` as a stranger uses it: streams and files, a table beside the baselines, JSON, a page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tamis.cli import main
+from tamis.evaluate import ExperimentResult
+from tamis.rows import OFS
+
+SEA = "SEA:n_rows=1200,n_drifts=1,n_irrelevant=8"
+SELECTORS = ("ofs", "fisher:half_life=500", "none", "oracle")
+
+
+@pytest.fixture
+def call(tmp_path, capsys, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 5)).round(3)
+    state = np.where(X[:, 3] > 0, "on", "off")
+    lines = [",".join([*map(str, row), s]) for row, s in zip(X.tolist(), state, strict=True)]
+    (tmp_path / "table.csv").write_text("a,b,c,d,e,state\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TAMIS_DATA", str(tmp_path / "none"))
+
+    def call(*arguments):
+        code = main(["compare", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+def test_table_per_stream_beside_the_baselines(call, tmp_path):
+    selectors = [word for name in SELECTORS for word in ("--selector", name)]
+    code, out, err = call("--stream", SEA, *selectors, "table.csv", "--label", "state", "--seeds", 2, "--out", "kept",
+                          "--report", "compare.html", "-q")  # fmt: skip
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "SEA"
+    assert lines[1].split() == ["accuracy", "kappa-T", "SA", "RSR", "CUCP", "stable", "sec"]
+    assert [line.split()[0] for line in lines[2:8]] == ["ofs", "fisher", "none", "oracle", "majority", "no"]
+    assert " ±" in lines[2]
+    assert lines[9] == "table.csv"
+    assert "oracle" not in lines[13]
+    assert "Mean ranks by accuracy: " in out
+    assert lines[-2:] == ["The results: kept", "The report: compare.html"]
+    result = ExperimentResult.load(tmp_path / "kept")
+    assert result.methods == ["ofs", "fisher", "none", "oracle"]
+    # As many as are relevant, and of a file 3 at least.
+    assert set(result.run("SEA", "ofs").frames["steps"]["n_selected"]) == {2}
+    assert set(result.run("table.csv", "ofs").frames["steps"]["n_selected"]) == {3}
+    assert "<h1>4 methods on 2 streams</h1>" in (tmp_path / "compare.html").read_text(encoding="utf-8")
+
+
+def test_json_holds_the_numbers_of_the_api(call, tmp_path):
+    arguments = ("--stream", SEA, "--selector", "ofs", "--selector", "none", "--learner", "sgd", "--learner",
+                 "perceptron", "--select", 4, "--seeds", 2, "--out", "kept", "--json")  # fmt: skip
+    code, out, _ = call(*arguments)
+    found = json.loads(out)
+    table = ExperimentResult.load(tmp_path / "kept").table("accuracy")
+    assert code == 0
+    assert found["methods"] == ["ofs + sgd", "ofs + perceptron", "none + sgd", "none + perceptron"]
+    assert found["tables"]["accuracy"]["SEA"]["ofs + sgd"] == {
+        "mean": table.mean[0, 0],
+        "deviation": table.deviation[0, 0],
+        "n": 2,
+    }
+    assert found["ranks"] is None
+    assert (found["n_cells"], found["n_done"], found["failed"]) == (8, 8, {})
+    assert found["written"] == {"results": "kept"}
+    again = json.loads(call(*arguments)[1])  # nothing runs, so the times are the same too
+    assert again == found
+
+
+def test_failed_cells_are_told_and_the_others_shown(call, monkeypatch):
+    def fail(self, X, y, classes=None, sample_weight=None):
+        raise RuntimeError("no more room")
+
+    monkeypatch.setattr(OFS, "partial_fit", fail)
+    code, out, err = call("--stream", SEA, "--selector", "ofs", "--selector", "none", "--seeds", 1, "-q")
+    assert code == 1
+    assert err == "tamis: failed: SEA, ofs, logistic, seed 0: RuntimeError: no more room\n"
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["none", "majority"]
+    assert "Not kept: --out FOLDER keeps every run" in out
+    code, out, err = call("--stream", SEA, "--selector", "ofs", "--seeds", 1, "-q", "--report", "none.html")
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+
+
+def test_two_of_one_name_are_told_apart(call):
+    found = json.loads(
+        call(
+            "--stream",
+            SEA,
+            "--selector",
+            "ofs",
+            "--selector",
+            "ofs:learning_rate=0.5",
+            "--seeds",
+            1,
+            "--json",
+        )[1]
+    )
+    assert found["methods"] == ["ofs", "ofs:learning_rate=0.5"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stream", "SAE"], "No stream, data set or file is named 'SAE'; did you mean 'SEA'"),
+        (["--stream", SEA, "--selector", "fries"], "did you mean 'fires'"),
+        (["--stream", SEA, "--selector", "ofs:rate=1"], "OFS has no parameter 'rate'; it has: "),
+        (["--stream", SEA, "--learner", "sdg"], "did you mean 'sgd'"),
+        (["--stream", SEA, "--select", "much"], "--select much is no number"),
+        (["--stream", SEA, "--seeds", "0"], "--seeds must be 1 or more, got 0."),
+        (["--stream", SEA, "--jobs", "0"], "--jobs must be 1 or more, got 0."),
+        (["--stream", SEA, "--report", "there/a.html"], "the folder 'there' does not exist"),
+        (["--stream", SEA, "--out", "."], "'.' holds something else: choose a new folder."),
+        (["nothing.csv", "--label", "state"], "There is no file 'nothing.csv'"),
+        (["table.csv", "--label", "stat"], "no column 'stat'; did you mean 'state'?"),
+        (["--stream", "electricity", "--selector", "oracle"], "'oracle' needs a stream that knows"),
+    ],
+)
+def test_mistakes_take_one_line(call, arguments, message):
+    code, out, err = call(*arguments)
+    assert code in (1, 2)
+    assert message in err
+    assert out == ""
+    assert len(err.splitlines()) == 1

@@ -1,0 +1,261 @@
+"""`tamis acquire`: a saved model asks for one value at a time and shows how its belief moves, then decides."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.cli.failure import MisuseError
+from tamis.cli.options import Debug, option
+from tamis.cli.output import terminal
+from tamis.errors import DataError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tamis.cells import CellClassifier, Session
+
+__all__ = ["Dialogue", "acquire", "add"]
+
+_EXAMPLES = """\
+At each question: a value; [bold]?[/] or nothing if it is not to be had; [bold]name=value[/] to tell another one
+unasked; [bold]q[/] to decide now.
+
+With --json: lines such as {"value": 3.5}, {"value": null}, {"feature": "age", "value": 40} and {"stop": true} on
+standard input, one line of JSON for each on standard output."""
+
+_BAR, _MOST_CLASSES = 24, 6
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(acquire)
+
+
+def acquire(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="What tamis train or tamis.save wrote.")],
+    as_json: Annotated[bool, option("Output", None, "Speak JSON lines, for programs.", "--json")] = False,
+    debug: Debug = False,
+) -> None:
+    """Classify one case, asking for one value at a time while the next is worth its price."""
+    dialogue = Dialogue.load(model)
+    if as_json:
+        _speak_json(dialogue)
+    else:
+        _speak(dialogue)
+
+
+class Dialogue:
+    """A session whose values are spoken of as people do: categories by their names.
+
+    Parameters
+    ----------
+    model : CellClassifier
+    categories : dict of str to list
+        Values of the columns that hold text, in the order of their codes.
+    """
+
+    def __init__(self, model: CellClassifier, categories: dict[str, list[Any]]) -> None:
+        self.model, self.categories = model, categories
+        self.session: Session = model.open()
+
+    @classmethod
+    def load(cls, path: str) -> Dialogue:
+        """Return the dialogue of a saved model."""
+        import tamis
+        from tamis.cells import CellClassifier
+
+        found = tamis.load(path)
+        model, categories = found, {}
+        if isinstance(found, dict):
+            model, categories = found.get("model"), found.get("categories", {})
+        if not isinstance(model, CellClassifier):
+            raise MisuseError(f"{path} holds no classifier that asks for values: make one with tamis train.")
+        if not hasattr(model, "classes_"):
+            raise MisuseError(f"The model in {path} was saved before it was fitted.")
+        return cls(model, categories)
+
+    def observe(self, value: Any, feature: Any = None) -> None:
+        """Take in what was answered; None is not to be had."""
+        feature = self.session.next_feature if feature is None else self._named(feature)
+        if feature in self.categories and value is not None:
+            value = self._code(feature, value)
+        self.session.observe(value, None if feature == self.session.next_feature else feature)
+
+    def _named(self, feature: Any) -> Any:
+        """Return a column's number where columns have no names."""
+        plain = not hasattr(self.model, "feature_names_in_")
+        return int(feature) if plain and str(feature).isdigit() else feature
+
+    def _code(self, feature: Any, value: Any) -> float:
+        known = self.categories[feature]
+        for code, category in enumerate(known):
+            if category == value or str(category) == str(value):
+                return float(code)
+        names = [str(one) for one in known if one is not None]
+        shown = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
+        raise DataError(f"{feature} is none of its values, {value!r}: it may be {shown}.")
+
+    def shown(self, feature: Any, value: float | None) -> Any:
+        """Return a value as it was told."""
+        if value is None or feature not in self.categories:
+            return value
+        return self.categories[feature][int(value)]
+
+    def path(self) -> list[dict[str, Any]]:
+        """Return what was learned, in order, each with the probabilities after it."""
+        return [
+            {
+                **step,
+                "value": self.shown(step["feature"], step["value"]),
+                "posterior": _plain(step["posterior"]),
+            }
+            for step in self.session.explain()
+        ]
+
+
+def _plain(posterior: dict[Any, float]) -> dict[str, float]:
+    return {str(label): round(p, 6) for label, p in posterior.items()}
+
+
+# -- for programs ------------------------------------------------------------------------------------------
+
+
+def _speak_json(dialogue: Dialogue) -> None:
+    _say(_status(dialogue))
+    for line in _lines():
+        try:
+            stop = _take(dialogue, line)
+        except (ValueError, TypeError) as error:
+            _say({"error": " ".join(str(error).split()), "next": dialogue.session.next_feature})
+            continue
+        if stop or dialogue.session.finished:
+            break
+        _say(_status(dialogue))
+    _say({**_status(dialogue), "finished": True, "path": dialogue.path()})
+
+
+def _take(dialogue: Dialogue, line: str) -> bool:
+    """Take in a line; return whether it says to stop."""
+    message = json.loads(line)
+    if not isinstance(message, dict) or not {"value", "stop", "observed"} & set(message):
+        raise ValueError('A line must be an object with "value", "stop" or "observed".')
+    if "observed" in message:
+        dialogue.session = dialogue.model.open(message)
+    elif "value" in message:
+        dialogue.observe(message["value"], message.get("feature"))
+    return bool(message.get("stop", False))
+
+
+def _status(dialogue: Dialogue) -> dict[str, Any]:
+    session = dialogue.session
+    options = dialogue.categories.get(str(session.next_feature))
+    return {
+        "next": session.next_feature, "price": session.next_cost, **({"values": options} if options else {}),
+        "decision": session.decision, "posterior": _plain(session.posterior), "cost": session.cost,
+        "finished": session.finished, **session.state(),
+    }  # fmt: skip
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message, ensure_ascii=False, default=str), flush=True)
+
+
+def _lines() -> Iterator[str]:
+    for line in sys.stdin:
+        if line.strip():
+            yield line
+
+
+# -- for people --------------------------------------------------------------------------------------------
+
+
+def _speak(dialogue: Dialogue) -> None:
+    console, session = terminal(), dialogue.session
+    names = [dialogue.model.name_of(k) for k in range(len(dialogue.model.candidates_))]
+    console.print(
+        f"{type(dialogue.model).__name__}, {len(names):,} values that may be asked for", style="bold"
+    )
+    console.print(
+        "A value; ? if it is not to be had; name=value to tell another one; q to decide now.", style="dim"
+    )
+    _bars(console, session.posterior, None)
+    while session.next_feature is not None:
+        before = session.posterior
+        answer = _ask(console, dialogue)
+        if answer in ("q", None):
+            break
+        try:
+            _answer(dialogue, answer)
+        except (ValueError, TypeError) as error:
+            console.print(f"  {' '.join(str(error).split())}", style="yellow", markup=False)
+            continue
+        _bars(console, session.posterior, before)
+    _conclude(console, dialogue)
+
+
+def _ask(console: Console, dialogue: Dialogue) -> str | None:
+    """Return what was answered; None at the end of the input."""
+    feature, price = dialogue.session.next_feature, dialogue.session.next_cost
+    options = [str(one) for one in dialogue.categories.get(str(feature), []) if one is not None]
+    hint = f" ({', '.join(options)})" if 0 < len(options) <= 8 else ""
+    console.print(f"\n{feature}{hint}, for {price:g}: ", end="", markup=False, style="cyan")
+    try:
+        return input().strip()
+    except EOFError:
+        console.print()
+        return None
+
+
+def _answer(dialogue: Dialogue, answer: str) -> None:
+    feature, equals, value = (part.strip() for part in answer.partition("="))
+    if not equals:
+        feature, value = "", answer
+    given = None if value in ("", "?") else value
+    dialogue.observe(given, feature or None)
+
+
+def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float] | None) -> None:
+    from tamis.terminal import bar
+
+    likeliest = sorted(posterior, key=lambda label: -posterior[label])[:_MOST_CLASSES]
+    widest = min(max(len(str(label)) for label in likeliest), 24)
+    for label in [one for one in posterior if one in likeliest]:
+        p = posterior[label]
+        move = (
+            ""
+            if before is None or math.isclose(p, before[label], abs_tol=5e-4)
+            else f"  {_move(p - before[label])}"
+        )
+        drawn = bar(p, _BAR, console.options.ascii_only)
+        console.print(f"  {str(label)[:24]:<{widest}}  {p:.3f}  {drawn:<{_BAR}}{move}", markup=False)
+    if (left := len(posterior) - len(likeliest)) > 0:
+        console.print(f"  and {left} less likely classes", style="dim")
+
+
+def _move(change: float) -> str:
+    return f"{'+' if change > 0 else '-'}{abs(change):.3f}"
+
+
+def _conclude(console: Console, dialogue: Dialogue) -> None:
+    session, steps = dialogue.session, dialogue.path()
+    p = session.posterior[session.decision]
+    console.print()
+    console.print(
+        f"Decision: {session.decision} ({p:.3f}), paid {session.cost:g}", style="bold", markup=False
+    )
+    if not steps and session.finished:
+        console.print("No value is worth its price: this is the decision of the class shares.")
+    first = str(session.decision)
+    for step in steps:
+        value = "not to be had" if step["value"] is None else step["value"]
+        paid = f"{step['cost']:g}" if step["paid"] else "-"
+        console.print(
+            f"  {step['feature']} = {value}  paid {paid}  {first} {step['posterior'][first]:.3f}",
+            markup=False,
+        )

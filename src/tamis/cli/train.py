@@ -1,0 +1,244 @@
+"""`tamis train`: a classifier that buys its values one by one, learned from a file and saved for `tamis acquire`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.catalog import Entry, find
+from tamis.cli.choose import assignment, cells, make
+from tamis.cli.failure import MisuseError
+from tamis.cli.options import AsJSON, Debug, Reading, grouped, keys, option
+from tamis.cli.output import check_place, print_json, terminal
+from tamis.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.cells import CellClassifier
+    from tamis.streams import Stream
+
+__all__ = ["Table", "add", "train"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis train patients.csv --label ill --save clinic.tamis[/]
+
+[bold]tamis train patients.csv --label ill --method ifc2f --cost prices.json --save clinic.tamis --report clinic.html[/]
+
+Then [bold]tamis acquire clinic.tamis[/] asks for one value after the other."""
+
+_LEARNING = "Learning"
+
+
+@dataclass
+class _Reading(Reading):
+    missing: Annotated[
+        str, option("Reading the file", "HOW", "Missing numbers: keep passes over them; or mean, or error.")
+    ] = "keep"
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(train))
+
+
+def train(
+    *,
+    reading: _Reading,
+    method: Annotated[
+        str,
+        option(_LEARNING, "NAME", "adaptive, ifc2f, etana or fetana.", autocompletion=keys(cells())),
+    ] = "adaptive",
+    cost: Annotated[
+        str,
+        option(
+            _LEARNING, "PRICE", "Of each column, where a wrong decision costs 1; or a JSON file of prices."
+        ),
+    ] = "0.01",
+    set_: Annotated[
+        list[str] | None,
+        option(_LEARNING, "NAME=VALUE", "A parameter of the method; may be repeated.", "--set"),
+    ] = None,
+    seed: Annotated[int, option(_LEARNING, "N", "Of the method, and of what is held out.")] = 0,
+    held_out: Annotated[
+        float, option(_LEARNING, "SHARE", "Rows not learned from, to say how well it does; 0 for none.")
+    ] = 0.25,
+    save: Annotated[
+        str | None, option("Output", "FILE", "Where to save the model, for tamis acquire.")
+    ] = None,
+    report: Annotated[
+        str | None,
+        option("Output", "FILE", "Write an HTML report: what the rows held out cost, and their paths."),
+    ] = None,
+    as_json: AsJSON = False,
+    debug: Debug = False,
+) -> None:
+    """Learn which value of a row to buy next, and when to stop."""
+    import tamis
+
+    entry = find({"adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
+    parameters = dict(assignment(entry, text) for text in set_ or [])
+    prices = _prices(cost)
+    if save is None and report is None:
+        raise MisuseError("Say where the model goes: --save FILE (or --report FILE, to look only).")
+    if not 0 <= held_out < 1 or (report is not None and held_out == 0):
+        raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
+    for name, place in (("--save", save), ("--report", report)):
+        if place is not None:
+            check_place(name, place, is_folder=False)
+    model = make(entry, {"random_state": seed, **parameters, "cost": prices})
+    table = Table.read(reading.open())
+    learned, held = table.split(held_out, seed)
+    table.order_categories(learned)
+    model.fit(table.rows(learned), table.y[learned])
+    told = _told(model, table, learned, held, entry)
+    if save is not None:
+        tamis.save({"model": model, "categories": table.categories}, save)
+        told["model"] = save
+    if report is not None:
+        from tamis.report.acquisition import write_report
+
+        write_report(
+            model, table.rows(learned), table.y[learned], table.rows(held), table.y[held], report, table.title,
+            categories=table.categories,
+        )  # fmt: skip
+        told["report"] = report
+    if as_json:
+        print_json(told)
+    else:
+        _show(told)
+
+
+def _prices(text: str) -> Any:
+    """Return one price, or the price of each column by name."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        found = json.loads(Path(text).read_text(encoding="utf-8"))
+    except OSError:
+        raise MisuseError(f"--cost {text} is neither a number nor a file that can be read.") from None
+    except ValueError as error:
+        raise MisuseError(f"--cost {text} is no JSON document: {error}.") from None
+    if not isinstance(found, dict) or not all(isinstance(price, int | float) for price in found.values()):
+        raise MisuseError(f'--cost {text} must hold one object of prices, such as {{"age": 0, "scan": 0.2}}.')
+    return found
+
+
+class Table:
+    """All rows of a stream, its columns named.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    names : list of str or None
+    categories : dict of str to list
+        Values of the columns that hold text, in the order of their codes.
+    title : str
+    """
+
+    def __init__(
+        self, X: Any, y: NDArray[Any], names: list[str] | None, categories: dict[str, list[Any]], title: str
+    ) -> None:
+        self.X, self.y, self.names, self.categories, self.title = X, y, names, categories, title
+
+    @classmethod
+    def read(cls, stream: Stream) -> Table:
+        """Read every row of a stream."""
+        import numpy as np
+        import scipy.sparse as sp
+
+        parts = list(stream.batches(10_000))
+        if not parts:
+            raise DataError("No rows were read.")
+        blocks = [X for X, _ in parts]
+        X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
+        described = stream.describe()
+        title = described.get("name") or Path(str(described.get("path", "a stream"))).name
+        y = np.concatenate([y for _, y in parts])
+        return cls(X, y, stream.feature_names, dict(getattr(stream, "categories", {})), str(title))
+
+    def split(self, share: float, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return rows to learn from and rows to hold out, drawn at random."""
+        import numpy as np
+
+        order = np.random.default_rng(seed).permutation(len(self.y))
+        n = round(share * len(order))
+        return np.sort(order[n:]), np.sort(order[:n])
+
+    def order_categories(self, learned: NDArray[Any]) -> None:
+        """Order the categories by the classes they go with, so that those in one bin are alike."""
+        import numpy as np
+
+        label = np.unique(self.y[learned], return_inverse=True)[1]
+        for name, values in self.categories.items():
+            at = (self.names or []).index(name)
+            code = self.X[:, at].astype(np.int64)
+            n = np.bincount(code[learned], minlength=len(values))
+            mean = (np.bincount(code[learned], label, len(values)) + label.mean()) / (n + 1.0)
+            order = np.argsort(mean, kind="stable")
+            self.categories[name] = [values[k] for k in order]
+            self.X[:, at] = np.argsort(order)[code]
+
+    def rows(self, which: NDArray[Any]) -> Any:
+        """Return some rows, with their names if they have any."""
+        import scipy.sparse as sp
+
+        if self.names is None or sp.issparse(self.X):
+            return self.X[which]
+        import pyarrow as pa
+
+        return pa.table({name: self.X[which, j] for j, name in enumerate(self.names)})
+
+
+def _told(
+    model: CellClassifier, table: Table, learned: NDArray[Any], held: NDArray[Any], entry: Entry
+) -> dict[str, Any]:
+    names = [model.name_of(k) for k in range(len(model.candidates_))]
+    told: dict[str, Any] = {
+        "method": entry.name, "data": table.title, "n_rows": len(learned), "n_columns": table.X.shape[1],
+        "classes": model.classes_.tolist(), "may_ask_for": names,
+    }  # fmt: skip
+    if len(held):
+        right = model.predict(table.rows(held)) == table.y[held]
+        told["held_out"] = {
+            "n_rows": len(held),
+            "accuracy": float(right.mean()),
+            "mean_features": float(model.n_features_used_.mean()),
+            "mean_cost": float(model.cost_.mean()),
+            "nothing_bought": float((model.n_features_used_ == 0).mean()),
+        }
+    return told
+
+
+def _show(told: dict[str, Any]) -> None:
+    console = terminal()
+    asked = told["may_ask_for"]
+    console.print(f"{told['method']} on {told['data']}", style="bold", markup=False)
+    console.print(
+        f"{told['n_rows']:,} rows learned, {len(told['classes'])} classes; may ask for {len(asked):,} of"
+        f" {told['n_columns']:,} columns",
+        style="dim",
+    )
+    if held := told.get("held_out"):
+        console.print()
+        console.print(f"  {held['n_rows']:,} rows held out")
+        console.print(f"  accuracy       {held['accuracy']:.3f}")
+        console.print(f"  values bought  {held['mean_features']:.2f} a row, for {held['mean_cost']:.4g}")
+        if held["nothing_bought"] == 1.0:
+            console.print("  No value is worth its price: every row gets the decision of the class shares.")
+    for name in ("model", "report"):
+        if name in told:
+            console.print(f"\nThe {name}: {told[name]}", markup=False, soft_wrap=True)
+    if "model" in told:
+        console.print(
+            f"Ask for values one by one: tamis acquire {told['model']}", markup=False, soft_wrap=True
+        )

@@ -1,0 +1,180 @@
+"""What a report on bought values shows: accuracy against cost beside other ways to spend it, and holes in the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._check import as_rows
+
+if TYPE_CHECKING:
+    from tamis.cells import CellClassifier
+
+__all__ = ["Curve", "cost_curves", "missing_curve"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
+_COUNTS = (1, 2, 3, 5, 8, 12, 20)
+_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+_DRAWS = 3  # random sets of columns that are averaged
+_WIDE = 200  # columns beyond which boosting on all of them is left out
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A way to spend, and what it comes to.
+
+    Attributes
+    ----------
+    name : str
+    cost, accuracy, bought : ndarray of shape (n_points,)
+        Mean price paid per row, share of right decisions, and mean number of values.
+    """
+
+    name: str
+    cost: Floats
+    accuracy: Floats
+    bought: Floats
+
+
+def cost_curves(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> list[Curve]:
+    """Return accuracy against mean cost: of the model, of fixed and random columns, and of all columns.
+
+    Parameters
+    ----------
+    model : CellClassifier
+        Fitted to `X` and `y`; copies of it are fitted at a tenth to ten times its prices.
+    X, y : rows and labels that are learned from
+    X_held, y_held : rows and labels that are predicted
+
+    Returns
+    -------
+    list of Curve
+        The model; boosting on the columns that most rows are asked for, the same for every row; boosting on random
+        columns (the mean of three draws); logistic regression and, up to 200 columns, boosting on all columns: one
+        point each.
+    """
+    model.predict(X_held)
+    prices, columns = model._costs(), model.candidates_
+    asked = _asked(model, X_held)
+    rows, held = _sides(X, X_held)
+    y, y_held = np.asarray(y), np.asarray(y_held)
+    found = [_of_model(model, X, y, X_held, y_held)]
+    counts = [k for k in _COUNTS if k <= len(columns)]
+    by_use = columns[np.argsort(-asked, kind="stable")]
+    fixed = [[by_use[:k]] for k in counts]
+    rng = np.random.default_rng(0)
+    drawn = [
+        [rng.choice(rows.shape[1], min(k, rows.shape[1]), replace=False) for _ in range(_DRAWS)]
+        for k in counts
+    ]
+    for name, choices in (("same values for every row", fixed), ("random values", drawn)):
+        points = [_of_columns(rows, y, held, y_held, prices, sets) for sets in choices]
+        found.append(Curve(name, *np.array(points, dtype=np.float64).reshape(-1, 3).T))
+    return [*found, *_anchors(rows, y, held, y_held, float(prices.sum()))]
+
+
+def _sides(X: Any, X_held: Any) -> tuple[Any, Any]:
+    rows, held = as_rows(X)[0], as_rows(X_held)[0]
+    return (sp.csr_array(rows), sp.csr_array(held)) if sp.issparse(rows) else (rows, held)
+
+
+def _asked(model: CellClassifier, X: Any) -> Floats:
+    """Return in how many rows each candidate is bought."""
+    from collections import Counter
+
+    names = {model.name_of(k): k for k in range(len(model.candidates_))}
+    used = Counter(name for trace in _traces(model, X) for name in trace.features)
+    found = np.zeros(len(names))
+    for name, n in used.items():
+        found[names[name]] = n
+    return found
+
+
+def _traces(model: CellClassifier, X: Any, most: int = 1000) -> Any:
+    rows = as_rows(X)[0][:most]
+    return model.acquire(rows)
+
+
+def _of_model(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Curve:
+    points = []
+    prices = model._costs()
+    for factor in _FACTORS:
+        other = model
+        if factor != 1.0:
+            other = clone(model).set_params(cost=prices * factor).fit(X, y)
+        accuracy = float(np.mean(other.predict(X_held) == y_held))
+        points.append((other.cost_.mean() / factor, accuracy, other.n_features_used_.mean()))
+    points.sort()
+    return Curve(type(model).__name__, *np.array(points, dtype=np.float64).T)
+
+
+def _of_columns(
+    rows: Any, y: Any, held: Any, y_held: Any, prices: Floats, sets: list[NDArray[np.int64]]
+) -> tuple[float, float, float]:
+    """Return mean price, accuracy and number of columns, each set of columns given to gradient boosting."""
+    right = [_boosting(rows[:, columns], y, held[:, columns], y_held) for columns in sets]
+    return float(np.mean([prices[c].sum() for c in sets])), float(np.mean(right)), float(len(sets[0]))
+
+
+def _boosting(rows: Any, y: Any, held: Any, y_held: Any) -> float:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    dense, other = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
+    vary = ~np.isnan(dense).all(axis=0)
+    model = HistGradientBoostingClassifier(random_state=0).fit(dense[:, vary], y)
+    return float(np.mean(model.predict(other[:, vary]) == y_held))
+
+
+def _anchors(rows: Any, y: Any, held: Any, y_held: Any, price: float) -> list[Curve]:
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    scaler = MaxAbsScaler() if sp.issparse(rows) else StandardScaler()
+    logistic = make_pipeline(SimpleImputer(), scaler, LogisticRegression(max_iter=500))
+    right = {"logistic regression, all": float(np.mean(logistic.fit(rows, y).predict(held) == y_held))}
+    if rows.shape[1] <= _WIDE:
+        right["boosting, all"] = _boosting(rows, y, held, y_held)
+    whole, n = np.array([price]), np.array([float(rows.shape[1])])
+    return [Curve(name, whole, np.array([accuracy]), n) for name, accuracy in right.items()]
+
+
+def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats, Floats]:
+    """Return what happens when values are missing at random: the shares missing, accuracy, and values bought.
+
+    Parameters
+    ----------
+    model : CellClassifier
+    X, y : rows and labels that it did not learn from
+    """
+    rows, rng = as_rows(X)[0], np.random.default_rng(0)
+    kept = (
+        sp.csc_array(rows)[:, model.candidates_].toarray()
+        if sp.issparse(rows)
+        else rows[:, model.candidates_]
+    )
+    hidden = rng.random(kept.shape)
+    accuracy, bought = [], []
+    for share in _SHARES:
+        part = _with_candidates(model, np.where(hidden < share, np.nan, kept.astype(np.float64)))
+        accuracy.append(float(np.mean(model.predict(part) == np.asarray(y))))
+        bought.append(float(model.n_features_used_.mean()))
+    return np.array(_SHARES), np.array(accuracy), np.array(bought)
+
+
+def _with_candidates(model: CellClassifier, kept: Floats) -> Any:
+    """Return rows of the model's width with these candidates; the other columns are never looked at."""
+    n, K = kept.shape
+    at = np.argsort(model.candidates_)
+    indices = np.tile(model.candidates_[at], n)
+    return sp.csr_array(
+        (kept[:, at].ravel(), indices, np.arange(0, n * K + 1, K)), shape=(n, model.n_features_in_)
+    )

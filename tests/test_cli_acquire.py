@@ -1,0 +1,188 @@
+"""`tamis train` and `tamis acquire` as a stranger uses them: prices, categories, a dialogue, JSON lines, mistakes."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis import IFC2F
+from tamis.cli import main
+from tamis.cli.acquire import Dialogue
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The state shows in `pressure` and in `colour`, which says nothing where it is grey; `light` has holes."""
+    rng = np.random.default_rng(0)
+    state = rng.integers(0, 2, 900)
+    X = rng.normal(size=(900, 3)).round(3)
+    X[:, 2] += 2 * state
+    colour = np.where(rng.random(900) < 0.4, "grey", np.where(state == 1, "red", "blue"))
+    lines = ["heat,light,pressure,colour,state"]
+    for i, (heat, light, pressure) in enumerate(X.tolist()):
+        lines.append(f"{heat},{'' if i % 5 == 0 else light},{pressure},{colour[i]},{('off', 'on')[state[i]]}")
+    folder = tmp_path_factory.mktemp("acquire")
+    (folder / "table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    prices = {"heat": 0.01, "light": 0.01, "pressure": 0.02, "colour": 0.01}
+    (folder / "prices.json").write_text(json.dumps(prices), encoding="utf-8")
+    (folder / "less.json").write_text('{"heat": 0.01}', encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def call(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "90")
+
+    def call(*arguments, said=""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(said))
+        code = main([*map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    place = str(folder / "adaptive.tamis")
+    arguments = ["--label", "state", "--cost", str(folder / "prices.json"), "--save", place]
+    assert main(["train", str(folder / "table.csv"), *arguments]) == 0
+    return place
+
+
+def test_training_says_how_well_it_does(call, folder, model):
+    code, out, err = call(
+        "train", "table.csv", "--label", "state", "--method", "ifc2f", "--save", "m.tamis", "--json",
+        "--set", "n_bins=3", "--seed", 3,
+    )  # fmt: skip
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (told["method"], told["n_rows"], told["held_out"]["n_rows"]) == ("IFC2F", 675, 225)
+    assert told["classes"] == ["off", "on"]
+    assert told["held_out"]["accuracy"] > 0.85
+    assert told["held_out"]["mean_cost"] == pytest.approx(0.01 * told["held_out"]["mean_features"])
+    saved = tamis.load(folder / "m.tamis")
+    assert saved["model"].n_bins == 3
+    code, out, err = call("train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis")
+    assert "No value is worth its price: every row gets the decision of the class shares." in out
+
+
+def test_alike_categories_stand_together(model):
+    saved = tamis.load(model)
+    assert saved["categories"] == {"colour": ["blue", "grey", "red"]}  # by how often the state is on
+    assert saved["model"].feature_names_in_.tolist() == ["heat", "light", "pressure", "colour"]
+    np.testing.assert_allclose(sorted(saved["model"].prices_), [0.01, 0.01, 0.01, 0.02])
+
+
+def test_dialogue_asks_until_it_is_sure(call, model):
+    code, out, err = call("acquire", model, said="green\nred\n")
+    assert (code, err) == (0, "")
+    assert "colour (blue, grey, red), for 0.01:" in out
+    assert "it may be blue, grey, red" in out  # and asks again
+    assert "Decision: on (0.9" in out
+    assert out.splitlines()[-1].startswith("  colour = red  paid 0.01  on 0.9")
+    code, out, _ = call("acquire", model, said="grey\n2.9\n")
+    assert "pressure, for 0.02:" in out
+    assert "Decision: on" in out
+    assert "paid 0.03" in out
+
+
+def test_what_is_not_to_be_had_and_what_is_told_unasked(call, model):
+    code, out, _ = call("acquire", model, said="?\npressure = 4.5\n")
+    assert code == 0
+    assert "colour = not to be had" in out
+    assert "Decision: on" in out
+    code, out, _ = call("acquire", model, said="light = 0.5\nq\n")
+    assert "light = 0.5  paid -" in out
+    assert "paid 0" in out
+    code, out, _ = call("acquire", model)  # the input ends
+    assert code == 0
+    assert "Decision:" in out
+
+
+def test_programs_speak_lines(call, model):
+    lines = ['{"value": "grey"}', '{"value": "mauve"}', "nonsense", '{"feature": "nose", "value": 1}',
+             '{"feature": "heat", "value": 0.2}', '{"value": 2.8}']  # fmt: skip
+    code, out, err = call("acquire", model, "--json", said="\n".join(lines))
+    said = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert (said[0]["next"], said[0]["values"]) == ("colour", ["blue", "grey", "red"])
+    assert (said[1]["next"], said[1]["price"], said[1]["cost"]) == ("pressure", 0.02, 0.01)
+    assert "may be blue, grey, red" not in said[2]["error"]  # pressure is asked for now, and takes numbers
+    assert all("error" in one for one in said[2:5])
+    assert said[4]["error"] == "No feature is named 'nose'."
+    last = said[-1]
+    assert last["finished"]
+    assert last["decision"] == "on"
+    assert [(step["feature"], step["value"], step["paid"]) for step in last["path"]] == [
+        ("colour", "grey", True), ("heat", 0.2, False), ("pressure", 2.8, True)
+    ]  # fmt: skip
+    assert last["cost"] == pytest.approx(0.03)
+
+
+def test_a_program_goes_on_where_another_stopped(call, model):
+    _, out, _ = call("acquire", model, "--json", said='{"value": "grey"}\n{"stop": true}\n')
+    state = json.loads(out.splitlines()[1])
+    line = json.dumps({"observed": state["observed"]})
+    _, out, _ = call("acquire", model, "--json", said=f'{line}\n{{"value": 2.8}}\n')
+    said = [json.loads(text) for text in out.splitlines()]
+    assert said[1]["posterior"] == state["posterior"]
+    assert said[-1]["cost"] == pytest.approx(0.03)
+
+
+def test_report_and_boosting_are_kept(call, folder):
+    code, out, err = call(
+        "train", "table.csv", "--label", "state", "--set", "decision=boosting", "--set", "max_steps=2",
+        "--save", "b.tamis", "--report", "b.html",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "The report: b.html" in out
+    page = (folder / "b.html").read_text(encoding="utf-8")
+    assert "<h1>AdaptiveIFC2F on table.csv</h1>" in page
+    assert "red</td>" in page  # the category's name, not its code
+    code, out, _ = call("acquire", "b.tamis", said="red\n1\n2\n")
+    assert code == 0
+    assert "Decision: on" in out
+
+
+def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
+    y = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 3)) + 2 * y[:, None]
+    tamis.save(IFC2F(random_state=0).fit(X, y), folder / "plain.tamis")
+    code, out, _ = call("acquire", "plain.tamis", said="1=2.5\n2.2\n2.2\n")
+    assert code == 0
+    assert "1 = 2.5" in out
+    dialogue = Dialogue.load(str(folder / "plain.tamis"))
+    dialogue.observe(2.5, "0")
+    assert dialogue.path()[0]["feature"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [("train table.csv --label state", "Say where the model goes: --save FILE"),
+     ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
+     ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
+     ("train table.csv --label state --cost table.csv --save m", "--cost table.csv is no JSON document"),
+     ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),
+     ("train table.csv --label state --cost -1 --save m", "cost of column 0 is -1.0: it must be 0 or more"),
+     ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),
+     ("train table.csv --label state --set bins=3 --save m", "has no parameter 'bins'; did you mean 'n_bins'?"),
+     ("train table.csv --label state --save none/m", "/none' does not exist; make it first"),
+     ("acquire table.csv", "was not written by tamis.save"),
+     ("acquire nothing.tamis", "nothing.tamis"),
+     ("acquire other.tamis", "other.tamis holds no classifier that asks for values"),
+     ("acquire new.tamis", "was saved before it was fitted")],
+    ids=lambda value: value[:48],
+)  # fmt: skip
+def test_mistakes_are_told_in_one_line(call, folder, arguments, message):
+    tamis.save({"a": 1}, folder / "other.tamis")
+    tamis.save(IFC2F(), folder / "new.tamis")
+    code, out, err = call(*arguments.split())
+    assert code in (1, 2)
+    assert out == ""
+    assert message in err
+    assert len(err.splitlines()) == 1

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tamis.drift import ADWIN, ECDD, HDDMA, HDDMW, Detector
+from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW, Detector
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -42,12 +42,17 @@ def main() -> None:
     try:
         from river import drift
 
-        peers = {ADWIN: drift.ADWIN, HDDMA: drift.binary.HDDMA, HDDMW: drift.binary.HDDMW}
+        peers = {
+            ADWIN: drift.ADWIN,
+            DDM: drift.binary.DDM,
+            HDDMA: drift.binary.HDDMA,
+            HDDMW: drift.binary.HDDMW,
+        }
     except ImportError:
         peers = {}
     print(f"{arguments.values} errors, nanoseconds a value, {arguments.rounds} rounds")
     print(f"{'':>8} {'River':>8} {'one by one':>11} {'in arrays':>10} {'River / arrays':>15}")
-    for kind in (ADWIN, HDDMA, HDDMW, ECDD):
+    for kind in (ADWIN, DDM, HDDMA, HDDMW, ECDD):
         kind().drifts(errors[:1000])  # compiles
         rounds = []
         for _ in range(arguments.rounds):

@@ -61,6 +61,29 @@ def test_stored_values_only(rng):
     assert seen == [{j: v for j, v in enumerate(row) if v} for row in X[:5].tolist()]
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_missing_is_left_out(rng, name):
+    X, y = rows(rng)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[0] = np.nan
+    whole = RiverClassifier(name, random_state=0).partial_fit(X[:400], y[:400], classes=["no", "yes"])
+    assert np.isnan(X[0]).all()
+    assert whole.score(X[400:], y[400:]) > 0.7
+    assert np.isfinite(whole.predict_proba(X[400:])).all()
+
+
+def test_weights_are_handed_over(rng):
+    X, y = rows(rng)
+    twice = RiverClassifier(tree.HoeffdingTreeClassifier()).partial_fit(X, y, sample_weight=np.full(600, 2.0))
+    assert twice.model_._train_weight_seen_by_model == 1200
+    with pytest.raises(DataError, match="sample_weight has shape"):
+        twice.partial_fit(X, y, sample_weight=[1.0])
+    model = RiverClassifier(naive_bayes.GaussianNB())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'w'"):
+        model.partial_fit(X, y, sample_weight=np.ones(600))
+    assert not hasattr(model, "model_")
+
+
 def test_a_model_that_says_nothing_yet(rng):
     X, _ = rows(rng)
     model = RiverClassifier("adaptive-forest", random_state=0).partial_fit(
@@ -77,6 +100,9 @@ def test_refusals(rng):
         RiverClassifier("hat").fit(X, y)
     with pytest.raises(DataError, match="X has 2 features, but RiverClassifier is expecting 4"):
         RiverClassifier("naive-bayes").fit(X, y).predict(X[:, :2])
+    model = RiverClassifier("naive-bayes").fit(pd.DataFrame(X, columns=list("abcd")), y)
+    with pytest.raises(DataError, match="X has a column 'd' where RiverClassifier was given 'a'"):
+        model.predict(pd.DataFrame(X, columns=list("dcba")))
 
 
 @pytest.mark.parametrize("key", ["river-naive-bayes", "river-adaptive-tree", "naive-bayes-adwin"])

@@ -5,15 +5,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.drift import ADWIN, DETECTORS, ECDD, HDDMA, HDDMW, DriftDetector, make
+from tamis.drift import ADWIN, DDM, DETECTORS, ECDD, HDDMA, HDDMW, DriftDetector, make
 from tamis.errors import DataError, UnknownNameError
 from tests.twins import drift as twin
 
-ALL = [ADWIN, ECDD, HDDMA, HDDMW]
+ALL = [ADWIN, DDM, ECDD, HDDMA, HDDMW]
 
 
 def errors(rng, rates=(0.1, 0.45, 0.2, 0.6), n=150):
     return (rng.random(n * len(rates)) < np.repeat(rates, n)).astype(float)
+
+
+def warnings(detector, values):
+    found, warned = [], []
+    for i, value in enumerate(values):
+        if detector.update(value):
+            found.append(i)
+        elif detector.in_warning:
+            warned.append(i)
+    return found, warned
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -25,6 +35,7 @@ def test_detections_are_the_twins(seed):
         plain, lambda p: np.interp(p, np.linspace(0, 1, 1001), detector._limits)
     )
     assert HDDMA().drifts(x) == twin.hddm_a(plain)
+    assert warnings(DDM(), plain) == twin.ddm(plain)
     assert HDDMA(two_sided=True).drifts(x) == twin.hddm_a(plain, two_sided=True)
     assert HDDMW().drifts(x) == twin.hddm_w(plain)
     assert ADWIN().drifts(x) == twin.adwin(plain)
@@ -55,6 +66,7 @@ def test_decides_as_river(seed):
         return found
 
     assert ADWIN(two_sided=True).drifts(x) == detections(river.ADWIN())
+    assert DDM().drifts(x) == detections(river.binary.DDM())
     assert HDDMA().drifts(x) == detections(river.binary.HDDMA())
     assert HDDMA(two_sided=True).drifts(x) == detections(river.binary.HDDMA(two_sided_test=True))
     ours, theirs = HDDMW().drifts(x), detections(river.binary.HDDMW())
@@ -101,7 +113,7 @@ def test_a_rise_is_found_and_a_fall_is_not(kind, rng):
     assert not [at for at in kind().drifts(fall) if 1500 <= at < 1600]
 
 
-@pytest.mark.parametrize("kind", [ECDD, HDDMA, HDDMW])
+@pytest.mark.parametrize("kind", [DDM, ECDD, HDDMA, HDDMW])
 def test_a_warning_comes_before_the_drift(kind, rng):
     detector, warned = kind(), False
     for value in (rng.random(3000) < np.repeat([0.1, 0.3], 1500)).astype(float):
@@ -144,6 +156,7 @@ def test_parameters_out_of_range():
     for kind, settings_, message in (
         (ECDD, {"arl0": 200}, "arl0 must be 100, 400 or 1000, got 200"), (ECDD, {"limit": "ross"}, "limit"),
         (HDDMA, {"alpha": 0.0}, "alpha must"), (HDDMW, {"alpha": 0.1}, "a warning must come first"),
+        (DDM, {"drift": 1.0}, "a warning must come first"), (DDM, {"warning": 0}, "warning must"),
         (HDDMW, {"rate": 2}, "rate must"), (ADWIN, {"delta": 1.0}, "delta must"), (ADWIN, {"every": 0}, "every must"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):

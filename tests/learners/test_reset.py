@@ -37,27 +37,43 @@ def test_recovers_from_a_turn(rng, detector):
 
 
 def test_row_by_row_is_the_plain_protocol(rng):
-    """Predict, tell the detector, learn; in warning learn beside; at the drift swap."""
+    """Predict, tell the detector, learn; in warning learn beside; at the drift swap. The young are not watched."""
     X, y = turning(rng, 1200)
     model = learn(ResetOnDrift(GaussianNB(), "ecdd"), X, y, 1)
-    detector, main, beside, drifts = ECDD(), GaussianNB(), None, []
+    detector, main, beside, age, beside_age, drifts = ECDD(), GaussianNB(), None, 0, 0, []
     for i in range(len(X)):
-        said = main.predict(X[i : i + 1])[0] if hasattr(main, "classes_") else 0
-        drift = detector.update(float(said != y[i]))
-        if drift or detector.in_warning:
-            beside = beside or GaussianNB()
-            if not drift or hasattr(beside, "classes_"):
-                beside.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
-        else:
-            beside = None
+        row = X[i : i + 1], y[i : i + 1]
+        drift = age >= 30 and detector.update(float(main.predict(row[0])[0] != y[i]))
+        if not (age >= 30 and (drift or detector.in_warning)):
+            beside, beside_age = None, 0
+        elif beside is None:
+            beside = GaussianNB()
+        if beside is not None:
+            beside.partial_fit(*row, classes=[0, 1])
+            beside_age += 1
         if drift:
-            main, beside = beside, None
+            main, age, beside, beside_age = beside, beside_age, None, 0
             drifts.append(i)
         else:
-            main.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+            main.partial_fit(*row, classes=[0, 1])
+            age += 1
     assert model.drifts_ == drifts
     assert len(drifts) >= 1
     np.testing.assert_allclose(model.predict_proba(X), main.predict_proba(X))
+
+
+def test_a_detector_is_copied_and_a_failure_leaves_nothing(rng):
+    X, y = turning(rng, 1000)
+    detector = ECDD(arl0=100)
+    detector.update_many(np.ones(20))
+    model = ResetOnDrift(GaussianNB(), detector)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((5, 2), np.nan), y[:5], classes=[0, 1])
+    assert not hasattr(model, "classes_")
+    learn(model, X, y)
+    assert detector.n_seen == 20
+    assert learn(ResetOnDrift(GaussianNB(), ECDD(arl0=100)), X, y).drifts_ == model.drifts_
+    assert not hasattr(ResetOnDrift("perceptron"), "predict_proba")
 
 
 def test_saved_model_goes_on_alike(rng, tmp_path):

@@ -21,6 +21,25 @@ def ecdd(values, limit, weight=0.2, silent=30):
     return found
 
 
+def ddm(values, drift=3, warning=2, silent=30):
+    """Returns the detections, and where a warning was on."""
+    found, warned, x, least = [], [], [], None
+    for i, value in enumerate(values):
+        x.append(value)
+        p = sum(x) / len(x)
+        s = math.sqrt(max(p * (1 - p), 0.0) / len(x))
+        if len(x) <= silent:
+            continue
+        if least is None or p + s <= sum(least):
+            least = p, s
+        if p + s > least[0] + drift * least[1]:
+            found.append(i)
+            x, least = [], None
+        elif p + s > least[0] + warning * least[1]:
+            warned.append(i)
+    return found, warned
+
+
 def hddm_a(values, alpha=0.001, two_sided=False):
     found, x = [], []
     best = worst = None

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_column, as_rows, encode_labels
+from tamis._check import Array, Rows, as_column, as_rows, as_weights, encode_labels
 from tamis.base import RowSelector
 from tamis.errors import DataError
 
@@ -64,8 +64,10 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A column is named as in the frame, else by its number. Of CSR rows only the stored values are given. The model
-    cannot be saved in a checkpoint: River knows no format but pickle.
+    A column is named as in the frame, else by its number. What is missing in River is not in the dictionary: a NaN is
+    left out, of CSR rows only the stored values are given. (In the first row of all NaNs are zeros, because some of
+    River's ensembles draw their features from it.) The model cannot be saved in a checkpoint: River knows no format
+    but pickle.
 
     Examples
     --------
@@ -109,30 +111,29 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, names = as_rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        if not hasattr(self, "model_"):
-            self._begin(X, names, classes)
-        self._same_columns(X)
-        codes, self.classes_ = encode_labels(labels, self.classes_)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float).tolist()
-        for i, (row, code) in enumerate(zip(self._rows(X), codes.tolist(), strict=True)):
-            label = (
-                self.classes_[code].item() if hasattr(self.classes_[code], "item") else self.classes_[code]
-            )
-            if weights is None:
-                self.model_.learn_one(row, label)
-            else:
-                self.model_.learn_one(row, label, w=weights[i])
+        weights = as_weights(sample_weight, X.shape[0])
+        before = dict(vars(self))
+        try:
+            if not hasattr(self, "model_"):
+                X = self._begin(X, names, classes)
+            self._same_columns(X, names)
+            codes, self.classes_ = encode_labels(labels, self.classes_)
+            known = self.classes_.tolist()
+            for i, (row, code) in enumerate(zip(self._rows(X), codes.tolist(), strict=True)):
+                more = {} if weights is None else {"w": float(weights[i])}
+                self.model_.learn_one(row, known[code], **more)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row; the first class for as long as the model says nothing."""
-        found = np.empty(0, dtype=self._known().dtype)
-        labels = [self.model_.predict_one(row) for row in self._rows(self._ready(X))]
-        first = self.classes_[0]
-        if labels:
-            found = np.array(
-                [first if label is None else label for label in labels], dtype=self.classes_.dtype
-            )
+        X = self._ready(X)
+        code = {label: i for i, label in enumerate(self.classes_.tolist())}
+        codes = [code.get(self.model_.predict_one(row), 0) for row in self._rows(X)]
+        found: Array = self.classes_[codes]
         return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -145,7 +146,8 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             row[:] = row / row.sum() if row.sum() > 0.0 else 1.0 / len(row)
         return found
 
-    def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> None:
+    def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> Rows:
+        """Make the model; return the rows, the first without NaN."""
         if isinstance(self.model, str):
             if self.model not in _MODELS:
                 raise ValueError(
@@ -158,23 +160,28 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self.classes_ = np.array([]) if classes is None else np.unique(np.asarray(classes))
-
-    def _known(self) -> Array:
-        check_is_fitted(self)
-        return self.classes_
+        if not sp.issparse(X) and np.isnan(X[0]).any():
+            X = X.copy()
+            X[0, np.isnan(X[0])] = 0.0
+        return X
 
     def _ready(self, X: Any) -> Rows:
         check_is_fitted(self)
-        X, _ = as_rows(X)
-        self._same_columns(X)
+        X, names = as_rows(X)
+        self._same_columns(X, names)
         return X
 
-    def _same_columns(self, X: Rows) -> None:
+    def _same_columns(self, X: Rows, names: list[str] | None) -> None:
         if X.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
                 f" {self.n_features_in_} features as input."
             )
+        for name, known in zip(names or [], vars(self).get("feature_names_in_", []), strict=False):
+            if name != known:
+                raise DataError(
+                    f"X has a column {name!r} where {type(self).__name__} was given {known!r}: pass the same columns."
+                )
 
     def _rows(self, X: Rows) -> Iterator[dict[Any, float]]:
         names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
@@ -183,8 +190,9 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 columns, values = X.indices[start:stop].tolist(), X.data[start:stop].tolist()
                 yield {names[j]: value for j, value in zip(columns, values, strict=True)}
         else:
-            for row in X.tolist():
-                yield dict(zip(names, row, strict=True))
+            for row, lacks in zip(X.tolist(), np.isnan(X).any(axis=1).tolist(), strict=True):
+                values = dict(zip(names, row, strict=True))
+                yield {name: value for name, value in values.items() if value == value} if lacks else values
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

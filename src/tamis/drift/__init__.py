@@ -6,14 +6,21 @@ import difflib
 from typing import Any
 
 from tamis.drift.adwin import ADWIN
+from tamis.drift.ddm import DDM
 from tamis.drift.detector import Detector, DriftDetector
 from tamis.drift.ecdd import ECDD
 from tamis.drift.hddm import HDDMA, HDDMW
 from tamis.errors import UnknownNameError
 
-__all__ = ["ADWIN", "DETECTORS", "ECDD", "HDDMA", "HDDMW", "Detector", "DriftDetector", "make"]
+__all__ = ["ADWIN", "DDM", "DETECTORS", "ECDD", "HDDMA", "HDDMW", "Detector", "DriftDetector", "make"]
 
-DETECTORS: dict[str, type[Detector]] = {"adwin": ADWIN, "ecdd": ECDD, "hddm-a": HDDMA, "hddm-w": HDDMW}
+DETECTORS: dict[str, type[Detector]] = {
+    "adwin": ADWIN,
+    "ddm": DDM,
+    "ecdd": ECDD,
+    "hddm-a": HDDMA,
+    "hddm-w": HDDMW,
+}
 
 
 def make(name: str, **parameters: Any) -> Detector:
@@ -21,7 +28,7 @@ def make(name: str, **parameters: Any) -> Detector:
 
     Parameters
     ----------
-    name : {"adwin", "ecdd", "hddm-a", "hddm-w"}
+    name : {"adwin", "ddm", "ecdd", "hddm-a", "hddm-w"}
     **parameters
         Of its class.
 

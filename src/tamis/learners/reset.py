@@ -3,17 +3,19 @@
 Gama, Medas, Castillo, Rodrigues: Learning with Drift Detection, SBIA 2004; Barddal's thesis, Chapter 5, whose
 baselines are a classifier with ADWIN or ECDD in this way. Each row is predicted before it is learned from, and the
 error goes to a drift detector. From a warning on, a second classifier learns beside the first; at the drift it takes
-its place. A detector without warnings leaves a classifier that has learned nothing but the rows after the drift.
+its place. A detector without warnings leaves a classifier that knows nothing but the rows from the drift on.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, as_column, as_rows, encode_labels
@@ -22,6 +24,8 @@ from tamis.drift import DriftDetector, make
 from tamis.errors import DataError
 
 __all__ = ["ResetOnDrift"]
+
+_YOUNG = 30  # rows before a classifier's errors say anything of the world
 
 
 class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,7 +36,8 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator : str or classifier with partial_fit, default="naive-bayes"
         What learns: a learner of the catalogue by its key, or a classifier, which is copied before it learns.
     detector : str or DriftDetector, default="adwin"
-        By name ("adwin", "ecdd", "hddm-a", "hddm-w"), or any object with that protocol, which is used as it is.
+        By name ("adwin", "ddm", "ecdd", "hddm-a", "hddm-w"), or any object with that protocol, which is copied before
+        it watches.
 
     Attributes
     ----------
@@ -47,7 +52,8 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     The errors of a batch are those of the classifier as it was before the batch, as in a prequential run; after a
-    drift within the batch, the rest of it is predicted anew.
+    drift within the batch, the rest of it is predicted anew. A classifier that has learned fewer than 30 rows is not
+    watched.
 
     Examples
     --------
@@ -101,26 +107,34 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         X, _ = as_rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        if not hasattr(self, "estimator_"):
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit.")
-            self._begin(np.unique(np.asarray(classes)), X.shape[1])
-        _, known = encode_labels(labels, self.classes_)
-        if len(known) > len(self.classes_):
-            raise DataError(f"Label {known[len(self.classes_)]} is not among the classes given at first.")
-        start = 0
-        while start < X.shape[0]:
-            start = self._learn_until_drift(X, labels, start)
+        before = dict(vars(self))
+        try:
+            if not hasattr(self, "estimator_"):
+                self._begin(classes, X.shape[1])
+            _, known = encode_labels(labels, self.classes_)
+            if len(known) > len(self.classes_):
+                raise DataError(f"Label {known[len(self.classes_)]} is not among the classes given at first.")
+            start = 0
+            while start < X.shape[0]:
+                start = self._learn_until_drift(X, labels, start)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         self.n_seen_ += X.shape[0]
         return self
 
-    def _begin(self, classes: Array, n_features: int) -> None:
-        self.classes_, self.n_features_in_ = classes, n_features
+    def _begin(self, classes: Any, n_features: int) -> None:
+        if classes is None:
+            raise ValueError("classes must be given at the first call of partial_fit.")
+        self.classes_, self.n_features_in_ = np.unique(np.asarray(classes)), n_features
         self.estimator_ = self._fresh()
         self.detector_: DriftDetector = (
-            make(self.detector) if isinstance(self.detector, str) else self.detector
+            make(self.detector) if isinstance(self.detector, str) else deepcopy(self.detector)
         )
+        self.detector_.reset()
         self.background_: Any = None
+        self._age = self._background_age = 0  # rows they have learned from
         self.drifts_: list[int] = []
         self.n_seen_ = 0
 
@@ -132,52 +146,60 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn_until_drift(self, X: Rows, y: Array, start: int) -> int:
         """Learn from the rows from `start` to the first drift; return where the next rows begin."""
-        warned = (
-            0 if self.background_ is not None else None
-        )  # where the second classifier begins, from `start`
+        if self._age < _YOUNG:
+            self.estimator_.partial_fit(X[start:], y[start:], classes=self.classes_)
+            self._age += len(y) - start
+            return len(y)
+        begin = start if self.background_ is not None else None  # where the second classifier begins
         drift = False
-        for i, error in enumerate(self._errors(X[start:], y[start:]).tolist()):
+        for at, error in enumerate(self._errors(X[start:], y[start:]).tolist(), start):
             drift = self.detector_.update(error)
             if drift:
                 break
             if not self.detector_.in_warning:
-                warned, self.background_ = None, None
-            elif warned is None:
-                warned = i
-        stop = start + i + 1
-        if warned is not None:
-            self.background_ = self._fresh() if self.background_ is None else self.background_
-            self._learn(self.background_, X[start + warned : stop], y[start + warned : stop])
+                begin, self.background_ = None, None
+            elif begin is None:
+                begin = at
         if drift:
-            self.estimator_ = self._fresh() if self.background_ is None else self.background_
-            self.background_ = None
-            self.drifts_.append(self.n_seen_ + stop - 1)
-        else:
-            self._learn(self.estimator_, X[start:stop], y[start:stop])
+            self.drifts_.append(self.n_seen_ + at)
+            return self._replace(X, y, at if begin is None else begin, at + 1)
+        if begin is not None:
+            self._learn_beside(X[begin:], y[begin:])
+        self.estimator_.partial_fit(X[start:], y[start:], classes=self.classes_)
+        self._age += len(y) - start
+        return len(y)
+
+    def _replace(self, X: Rows, y: Array, begin: int, stop: int) -> int:
+        """Put the second classifier in the place of the first; return which row is next."""
+        if self.background_ is None:  # it learns from the rows since the warning together with those to come
+            self.estimator_, self._age = self._fresh(), 0
+            return begin
+        self._learn_beside(X[begin:stop], y[begin:stop])
+        self.estimator_, self._age, self.background_ = self.background_, self._background_age, None
         return stop
+
+    def _learn_beside(self, X: Rows, y: Array) -> None:
+        if self.background_ is None:
+            self.background_, self._background_age = self._fresh(), 0
+        self.background_.partial_fit(X, y, classes=self.classes_)
+        self._background_age += X.shape[0]
 
     def _errors(self, X: Rows, y: Array) -> NDArray[np.float64]:
         wrong: NDArray[np.bool_] = self.predict(X) != y
         return wrong.astype(np.float64)
 
-    def _learn(self, estimator: Any, X: Rows, y: Array) -> None:
-        estimator.partial_fit(X, y, classes=self.classes_)
-
     def predict(self, X: Any) -> Array:
         """Return the label of each row."""
         check_is_fitted(self)
         X, _ = as_rows(X)
-        if not hasattr(self.estimator_, "classes_"):  # it has learned nothing: any label is as good
-            return np.repeat(self.classes_[:1], X.shape[0])
         found: Array = self.estimator_.predict(X)
         return found
 
+    @available_if(lambda self: hasattr(self._fresh(), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes), where the classifier gives it."""
+        """Return the probability of each class, shape (n_rows, n_classes); if the classifier gives it."""
         check_is_fitted(self)
         X, _ = as_rows(X)
-        if not hasattr(self.estimator_, "classes_"):
-            return np.full((X.shape[0], len(self.classes_)), 1.0 / len(self.classes_))
         found: NDArray[np.float64] = self.estimator_.predict_proba(X)
         return found
 

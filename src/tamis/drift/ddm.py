@@ -1,0 +1,93 @@
+"""DDM: an error rate that has risen by standard deviations above its least.
+
+Gama, Medas, Castillo, Rodrigues: Learning with Drift Detection, SBIA 2004. With p the mean of all n errors since the
+last drift, s its standard deviation, and p_min, s_min those of when p + s was least::
+
+    s = sqrt(p (1 - p) / n)                                                                     (1)
+    drift if p + s > p_min + 3 s_min,   warning if p + s > p_min + 2 s_min                      (2)
+
+Nothing is said up to 30 values. The paper prints ">=" in (2), which makes a drift of never erring: ">" here. If the
+first values hold no error at all, p_min = s_min = 0 and the first error is a drift, as printed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis._jit import njit
+from tamis.drift.detector import Detector
+
+__all__ = ["DDM"]
+
+Floats = NDArray[np.float64]
+_SILENT = 30
+
+
+@njit()
+def _ddm(values: Floats, state: Floats, drift: float, warning: float) -> int:
+    """State: n, warning, p, then p and s where their sum was least."""
+    for i in range(len(values)):
+        state[0] += 1.0
+        n = state[0]
+        state[2] += (values[i] - state[2]) / n
+        if n <= _SILENT:
+            continue
+        p = state[2]
+        s = np.sqrt(max(p * (1.0 - p), 0.0) / n)  # (1)
+        if p + s <= state[3] + state[4]:
+            state[3], state[4] = p, s
+        if p + s > state[3] + drift * state[4]:  # (2)
+            return i
+        state[1] = 1.0 if p + s > state[3] + warning * state[4] else 0.0
+    return -1
+
+
+class DDM(Detector):
+    """Detects that the mean of values in [0, 1] has risen by standard deviations above its least.
+
+    Parameters
+    ----------
+    drift : float, default=3.0
+        Standard deviations that make a drift, above 0.
+    warning : float, default=2.0
+        Standard deviations that make a warning, above 0 and up to `drift`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    DataError
+        If a value is not between 0 and 1.
+
+    Notes
+    -----
+    All values since the last drift count alike, so the longer nothing happens the later a drift is seen.
+
+    References
+    ----------
+    Gama, Medas, Castillo, Rodrigues (2004). Learning with Drift Detection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.drift import DDM
+    >>> errors = np.random.default_rng(0).random(1500) < np.repeat([0.1, 0.4], [1000, 500])
+    >>> DDM().drifts(errors)
+    [1041]
+    """
+
+    def __init__(self, drift: float = 3.0, warning: float = 2.0) -> None:
+        check_number("drift", drift, low=0, open_low=True, open_high=True)
+        check_number("warning", warning, low=0, open_low=True, open_high=True)
+        if warning > drift:
+            raise ValueError(f"warning={warning} is above drift={drift}: a warning must come first.")
+        self.drift, self.warning = drift, warning
+        self.reset()
+
+    def _fresh(self) -> Floats:
+        return np.array([0.0, 0.0, 0.0, np.inf, 0.0])
+
+    def _run(self, values: Floats) -> int:
+        return int(_ddm(values, self.state, self.drift, self.warning))

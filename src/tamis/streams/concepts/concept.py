@@ -159,9 +159,13 @@ def ranges_of(features: tuple[Feature, ...]) -> Ranges:
     return Ranges(low, span, whole)
 
 
-@lru_cache
 def numbered(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0) -> tuple[Feature, ...]:
     """Return `n` features of one kind, named x0, x1, ..."""
+    return _numbered(n, low, high, n_values)
+
+
+@lru_cache  # one tuple for all concepts of a stream: quick to compare
+def _numbered(n: int, low: float, high: float, n_values: int) -> tuple[Feature, ...]:
     if n_values:
         return tuple(Feature.nominal(f"x{j}", n_values) for j in range(n))
     return tuple(Feature(f"x{j}", low, high) for j in range(n))

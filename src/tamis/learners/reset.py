@@ -192,7 +192,8 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the label of each row."""
         check_is_fitted(self)
         X, _ = as_rows(X)
-        found: Array = self.estimator_.predict(X)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a young classifier may have met one class only
+            found: Array = self.estimator_.predict(X)
         return found
 
     @available_if(lambda self: hasattr(self._fresh(), "predict_proba"))  # type: ignore[untyped-decorator]
@@ -200,7 +201,8 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the probability of each class, shape (n_rows, n_classes); if the classifier gives it."""
         check_is_fitted(self)
         X, _ = as_rows(X)
-        found: NDArray[np.float64] = self.estimator_.predict_proba(X)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: NDArray[np.float64] = self.estimator_.predict_proba(X)
         return found
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -84,6 +84,16 @@ def test_agrawal_people_are_as_described():
         assert stats.kstest(column, "uniform").pvalue > 1e-4
 
 
+def test_agrawal_draws_the_rare_class_as_if_until_it_came():
+    concept = Agrawal(8, perturbation=0)
+    X, y = rows(concept, 4000)
+    Z, z = rows(Agrawal(8, perturbation=0, positive_share=None), 100_000, seed=1)
+    for k in (0, 1):
+        for j in range(9):
+            assert stats.ks_2samp(X[y == k, j], Z[z == k, j]).pvalue > 1e-4
+    assert Z[z == 1, :2].max(axis=0).tolist() <= [50e3, 40e3]
+
+
 def test_agrawal_perturbs_after_the_class_is_settled():
     clean, y = rows(Agrawal(7, perturbation=0.0), 5000)
     X, same_y = rows(Agrawal(7, perturbation=0.05), 5000)

@@ -25,6 +25,8 @@ _NAMES = {
     "GramInvesting": "tamis.columns.gram",
     "FastOSFS": "tamis.columns.fast_osfs",
     "OFS": "tamis.rows.ofs",
+    "OFSA3M": "tamis.columns.ofs_a3m",
+    "OFSDensity": "tamis.columns.ofs_density",
     "OSFS": "tamis.columns.osfs",
     "SAOLA": "tamis.columns.saola",
     "ResetOnDrift": "tamis.learners.reset",

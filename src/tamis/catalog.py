@@ -168,6 +168,16 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True,
     ),
     Entry(
+        "ofs-density", "OFSDensity", "tamis.columns.ofs_density", "columns",
+        "Keeps features that raise the share of a row's class among its neighbours, as far as these lie dense.",
+        "Zhou, Hu, Li, Wu (2019), Pattern Recognition 86",
+    ),
+    Entry(
+        "ofs-a3m", "OFSA3M", "tamis.columns.ofs_a3m", "columns",
+        "Keeps features that raise the share of a row's class among its neighbours, up to the first gap.",
+        "Zhou, Hu, Li, Wu (2019), Information Sciences 481",
+    ),
+    Entry(
         "sparse-fsa", "SparseFSA", "tamis.learners.sparse_fsa", "learners",
         "Linear classifier that drops the features of its smallest weights while it learns.",
         "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",

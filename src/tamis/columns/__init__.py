@@ -3,17 +3,21 @@
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.columns.fast_osfs import FastOSFS
 from tamis.columns.gram import GramInvesting
+from tamis.columns.ofs_a3m import OFSA3M
+from tamis.columns.ofs_density import OFSDensity
 from tamis.columns.osfs import OSFS
 from tamis.columns.penalised import PenalisedSelector
 from tamis.columns.saola import SAOLA
 from tamis.columns.stepwise import ForwardStepwise
 
 __all__ = [
+    "OFSA3M",
     "OSFS",
     "SAOLA",
     "AlphaInvesting",
     "FastOSFS",
     "ForwardStepwise",
     "GramInvesting",
+    "OFSDensity",
     "PenalisedSelector",
 ]

@@ -1,0 +1,146 @@
+"""Columns judged by what they add to the dependency of a class on the selected ones, by neighbourhoods of rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from tamis._check import Array
+from tamis.column_selector import ColumnSelector
+from tamis.columns.dependent import repeated_rows
+from tamis.dependence.rough_set import column_dependencies, set_dependency
+from tamis.errors import DataError
+from tamis.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
+
+__all__ = ["Member", "NeighbourhoodSelector"]
+
+Floats = NDArray[np.float64]
+_COPY = 1.0 - 1e-12  # correlation of a column that is another one, shifted and scaled
+_EQUAL = 1e-12  # how far two dependencies that are equal may differ by rounding
+
+
+class Member:
+    """A selected feature: its place in the order of offers, its values, and its dependency by itself."""
+
+    def __init__(self, place: int, unit: Floats, alone: float) -> None:
+        self.place = place
+        self.unit = unit  # of mean 0 and sample standard deviation 1
+        self.alone = alone
+
+
+class NeighbourhoodSelector(ColumnSelector):
+    """A selector with a set of features S, and the dependency gamma of the class on them.
+
+    A subclass names the neighbours of a row (`_rule`), says what a feature must reach by itself (`_is_relevant`), when
+    a feature that adds nothing may take the place of others (`_ties`), and how they leave (`_exchange`).
+    """
+
+    random_state: Any
+    _members: tuple[Member, ...]
+    _gamma: float
+    _bar: float  # what a feature must reach by itself
+
+    @abstractmethod
+    def _rule(self) -> str:
+        """Return the rule by which rows are neighbours, see :mod:`tamis.dependence.rough_set`."""
+
+    @abstractmethod
+    def _is_relevant(self, alone: float) -> bool:
+        """Return whether a feature is worth a look beside those selected."""
+
+    @abstractmethod
+    def _ties(self, gamma: float) -> bool:
+        """Return whether the dependency with a feature counts as equal to that without it."""
+
+    @abstractmethod
+    def _exchange(self, members: tuple[Member, ...], gamma: float) -> None:
+        """Take in the last of the members, which ties, and drop those that it makes superfluous."""
+
+    def _raise_bar(self) -> None:
+        """Set what the next feature must reach by itself: the mean dependency of the selected ones by themselves."""
+        self._bar = sum(member.alone for member in self._members) / len(self._members)
+
+    # -- hooks ---------------------------------------------------------------------------------------------
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        self._rows = repeated_rows(weight)
+        self._codes = y if self._rows is None else y[self._rows]
+        if len(self._codes) < 3 or (self._codes == self._codes[0]).all():
+            raise DataError(
+                f"y has {len(self._codes)} sample(s) of {len(np.unique(self._codes))} class(es), but neighbourhoods"
+                " need 3 rows or more, of two classes or more."
+            )
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._members, self._gamma, self._bar = (), 0.0, 0.0
+
+    def _consider_block(self, columns: Any) -> Verdicts:
+        X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)
+        X = X if self._rows is None else X[self._rows]
+        verdicts = Verdicts.blank(X.shape[1])
+        alone = column_dependencies(X, self._codes, self._rule())
+        alone[np.ptp(X, axis=0) == 0.0] = np.nan
+        before = {member.place for member in self._members}
+        for j in range(X.shape[1]):
+            verdicts.statistic[j], verdicts.threshold[j] = alone[j], self._bar
+            verdicts.decision[j] = self._decide(X[:, j], float(alone[j]), self.n_offered_ + j)
+        places = [member.place for member in self._members]
+        verdicts.dropped = tuple(before - set(places))
+        verdicts.entered = tuple(place - self.n_offered_ for place in places if place not in before)
+        return verdicts
+
+    def _decide(self, column: Floats, alone: float, place: int) -> int:
+        """Take the column in or not; return what becomes of it."""
+        if np.isnan(alone):
+            return CONSTANT
+        if not self._is_relevant(alone):
+            return REJECTED
+        spread = column.std(ddof=1)
+        unit = (column - column.mean()) / spread
+        units = np.stack([*(member.unit for member in self._members), unit])
+        if (np.abs(units[:-1] @ unit) >= _COPY * (len(unit) - 1)).any():
+            return COLLINEAR
+        members = (*self._members, Member(place, unit, alone))
+        gamma = self._dependency(units)
+        if gamma > self._gamma + _EQUAL:
+            self._settle(members, gamma)
+        elif self._members and self._ties(gamma):
+            self._exchange(members, gamma)
+        else:
+            return REJECTED
+        return ACCEPTED
+
+    # -- sets ----------------------------------------------------------------------------------------------
+
+    def _dependency(self, units: Floats) -> float:
+        if len(units) == 1:
+            return float(column_dependencies(units.T, self._codes, self._rule())[0])
+        return set_dependency(units, self._codes, self._rule())
+
+    @staticmethod
+    def _is_equal(one: float, other: float) -> bool:
+        return abs(one - other) <= _EQUAL
+
+    def _settle(self, members: tuple[Member, ...], gamma: float) -> None:
+        self._members, self._gamma = members, gamma
+        self._raise_bar()
+
+    def _without_superfluous(
+        self, members: tuple[Member, ...], gamma: float, *, only_zero: bool
+    ) -> tuple[tuple[Member, ...], float]:
+        """Drop, in random order, every member but the last whose significance is 0, or is not positive.
+
+        The significance of a member is what gamma loses without it.
+        """
+        new = members[-1]
+        random = np.random.default_rng([self._seed, new.place])
+        for old in random.permutation(np.array(members[:-1], dtype=object)).tolist():
+            rest = tuple(member for member in members if member is not old)
+            without = self._dependency(np.stack([member.unit for member in rest]))
+            if self._is_equal(without, gamma) or (without > gamma and not only_zero):
+                members, gamma = rest, without
+        return members, gamma

@@ -1,0 +1,131 @@
+"""OFS-A3M: features that raise the dependency of the class, with neighbourhoods that end at the first gap.
+
+Zhou, Hu, Li, Wu: Online streaming feature selection using adapted Neighborhood Rough Set. Information Sciences 481,
+2019. Covered: the algorithm OFS-A3M and its worked example.
+
+=================  ====================  ==================================================================
+paper              here                  meaning
+=================  ====================  ==================================================================
+gamma_B(D)         ``_gamma``            dependency of the class on features B: share of the own class among the
+                                         neighbours of a row, on the average
+Mean_R             ``threshold`` (trace) mean of the dependencies of the selected features, each by itself
+sigma_B(D, f)      significance          what gamma loses without f
+=================  ====================  ==================================================================
+
+A feature is rejected if its dependency is below Mean_R (relevance). It enters if it raises gamma (dependency). If gamma
+stays the same, it enters, and selected features whose significance is 0 leave, in random order (significance).
+
+Errata and deviations, each with its reason (those of the neighbourhoods are in :mod:`tamis.dependence.rough_set`):
+
+* The released program compares with gamma of all selected features divided by their number, and rejects a tie:
+  ``relevance="code"``. That is far below Mean_R, so it lets more through; the worked example needs Mean_R.
+* A column that is a selected one, shifted and scaled, is refused. Counted twice, it would only weigh more.
+* Distances are computed from the columns each time, not by adding to and taking from a matrix: no rounding is left
+  behind, and memory is O(N q), not O(N^2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis._check import Array, check_choice
+from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
+
+__all__ = ["OFSA3M"]
+
+
+class OFSA3M(NeighbourhoodSelector):
+    """Keeps features that raise the dependency of the class on them; rows are neighbours up to the first gap.
+
+    Parameters
+    ----------
+    relevance : {"article", "code"}, default="article"
+        What a feature must reach by itself: the mean of the selected ones, or ("code") more than their dependency
+        together divided by their number.
+    random_state : int, RandomState or None, default=0
+        The order in which selected features are tried without.
+    missing : {"refuse", "mean"}, default="refuse"
+        What to do with NaN: raise, or take the column's mean and note it in the trace.
+    trace : {"all", "selected"}, default="all"
+        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
+        feature by itself, ``threshold`` what it had to reach.
+
+    Attributes
+    ----------
+    selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
+        As in :class:`tamis.column_selector.ColumnSelector`. A feature that was accepted may leave again.
+    dependency_ : float
+        gamma, the dependency of the class on the selected features, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+    DataError
+        If the target or a column cannot be used; nothing has changed then.
+
+    Notes
+    -----
+    Time O(N log N) for a feature that is not relevant, O(N^2 q) for another, N the rows and q the number selected;
+    memory O(N q).
+
+    References
+    ----------
+    Zhou, Hu, Li, Wu (2019). Online streaming feature selection using adapted Neighborhood Rough Set. Information
+    Sciences 481.
+
+    Examples
+    --------
+    The example of the article, eight objects with four features: f3 is below the mean of f1 and f2.
+
+    >>> import numpy as np
+    >>> from tamis import OFSA3M
+    >>> X = np.array([[3, 5.6, -66, 3.05], [5, 6.9, 95, 4.84], [8, 5.3, -28, 5.89], [13, 12.3, -35, 6.14],
+    ...               [6, 15.2, 72, 6.55], [5, 2.6, 42, 10.94], [9, 6.8, -33, 23.85], [15, 8.4, 15, 23.85]])
+    >>> y = np.array([-1, 1, 1, 1, -1, 1, -1, -1])
+    >>> selector = OFSA3M().fit(X, y)
+    >>> selector.selected_, round(selector.dependency_, 5)
+    (['x0', 'x1', 'x3'], 0.55357)
+    >>> selector.trace_["statistic"].round(5).tolist(), selector.trace_["threshold"].round(5).tolist()
+    ([0.2625, 0.33542, 0.29464, 0.6], [0.0, 0.2625, 0.29896, 0.29896])
+    """
+
+    def __init__(
+        self,
+        relevance: str = "article",
+        *,
+        random_state: Any = 0,
+        missing: str = "refuse",
+        trace: str = "all",
+    ) -> None:
+        self.relevance = relevance
+        self.random_state = random_state
+        self.missing = missing
+        self.trace = trace
+
+    @property
+    def dependency_(self) -> float:
+        """The dependency of the class on the selected features."""
+        return self._gamma
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        check_choice("relevance", self.relevance, ("article", "code"))
+        super()._begin(y, weight)
+
+    def _rule(self) -> str:
+        return "gap"
+
+    def _raise_bar(self) -> None:
+        super()._raise_bar()
+        if self.relevance == "code":
+            self._bar = self._gamma / len(self._members)
+
+    def _is_relevant(self, alone: float) -> bool:
+        equal = self._is_equal(alone, self._bar)
+        return (alone > self._bar and not equal) or (equal and self.relevance == "article")
+
+    def _ties(self, gamma: float) -> bool:
+        return self._is_equal(gamma, self._gamma)
+
+    def _exchange(self, members: tuple[Member, ...], gamma: float) -> None:
+        self._settle(*self._without_superfluous(members, gamma, only_zero=True))

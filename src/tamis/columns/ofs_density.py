@@ -1,0 +1,131 @@
+"""OFS-Density: features that raise the dependency of the class, with neighbourhoods as dense as they can be.
+
+Zhou, Hu, Li, Wu: OFS-Density: A novel online streaming feature selection method. Pattern Recognition 86, 2019. Covered:
+the algorithm, with the neighbourhoods of the article and of the released program.
+
+=================  ====================  ==================================================================
+paper              here                  meaning
+=================  ====================  ==================================================================
+Dep(B, D)          ``_gamma``            dependency of the class on features B: share of the own class among the
+                                         neighbours of a row, on the average
+Mean               ``threshold`` (trace) mean of the dependencies of the selected features, each by itself
+lambda             `tolerance`           how little dependency may change to count as equal
+=================  ====================  ==================================================================
+
+A feature is rejected if its dependency is below the mean. It enters if it raises gamma. If gamma changes by a fraction
+of lambda or less, it enters, and selected features without which gamma is as large or larger leave, in random order.
+
+Errata and deviations, each with its reason (those of the neighbourhoods are in :mod:`tamis.dependence.rough_set`):
+
+* If gamma is smaller after the features have left than it was before the new one came, the released program takes them
+  back, and keeps the new one too; gamma and the mean stay as they were. So it is here.
+* A column that is a selected one, shifted and scaled, is refused. Counted twice, it would only weigh more.
+* Distances are computed from the columns each time, not by adding to and taking from a matrix: no rounding is left
+  behind, and memory is O(N q), not O(N^2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tamis._check import Array, check_choice, check_number
+from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
+
+__all__ = ["OFSDensity"]
+
+
+class OFSDensity(NeighbourhoodSelector):
+    """Keeps features that raise the dependency of the class on them; rows are neighbours while they lie dense.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.05
+        lambda, the fraction by which the dependency may change to count as equal, in [0, 1).
+    neighbours : {"code", "article"}, default="code"
+        Where neighbours end: where distance per neighbour first rises, as in the released program, or where it first
+        falls, as in the article.
+    random_state : int, RandomState or None, default=0
+        The order in which selected features are tried without.
+    missing : {"refuse", "mean"}, default="refuse"
+        What to do with NaN: raise, or take the column's mean and note it in the trace.
+    trace : {"all", "selected"}, default="all"
+        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
+        feature by itself, ``threshold`` what it had to reach.
+
+    Attributes
+    ----------
+    selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
+        As in :class:`tamis.column_selector.ColumnSelector`. A feature that was accepted may leave again.
+    dependency_ : float
+        gamma, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+    DataError
+        If the target or a column cannot be used; nothing has changed then.
+
+    Notes
+    -----
+    Time O(N log N) for a feature that is not relevant, O(N^2 (q + log N)) for another, N the rows and q the number
+    selected; memory O(N q).
+
+    References
+    ----------
+    Zhou, Hu, Li, Wu (2019). OFS-Density: A novel online streaming feature selection method. Pattern Recognition 86.
+
+    Examples
+    --------
+    Two of forty features matter:
+
+    >>> import numpy as np
+    >>> from tamis import OFSDensity
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(200, 40))
+    >>> y = (X[:, 10] + X[:, 20] > 0).astype(int)
+    >>> selector = OFSDensity().fit(X, y)
+    >>> {"x10", "x20"} <= set(selector.selected_), len(selector.selected_) < 10
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        tolerance: float = 0.05,
+        *,
+        neighbours: str = "code",
+        random_state: Any = 0,
+        missing: str = "refuse",
+        trace: str = "all",
+    ) -> None:
+        self.tolerance = tolerance
+        self.neighbours = neighbours
+        self.random_state = random_state
+        self.missing = missing
+        self.trace = trace
+
+    @property
+    def dependency_(self) -> float:
+        """The dependency of the class on the selected features."""
+        return self._gamma
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        check_number("tolerance", self.tolerance, low=0.0, high=1.0, open_high=True)
+        check_choice("neighbours", self.neighbours, ("code", "article"))
+        super()._begin(y, weight)
+
+    def _rule(self) -> str:
+        return "density" if self.neighbours == "code" else "density-article"
+
+    def _is_relevant(self, alone: float) -> bool:
+        return alone >= self._bar or self._is_equal(alone, self._bar)
+
+    def _ties(self, gamma: float) -> bool:
+        return self._gamma > 0.0 and abs(gamma - self._gamma) <= self.tolerance * self._gamma
+
+    def _exchange(self, members: tuple[Member, ...], gamma: float) -> None:
+        fewer, without = self._without_superfluous(members, gamma, only_zero=False)
+        if without >= self._gamma or self._is_equal(without, self._gamma):
+            self._settle(fewer, without)
+        else:
+            self._members = members

@@ -321,7 +321,9 @@ def test_other_parameters_are_checked():
 
 def test_sparse_rows_cost_their_stored_values_and_few_bytes(rng):
     n_features = 200_000
-    X = sp.random(2000, n_features, density=1e-4, format="csr", random_state=0, dtype=np.float64)
+    X = sp.random(
+        2000, n_features, density=1e-4, format="csr", rng=np.random.default_rng(0), dtype=np.float64
+    )
     codes = rng.integers(0, 2, 2000)
     summary, whole = QuantileSummary(n_features, 2, 0.1), QuantileTwin(20, 2)
     feed(summary, X, codes)

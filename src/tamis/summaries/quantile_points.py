@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis.summaries.quantile_reading import Runs, read_buffer, read_rows, read_table, read_zero
+from tamis.summaries.quantile_reading import Runs, read_even, read_rows, read_table, read_zero
 from tamis.summaries.quantile_tables import Table, distinct_runs, empty_table, join, split
 from tamis.summaries.quantile_thinning import copy_columns, group, halve, thin
 
@@ -369,11 +369,6 @@ class ClassPoints:
     # -- read-outs -----------------------------------------------------------------------------------------
 
     @property
-    def n_runs(self) -> int:
-        """How many sorted runs hold the points of a feature."""
-        return len([b for b in self.levels if b is not None]) + 4
-
-    @property
     def width(self) -> int:
         """How many points a feature may have beside its counted values and waiting cells."""
         sizes: list[int] = [b.points.shape[1] for b in self.levels if b is not None]
@@ -381,25 +376,31 @@ class ClassPoints:
 
     def read(self, first: int, stop: int, cells: Table, zero: Array, r: int, runs: Runs) -> int:
         """Write the runs of some features, from run r on; return the next run."""
-        slot = self.slot[first:stop]
+        if self.n_staged:
+            self._read_staged(first, stop, r, runs)
+            r += 1
+        for table in (self.table, cells):
+            if len(table.value):
+                read_table(first, table.start, table.value, table.weight, r, *runs)
+                r += 1
+        if zero.any():
+            read_zero(zero, r, *runs)
+            r += 1
+        for buffer in self.levels:
+            if buffer is not None:
+                read_even(buffer.points, buffer.weight, self.slot[first:stop], r, *runs)
+                r += 1
+        return r
+
+    def _read_staged(self, first: int, stop: int, r: int, runs: Runs) -> None:
         points = np.empty((stop - first, self.n_staged), self.dtype)
         copy_columns(self.staged, np.arange(self.n_staged), first, points)
         weight = self.staged_weight[: self.n_staged]
-        if self.n_staged and weight.min() == weight.max():
+        if weight.min() == weight.max():
             points.sort(axis=1)
-            order = np.tile(np.arange(self.n_staged), (len(points), 1))
+            read_even(points, np.full(len(points), weight[0]), np.arange(len(points)), r, *runs)
         else:
-            order = np.argsort(points, axis=1)
-        read_rows(points, order, weight, r, *runs)
-        for i, table in enumerate((self.table, cells)):
-            read_table(first, table.start, table.value, table.weight, r + 1 + i, *runs)
-        read_zero(zero, r + 3, *runs)
-        r += 4
-        for buffer in self.levels:
-            if buffer is not None:
-                read_buffer(buffer.points, buffer.weight, slot, r, *runs)
-                r += 1
-        return r
+            read_rows(points, np.argsort(points, axis=1), weight, r, *runs)
 
     @property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["TOLERANCE", "Runs", "read_buffer", "read_rows", "read_table", "read_zero", "select", "weigh"]
+__all__ = ["TOLERANCE", "Runs", "read_even", "read_rows", "read_table", "read_zero", "select", "weigh"]
 
 TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are equal
 
@@ -18,33 +18,38 @@ TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are equal
 class Runs(NamedTuple):
     """Several sorted runs per feature: run r of feature f at start[f, r]:stop[f, r]."""
 
-    values: NDArray[np.float64]
-    below: NDArray[np.float64]  # weight of the run up to and including each value
+    values: Array  # of the summary's dtype
+    below: NDArray[np.float64]  # weight of the run up to and including each value; only where unit is 0
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
+    unit: NDArray[np.float64]  # (n_features, n_runs): the weight of each value of the run, 0 if they differ
 
 
 @njit(strict=True)
-def read_buffer(
-    points: Array, weight: Array, slot: Array, r: int, values: Array, below: Array, start: Array, stop: Array
-) -> None:
-    """Write the sorted points of a buffer as run r of each feature; each point of a feature weighs the same."""
+def read_even(
+    points: Array, weight: Array, slot: Array, r: int, values: Array, below: Array, start: Array, stop: Array,
+    unit: Array,
+) -> None:  # fmt: skip
+    """Write the sorted points of each feature that has a slot as run r; they weigh the same, and NaN come last."""
     for f in range(slot.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
-        start[f, r] = at
-        s = slot[f]
+        s, n = slot[f], 0
         if s >= 0 and weight[s] > 0.0:
-            for i in range(points.shape[1]):
-                values[at], below[at] = points[s, i], weight[s] * (i + 1)
-                at += 1
-        stop[f, r] = at
+            n = points.shape[1]
+            while n > 0 and points[s, n - 1] != points[s, n - 1]:
+                n -= 1
+            for i in range(n):
+                values[at + i] = points[s, i]
+            unit[f, r] = weight[s]
+        start[f, r], stop[f, r] = at, at + n
 
 
 @njit(strict=True)
 def read_rows(
-    points: Array, order: Array, weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array
-) -> None:
-    """Write rows, in the order of each feature, as run r."""
+    points: Array, order: Array, weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array,
+    unit: Array,
+) -> None:  # fmt: skip
+    """Write rows of any weights, in the order of each feature, as run r."""
     for f in range(points.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         start[f, r] = at
@@ -62,7 +67,7 @@ def read_rows(
 @njit(strict=True)
 def read_table(
     first: int, begin: Array, value: Array, weight: Array, r: int, values: Array, below: Array, start: Array,
-    stop: Array,
+    stop: Array, unit: Array,
 ) -> None:  # fmt: skip
     """Write the values of a table as run r."""
     for f in range(start.shape[0]):
@@ -77,91 +82,122 @@ def read_table(
 
 
 @njit(strict=True)
-def read_zero(weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array) -> None:
+def read_zero(
+    weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array, unit: Array
+) -> None:
     """Write one value, 0, with its weight as run r."""
-    """Write the values of a table as run r."""
     for f in range(start.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         start[f, r] = at
         if weight[f] > 0.0:
-            values[at], below[at] = 0.0, weight[f]
+            values[at], unit[f, r] = 0.0, weight[f]
             at += 1
         stop[f, r] = at
 
 
-@njit(strict=True)
+@njit()
 def _up_to(values: Array, low: int, high: int, x: float) -> int:
     """Return the first place in [low, high) whose value is larger than x."""
-    while low < high:
+    while high - low > 16:
         mid = (low + high) >> 1
         if values[mid] <= x:
             low = mid + 1
         else:
             high = mid
-    return low
+    found = np.float32(0.0)  # counting the last few takes no branch that could be mispredicted
+    for i in range(low, high):
+        found += np.float32(1.0) if values[i] <= x else np.float32(0.0)
+    return low + int(found)
 
 
 @njit(strict=True)
-def _before(values: Array, low: int, high: int, x: float) -> int:
-    """Return the first place in [low, high) whose value is not smaller than x."""
-    while low < high:
-        mid = (low + high) >> 1
-        if values[mid] < x:
-            low = mid + 1
-        else:
-            high = mid
-    return low
+def _weight_before(place: int, start: int, unit: float, below: Array) -> float:
+    """Return the weight of a run before a place."""
+    if place == start:
+        return 0.0
+    return unit * (place - start) if unit > 0.0 else below[place - 1]
 
 
 @njit(strict=True)
-def select(values: Array, below: Array, start: Array, stop: Array, fractions: Array, found: Array) -> None:
-    """Find the smallest value up to which at least a fraction of the weight lies, for ascending fractions."""
-    n_runs = start.shape[1]
-    low, high, place = np.empty(n_runs, np.int64), np.empty(n_runs, np.int64), np.empty(n_runs, np.int64)
+def _reach(
+    values: Array, below: Array, start: Array, unit: Array, need: float, low: Array, high: Array, place: Array,
+    reached: Array, low_weight: float, high_weight: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return the smallest value up to which the weight needed lies, its places in `reached`, and the weight before.
+
+    The search closes in from both sides; low ends before the value, where the next one may begin.
+    """
+    best, tries = np.nan, 0
+    while True:
+        widest = 0
+        for r in range(1, low.shape[0]):
+            if high[r] - low[r] > high[widest] - low[widest]:
+                widest = r
+        span = high[widest] - low[widest]
+        if span == 0:
+            return best, low_weight
+        share = 0.5
+        if (
+            tries % 3 < 2 and high_weight > low_weight
+        ):  # a run is a fair sample; where it is not, halving helps
+            share = min(max((need - low_weight) / (high_weight - low_weight), 0.0), 1.0)
+        tries += 1
+        x, weight = values[low[widest] + min(int(share * span), span - 1)], 0.0
+        for r in range(low.shape[0]):
+            place[r] = _up_to(values, low[r], high[r], x)
+            weight += _weight_before(place[r], start[r], unit[r], below)
+        if weight < need:
+            low[:], low_weight = place, weight
+            continue
+        best, high_weight = x, weight
+        reached[:] = place
+        for r in range(low.shape[0]):
+            while place[r] > low[r] and values[place[r] - 1] == x:
+                place[r] -= 1
+        high[:] = place
+
+
+@njit(strict=True)
+def select(
+    values: Array, below: Array, start: Array, stop: Array, unit: Array, fractions: Array, of_class: Array,
+    found: Array, weights: Array,
+) -> None:  # fmt: skip
+    """Find the smallest value up to which at least a fraction of the weight lies, for ascending fractions.
+
+    `weights[f, h]`, where there is room, takes the weight of each class up to the value.
+    """
+    n_runs = of_class.shape[0]
+    low, high, place, reached = np.empty((4, n_runs), np.int64)
     for f in range(start.shape[0]):
-        total = 0.0
+        total, low_weight = 0.0, 0.0
         for r in range(n_runs):
             low[r] = start[f, r]
-            if stop[f, r] > start[f, r]:
-                total += below[stop[f, r] - 1]
+            total += _weight_before(stop[f, r], start[f, r], unit[f, r], below)
         for h in range(fractions.shape[0]):
-            need, best = fractions[h] * total - TOLERANCE * total, np.nan
-            for r in range(n_runs):
-                high[r] = stop[f, r]
-            while True:
-                widest = 0
-                for r in range(1, n_runs):
-                    if high[r] - low[r] > high[widest] - low[widest]:
-                        widest = r
-                if high[widest] == low[widest]:
-                    break
-                x, weight = values[(low[widest] + high[widest]) >> 1], 0.0
-                for r in range(n_runs):
-                    place[r] = _up_to(values, low[r], high[r], x)
-                    if place[r] > start[f, r]:
-                        weight += below[place[r] - 1]
-                if weight >= need:
-                    best = x
-                    for r in range(n_runs):
-                        high[r] = _before(values, low[r], place[r], x)
-                else:
-                    for r in range(n_runs):
-                        low[r] = place[r]
+            need = fractions[h] * total - TOLERANCE * total
+            high[:] = stop[f, :n_runs]
+            best, low_weight = _reach(
+                values, below, start[f], unit[f], need, low, high, place, reached, low_weight, total
+            )
             if best != best and total > 0.0:  # a fraction of 1 and rounding
                 for r in range(n_runs):
+                    reached[r] = stop[f, r]
                     if stop[f, r] > start[f, r] and not values[stop[f, r] - 1] <= best:
                         best = values[stop[f, r] - 1]
             found[f, h] = best
+            if weights.shape[0] and best == best:
+                for r in range(n_runs):
+                    weights[f, h, of_class[r]] += _weight_before(reached[r], start[f, r], unit[f, r], below)
 
 
 @njit(strict=True)
 def weigh(
-    values: Array, below: Array, start: Array, stop: Array, of_class: Array, cuts: Array, found: Array
-) -> None:
+    values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
+    found: Array,
+) -> None:  # fmt: skip
     """Add up the weight of each class up to each cut."""
     for f in range(start.shape[0]):
-        for r in range(start.shape[1]):
+        for r in range(of_class.shape[0]):
             for h in range(cuts.shape[1]):
                 place = _up_to(values, start[f, r], stop[f, r], cuts[f, h])
-                if place > start[f, r]:
-                    found[f, h, of_class[r]] += below[place - 1]
+                found[f, h, of_class[r]] += _weight_before(place, start[f, r], unit[f, r], below)

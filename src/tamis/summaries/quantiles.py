@@ -297,9 +297,9 @@ class QuantileSummary:
             raise ValueError(f"q must lie in [0, 1], got {q!r}.")
         order = np.argsort(fractions)
         found = np.empty((self.n_features, len(fractions)))
-        for first, runs, _ in self._in_one_scale()._runs():
+        for first, runs, of_class in self._in_one_scale()._runs():
             part = np.empty((len(runs.start), len(fractions)))
-            select(runs.values, runs.below, runs.start, runs.stop, fractions[order], part)
+            select(*runs, fractions[order], of_class, part, np.empty((0, 0, 0)))
             found[first : first + len(part), order] = part
         return found[:, 0] if np.ndim(q) == 0 else found
 
@@ -318,7 +318,7 @@ class QuantileSummary:
         found = np.zeros((*cuts.shape, self.n_classes))
         for first, runs, of_class in self._runs():
             part = slice(first, first + len(runs.start))
-            weigh(runs.values, runs.below, runs.start, runs.stop, of_class, cuts[part], found[part])
+            weigh(*runs, of_class, cuts[part], found[part])
         return found / self._gain
 
     def counts(self, n_bins: int) -> NDArray[np.float64]:
@@ -337,10 +337,8 @@ class QuantileSummary:
         below = np.zeros((self.n_features, n_bins + 1, self.n_classes))
         now = self._in_one_scale()
         for first, runs, of_class in now._runs():
-            cuts = np.empty((len(runs.start), n_bins - 1))
-            select(runs.values, runs.below, runs.start, runs.stop, fractions, cuts)
-            part = below[first : first + len(cuts), 1:-1]
-            weigh(runs.values, runs.below, runs.start, runs.stop, of_class, cuts, part)
+            part = below[first : first + len(runs.start), 1:-1]
+            select(*runs, fractions, of_class, np.empty((len(part), n_bins - 1)), part)
         below /= now._gain
         below[:, -1] = self.count().T
         below = np.where(below > (1.0 - TOLERANCE) * below[:, -1:], below[:, -1:], below)  # rounding
@@ -375,12 +373,12 @@ class QuantileSummary:
     def _runs(self) -> Iterator[tuple[int, Runs, Array]]:
         """Yield the first feature of a chunk, the runs of its features, and which class each run is of."""
         width = sum(points.width for points in self._points)
-        chunk = max(CHUNK // max(width, 1), 16)
+        chunk = max(CHUNK // max(width, 1), 128)  # rows of few values are slow to gather
         cells = [points.cells() for points in self._points]
         zeros = np.zeros((self.n_classes, self.n_features))
         if self._stored.size:
             zeros = np.maximum(self._sparse_weight[:, None] - self._stored, 0.0)
-        of_class = np.concatenate([np.full(points.n_runs, c) for c, points in enumerate(self._points)])
+        most = [4 + len(points.levels) for points in self._points]
         for first in range(0, self.n_features, chunk):
             stop = min(first + chunk, self.n_features)
             room = np.zeros(stop - first, np.int64)
@@ -390,13 +388,14 @@ class QuantileSummary:
                     + np.diff(table.start[first : stop + 1])
                     + np.diff(points.table.start[first : stop + 1])
                 )
-            starts = np.zeros((stop - first, len(of_class)), np.int64)
-            starts[:, 0] = np.cumsum(room) - room
-            runs = Runs(np.empty(room.sum()), np.empty(room.sum()), starts, np.zeros_like(starts))
-            r = 0
+            starts = np.zeros((stop - first, sum(most)), np.int64)
+            starts[:, :1] = (np.cumsum(room) - room)[:, None]
+            values, below = np.empty(room.sum(), self.dtype), np.empty(room.sum())
+            runs = Runs(values, below, starts, np.zeros_like(starts), np.zeros(starts.shape))
+            ends = [0]
             for points, table, zero in zip(self._points, cells, zeros, strict=True):
-                r = points.read(first, stop, table, zero[first:stop], r, runs)
-            yield first, runs, of_class
+                ends.append(points.read(first, stop, table, zero[first:stop], ends[-1], runs))
+            yield first, runs, np.repeat(np.arange(self.n_classes), np.diff(ends))
 
     @property
     def nbytes(self) -> int:

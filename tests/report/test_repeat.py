@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, OFS, load_dataset, open_file, prequential
+from tamis import FIRES, OFS, load_dataset, load_stream, open_file, prequential
 from tamis.report.repeat import command_line, snippet, subject
 from tests.report.runs import settings
 
@@ -39,6 +39,7 @@ def runs():
         OFS(0.4, random_state=3), Perceptron(random_state=3), protocol="paper",
     )  # fmt: skip
     yield lambda: prequential(open_file("my data.csv", label="state"), None, GaussianNB())
+    yield lambda: prequential(load_stream("SEA"), FIRES(3), max_rows=1000)
 
 
 def same(result, other):
@@ -49,7 +50,7 @@ def same(result, other):
     np.testing.assert_array_equal(result.frames["steps"]["accuracy"], other.frames["steps"]["accuracy"])
 
 
-@pytest.mark.parametrize("run", [*runs()], ids=["data set", "file", "odd file", "baseline"])
+@pytest.mark.parametrize("run", [*runs()], ids=["data set", "file", "odd file", "baseline", "known truth"])
 def test_python_leads_to_the_same_run(run, folder):
     result, names = run(), {}
     exec(snippet(result.settings), names)
@@ -57,7 +58,7 @@ def test_python_leads_to_the_same_run(run, folder):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("run", [*runs()], ids=["data set", "file", "odd file", "baseline"])
+@pytest.mark.parametrize("run", [*runs()], ids=["data set", "file", "odd file", "baseline", "known truth"])
 def test_shell_leads_to_the_same_run(run, folder, capsys):
     pytest.importorskip("typer")
     from tamis.cli import main

@@ -82,7 +82,7 @@ class Reading:
 
     def open(self, width: str | None = None) -> Stream:
         """Open the file or data set; `width` is that of an svmlight file where the user gives none."""
-        from tamis.streams import list_datasets, load_dataset, open_file
+        from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
 
         check_whole("--n-features", self.n_features, 1)
         if (self.file is None) == (self.dataset is None):
@@ -92,7 +92,8 @@ class Reading:
         if self.dataset is not None:
             if self.label is not None or self.format is not None:
                 raise MisuseError("--label and --format are for files; a data set brings its own label.")
-            return load_dataset(self.dataset)
+            generated = {row["name"].lower() for row in list_streams()}
+            return (load_stream if self.dataset.lower() in generated else load_dataset)(self.dataset)
         assert self.file is not None
         if not Path(self.file).exists() and any(row["name"] == self.file for row in list_datasets()):
             raise StreamError(

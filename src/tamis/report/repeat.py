@@ -74,11 +74,15 @@ def snippet(settings: Settings) -> str:
 
 def _opened(stream: dict[str, Any]) -> tuple[list[str], str]:
     """Return the function that opens a stream (if one does), and the call."""
-    known = {"file": ("open_file", "path"), "dataset": ("load_dataset", "name")}
+    known = {
+        "file": ("open_file", "path"),
+        "dataset": ("load_dataset", "name"),
+        "generated": ("load_stream", "name"),
+    }
     if stream.get("kind") not in known:
         return [], "...  # the same rows: " + ", ".join(f"{name} {value}" for name, value in stream.items())
     opener, source = known[stream["kind"]]
-    options = _file_options(stream) if opener == "open_file" else _unusual(tamis.load_dataset, stream)
+    options = _file_options(stream) if opener == "open_file" else _unusual(getattr(tamis, opener), stream)
     return [opener], f"{opener}({', '.join([repr(options.pop(source)), *_keywords(options)])})"
 
 
@@ -147,6 +151,8 @@ def command_line(settings: Settings) -> str | None:
 
 def _stream_words(stream: dict[str, Any]) -> list[str]:
     if stream.get("kind") == "dataset" and stream["shuffle"] is None:
+        return ["--dataset", stream["name"]]
+    if stream.get("kind") == "generated" and set(_unusual(tamis.load_stream, stream)) == {"name"}:
         return ["--dataset", stream["name"]]
     if stream.get("kind") != "file":
         raise _UnsayableError

@@ -75,5 +75,5 @@ def test_nearest_names_are_suggested(wrong: str, near: str) -> None:
 def test_unknown_names_list_what_is_known() -> None:
     with pytest.raises(UnknownNameError, match=r"No learner is named 'zzz'\. Known: perceptron, sgd"):
         find_learner("zzz")
-    with pytest.raises(UnknownNameError, match="No selector is named 'fires'"):
+    with pytest.raises(UnknownNameError, match="No classifier is named 'fires'"):
         find("fires", family="cells")

@@ -9,7 +9,7 @@ per offer.
 
 Cells arrive: ``CellClassifier(ClassifierMixin, BaseEstimator)`` with ``fit``, ``predict``, ``predict_proba``,
 ``acquire(x)`` for the full trace of one instance, and ``open()`` for a session whose ``next_feature``,
-``observe(value)`` and ``decision`` walk one instance cell by cell. It arrives with its first method.
+``observe(value)`` and ``decision`` walk one instance cell by cell; four hooks to write, see `tamis.cells.classifier`.
 """
 
 from __future__ import annotations

@@ -58,6 +58,15 @@ def test_published_start_never_stops(rng):
     assert model.n_features_used_.mean() > 3.0
 
 
+def test_a_frequent_class_is_not_declared_unasked(rng):
+    """Nine of ten rows are of one class, more than the confidence that stopping begins with."""
+    y = (rng.random(2000) < 0.08).astype(int)
+    X = rng.normal(size=(2000, 4)) + 2.5 * y[:, None]
+    model = FETANA(cost=0.001, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert model.n_features_used_.min() >= 1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"confidence": 1.0}, "confidence"), ({"perturbation": 0.0}, "perturbation"),

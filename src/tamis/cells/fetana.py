@@ -22,7 +22,7 @@ where S is what the walk costs: the features up to the first k with theta_k . pi
 Deviations, each with its reason; :meth:`FETANA.published` takes the published choices:
 
 * From theta = 1 the first test fails for every belief and the slope is 0 in most draws: the program usually ends in
-  "never stop". The start here is "stop when pi_i > 0.85", with steps to match.
+  "never stop". The start here is "stop when pi_i > 0.85", surer for frequent classes, with steps to match.
 * The program ends at the first slope below 1e-5, which is the first time that both walks stop at the same place.
 * Where no test fires the program draws a random label; the label here is always the one of least expected cost.
 * Stages that neither walk reaches have no slope, and are left as they are rather than moved at random.
@@ -117,7 +117,8 @@ class FETANA(Independent):
     prior : {"empirical", "uniform"}, default="empirical"
         Where the posterior starts.
     confidence : float or None, default=0.85
-        Start from "stop when the posterior of class i exceeds it", in (0, 1); None: from theta = 1, as published.
+        Start from "stop when the posterior of class i exceeds it", in (0, 1), or half-way from the share of the class
+        to 1 if that is more; None: from theta = 1, as published.
     perturbation : float, default=0.2
         mu, in (0, inf).
     learning_rate : float, default=0.0167
@@ -223,14 +224,21 @@ class FETANA(Independent):
         # One long line of random signs, read from another place at each step: K of them are seldom needed.
         draws = rng.choice([-1.0, 1.0], (K + _SPARE, L))
         for i in range(L):
-            start = np.ones(L) if self.confidence is None else self.confidence - np.eye(L)[i]
-            self.thresholds_[i] = start
+            self.thresholds_[i] = self._begin(i)
             mine = np.flatnonzero(y == i)
             self.n_iter_[i] = _approximate(
                 self.thresholds_[i], codes[mine], rng.integers(0, len(mine), self.n_iterations), draws,
                 rng.integers(0, _SPARE, self.n_iterations), likelihood, self._first_belief(), price, self._Q[i],
                 self.perturbation, self.learning_rate, self.patience,
             )  # fmt: skip
+
+    def _begin(self, i: int) -> Floats:
+        """Return theta of class i before the first step: a class that is frequent must be surer still."""
+        L = len(self.classes_)
+        if self.confidence is None:
+            return np.ones(L)
+        found: Floats = max(self.confidence, (1.0 + self._first_belief()[i]) / 2.0) - np.eye(L)[i]
+        return found
 
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)

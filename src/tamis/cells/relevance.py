@@ -68,11 +68,25 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
     found = np.zeros(len(columns))
     y = np.asarray(y)
     n_classes = int(y.max()) + 1
+    whole = sp.csc_array(X) if sp.issparse(X) else X
+    tables: dict[int, list[tuple[int, Array]]] = {}  # by number of values, to be scored together
     for i, j in enumerate(columns):
-        column = X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j]
+        column = _column(whole, j)
         known = ~np.isnan(column)
         values, code = np.unique(column[known], return_inverse=True)
-        table = np.zeros((1, len(values), n_classes), dtype=np.int64)
-        np.add.at(table[0], (code, y[known]), 1)
-        found[i] = adjusted_mutual_information(table)[0]
+        at = code * n_classes + y[known]
+        table = np.bincount(at, minlength=len(values) * n_classes).reshape(-1, n_classes)
+        tables.setdefault(len(values), []).append((i, table))
+    for same in tables.values():
+        found[[i for i, _ in same]] = adjusted_mutual_information(np.stack([table for _, table in same]))
+    return found
+
+
+def _column(X: Rows, j: int) -> Array:
+    """Return a column of dense rows, or of a CSC matrix."""
+    if not sp.issparse(X):
+        return np.asarray(X[:, j])
+    found = np.zeros(X.shape[0])
+    stored = slice(X.indptr[j], X.indptr[j + 1])
+    np.add.at(found, X.indices[stored], X.data[stored])
     return found

@@ -1,10 +1,13 @@
 """Does a selector keep the contract? Checks for the ones in Tamis, and for your own."""
 
+from tamis.checks.cells import cell_classifier_checks, check_cell_classifier
 from tamis.checks.columns import check_column_selector, column_selector_checks
 from tamis.checks.rows import Report, check_row_selector, row_selector_checks
 
 __all__ = [
     "Report",
+    "cell_classifier_checks",
+    "check_cell_classifier",
     "check_column_selector",
     "check_row_selector",
     "column_selector_checks",

@@ -157,6 +157,7 @@ class TableStream(FileStream):
     ) -> None:
         super().__init__(table.source)
         self.categorical: list[int] = []  # columns of text, as far as they were read
+        self.categories: dict[str, list[Any]] = {}  # their values, in the order of their codes
         self._table = table
         self._options = {
             "label": label, "categorical": list(categorical), "drop": list(drop), "missing": missing,
@@ -201,6 +202,7 @@ class TableStream(FileStream):
             except StreamError as error:
                 raise StreamError(f"{self._source.name!r}: {error}") from None
             self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
+            self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
             X, y = self._labelled(X, columns[self._label], first_row)
             first_row += n_rows
             skip = min(start, len(y))

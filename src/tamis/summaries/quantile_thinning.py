@@ -9,7 +9,7 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["copy_columns", "group", "halve", "thin"]
+__all__ = ["copy_columns", "halve", "thin"]
 
 
 @njit()
@@ -104,12 +104,3 @@ def thin(
             kept[s, i] = kept[s, max(q - 1, 0)]
         low[s] += loss_low
         high[s] += loss_high
-
-
-@njit(strict=True)
-def group(columns: Array, order: Array, next_place: Array, grouped: Array) -> None:
-    """Write the places of the cells column by column, keeping their order within each."""
-    for i in order:
-        column = columns[i]
-        grouped[next_place[column]] = i
-        next_place[column] += 1

@@ -29,7 +29,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from tamis._check import Array, Rows, check_number
 from tamis._jit import njit
-from tamis.summaries.quantile_points import CHUNK, ClassPoints
+from tamis.summaries.quantile_levels import CHUNK
+from tamis.summaries.quantile_points import ClassPoints
 from tamis.summaries.quantile_reading import TOLERANCE, Runs, select, weigh
 
 __all__ = ["QuantileSummary"]
@@ -235,11 +236,10 @@ class QuantileSummary:
 
     def _rescale(self) -> None:
         """Divide all weights by the gain: the same state in smaller numbers."""
-        for c, points in enumerate(self._points):
-            if self._gain[c] != 1.0:
-                points = copy.copy(points)
-                points.scale(1.0 / self._gain[c])
-                self._points = [*self._points[:c], points, *self._points[c + 1 :]]
+        self._points = [
+            points if gain == 1.0 else points.scaled(1.0 / gain)
+            for points, gain in zip(self._points, self._gain, strict=True)
+        ]
         self._weight, self._sparse_weight = self._weight / self._gain, self._sparse_weight / self._gain
         self._stored, self._missing = self._stored / self._gain[:, None], self._missing / self._gain[:, None]
         self._gain = np.ones_like(self._gain)
@@ -264,9 +264,7 @@ class QuantileSummary:
         self._sparse_weight = self._sparse_weight + other._sparse_weight
         self._stored = _sum(self._stored, other._stored)
         self._missing = _sum(self._missing, other._missing)
-        self._points = [copy.copy(points) for points in self._points]
-        for points, more in zip(self._points, other._points, strict=True):
-            points.merge(more)
+        self._points = [points.merged(more) for points, more in zip(self._points, other._points, strict=True)]
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -354,7 +352,8 @@ class QuantileSummary:
         """
         low, high = np.zeros((2, self.n_classes, self.n_features))
         for c, points in enumerate(self._points):
-            low[c, points.thinned], high[c, points.thinned] = points.low, points.high
+            features = points.thinned()
+            low[c, features], high[c, features] = points.levels.low, points.levels.high
         low, high = low / self._gain[:, None], high / self._gain[:, None]
         count = self.count()
         if not by_class:
@@ -378,7 +377,7 @@ class QuantileSummary:
         zeros = np.zeros((self.n_classes, self.n_features))
         if self._stored.size:
             zeros = np.maximum(self._sparse_weight[:, None] - self._stored, 0.0)
-        most = [4 + len(points.levels) for points in self._points]
+        most = sum(points.most_runs for points in self._points)
         for first in range(0, self.n_features, chunk):
             stop = min(first + chunk, self.n_features)
             room = np.zeros(stop - first, np.int64)
@@ -388,7 +387,7 @@ class QuantileSummary:
                     + np.diff(table.start[first : stop + 1])
                     + np.diff(points.table.start[first : stop + 1])
                 )
-            starts = np.zeros((stop - first, sum(most)), np.int64)
+            starts = np.zeros((stop - first, most), np.int64)
             starts[:, :1] = (np.cumsum(room) - room)[:, None]
             values, below = np.empty(room.sum(), self.dtype), np.empty(room.sum())
             runs = Runs(values, below, starts, np.zeros_like(starts), np.zeros(starts.shape))

@@ -1,0 +1,80 @@
+"""The stored cells of CSR rows that wait to be sorted in together, so that each costs O(1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.summaries.quantile_tables import Table, empty_table
+
+__all__ = ["WaitingCells"]
+
+
+@njit(strict=True)
+def _group(columns: Array, order: Array, next_place: Array, grouped: Array) -> None:
+    """Write the places of the cells column by column, keeping their order within each."""
+    for i in order:
+        column = columns[i]
+        grouped[next_place[column]] = i
+        next_place[column] += 1
+
+
+class WaitingCells:
+    """Columns, values and weights of cells, in the order in which they came.
+
+    Parameters
+    ----------
+    dtype : str
+        Of the values.
+    """
+
+    def __init__(self, dtype: str) -> None:
+        self.n = 0
+        self.columns = np.empty(0, np.int32)
+        self.values = np.empty(0, dtype)
+        self.weights = np.empty(0)
+
+    def add(self, columns: Array, values: Array, weights: Array, most: int) -> None:
+        """Append cells; there are never to be more than `most`."""
+        end = self.n + len(values)
+        if len(self.values) < end:
+            room = min(max(end, 2 * len(self.values)), max(end, most))
+            self.columns, self.values, self.weights = (
+                np.concatenate([old[: self.n], np.empty(room - self.n, old.dtype)])
+                for old in (self.columns, self.values, self.weights)
+            )
+        part = slice(self.n, end)
+        self.columns[part], self.values[part], self.weights[part] = columns, values, weights
+        self.n = end
+
+    def all(self) -> tuple[Array, Array, NDArray[np.float64]]:
+        """Return columns, values and weights."""
+        return self.columns[: self.n], self.values[: self.n], self.weights[: self.n]
+
+    def table(self, n_features: int) -> Table:
+        """Return the cells feature by feature, each distinct value once."""
+        if self.n == 0:
+            return empty_table(n_features, self.values.dtype.name)
+        columns, values, weights = self.all()
+        order = np.empty(self.n, np.int64)
+        begins = np.r_[0, np.cumsum(np.bincount(columns, minlength=n_features))]
+        _group(columns, np.argsort(values), begins, order)
+        columns, values, weights = columns[order], values[order], weights[order]
+        new = np.flatnonzero(np.r_[True, (columns[1:] != columns[:-1]) | (values[1:] != values[:-1])])
+        start = np.zeros(n_features + 1, np.int64)
+        np.cumsum(np.bincount(columns[new], minlength=n_features), out=start[1:])
+        return Table(start, values[new], np.add.reduceat(weights, new))
+
+    def scaled(self, factor: float) -> WaitingCells:
+        """Return the same cells with all weights multiplied."""
+        found = WaitingCells(self.values.dtype.name)
+        columns, values, weights = self.all()
+        found.add(columns, values, weights * factor, self.n)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.columns.nbytes + self.values.nbytes + self.weights.nbytes

@@ -131,9 +131,10 @@ def _write_pages() -> None:
 def _is_routing(
     app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out what scikit-learn adds to every estimator; its text links into scikit-learn's own pages."""
+    """Leave out what scikit-learn and River add to their classes; it links into pages of their own."""
     added = name in ("set_output", "get_metadata_routing", "score") or re.fullmatch(r"set_\w+_request", name)
-    return True if added else None
+    foreign = str(getattr(member, "__module__", None)).startswith("river.")
+    return True if added or foreign else None
 
 
 def _inline_formula(translator: HTML5Translator, node: nodes.Element) -> None:

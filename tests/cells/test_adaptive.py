@@ -154,6 +154,20 @@ def test_boosting_sees_what_a_tree_cannot(rng):
     assert boosting > tree + 0.1
 
 
+def test_boosting_keeps_columns_that_tell_only_together(rng):
+    """No column says anything of the class by itself; two of sixty do together."""
+    X = rng.normal(size=(2000, 60))
+    y = (X[:, 7] * X[:, 31] > 0).astype(int)
+    X[:, 50] = np.nan
+    tree, boosting = (
+        AdaptiveIFC2F(0.01, max_features=3, decision=d, random_state=0).fit(X[:1500], y[:1500])
+        for d in ("tree", "boosting")
+    )
+    assert {7, 31} <= set(boosting.candidates_.tolist())
+    assert not {7, 31} <= set(tree.candidates_.tolist())
+    assert boosting.score(X[1500:], y[1500:]) > 0.9 > 0.6 > tree.score(X[1500:], y[1500:])
+
+
 def test_spambase_is_ahead_of_a_greedy_network(load_shared):
     """Covert et al. (2023) on this split: 0.909 with 5 features."""
     X, y, _ = load_shared("spambase")

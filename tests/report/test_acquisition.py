@@ -103,7 +103,7 @@ def test_figures(fitted, curves):
     figure = plot_paths(traces, model.classes_, ["$x", "2", "3"])
     assert [len(axes.lines) for axes in figure.axes] == [3, 3, 3]
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
-    assert labels[0] == "nothing"
+    assert labels[0] == "at first"
     assert labels[1].startswith(f"{traces[0].features[0]} = ")
     np.testing.assert_array_equal(figure.axes[0].lines[0].get_ydata(), traces[0].posteriors[:, 0])
     figure = plot_costs(curves)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows, check_choice, check_number
 from tamis._jit import njit
 from tamis.cells.bins import Bins
-from tamis.cells.booster import Booster
+from tamis.cells.booster import Booster, most_gain
 from tamis.cells.classifier import CellClassifier, State
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.relevance import relevance
@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 _QUANTILES = np.linspace(0.0, 1.0, 25)  # of the walks: the thresholds that are tried
 _FOLDS = 3
 _WALKS = 5_000  # rows walked to find the thresholds, and that boosting learns from
+_GROWN = 1_000  # columns that boosting chooses from
 _NUMBERS = 1 << 22  # expectations held at once
 _ROUNDING = 1e-9
 
@@ -86,7 +87,8 @@ class AdaptiveIFC2F(CellClassifier):
     n_bins : int, default=4
         V: levels of each column, from 2 on (quantiles).
     max_features : int, default=64
-        Columns of the tree: all, if they are no more, else the most relevant.
+        Columns of the tree: all, if they are no more, else the most relevant, or, with boosting as the decision, those
+        that it gains most from. If only several columns together tell, few of them must be kept for all to be asked.
     max_steps : int, default=30
         Features bought for a row at most.
     random_state : int, optional
@@ -167,7 +169,7 @@ class AdaptiveIFC2F(CellClassifier):
     def _learn(self, X: Rows, y: Array) -> None:
         self._check()
         bins = Bins.quantile(X, self.n_bins)
-        self.candidates_ = self._candidates(bins.tables(X, y, len(self.classes_)))
+        self.candidates_ = self._candidates(X, y, bins.tables(X, y, len(self.classes_)))
         self._bins = bins.of(self.candidates_)
         self._group = self._groups()
         price = self._costs()[self.candidates_]
@@ -191,14 +193,20 @@ class AdaptiveIFC2F(CellClassifier):
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, low=0)
 
-    def _candidates(self, tables: Array) -> NDArray[np.int64]:
+    def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         """Return the columns of the tree: all that vary if there is room, as some only tell beside others."""
-        vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
-        if len(self.classes_) > 1 and vary.sum() <= self.max_features:
-            return np.flatnonzero(vary)
-        scores, least = relevance(tables, self.max_features)
+        vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
+        if len(self.classes_) > 1 and len(vary) <= self.max_features:
+            return vary
+        boosting = self.decision == "boosting"
+        scores, least = relevance(tables, _GROWN if boosting else self.max_features)
         known = np.flatnonzero(scores > least)
-        return known[np.argsort(-scores[known], kind="stable")][: self.max_features]
+        ranked = known[np.argsort(-scores[known], kind="stable")]
+        if boosting:
+            grown = vary if len(vary) <= _GROWN else ranked[:_GROWN]
+            gained = most_gain(X[:, grown], y, self.random_state)
+            ranked = np.concatenate([grown[gained], np.setdiff1d(ranked, grown[gained], assume_unique=True)])
+        return ranked[: self.max_features]
 
     def _groups(self) -> NDArray[np.int64]:
         """Return the group of each candidate; one of its own where none was given."""

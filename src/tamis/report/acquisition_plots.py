@@ -83,7 +83,7 @@ def _path(axes: Axes, trace: Acquisition, classes: list[Any], names: Sequence[st
         shorten(str(f if names is None else names[int(f)]), 18) + f" = {scientific(v)}"
         for f, v in zip(trace.features, trace.values, strict=True)
     ]
-    axes.set_xticks(steps, [_plain(one) for one in ["nothing", *shown]], rotation=35, ha="right", fontsize=7)
+    axes.set_xticks(steps, [_plain(one) for one in ["at first", *shown]], rotation=35, ha="right", fontsize=7)
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlim(-0.3, max(len(steps) - 0.7, 0.7))
     _calm(axes)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tamis._check import Array, check_choice
 from tamis.errors import CheckpointError
-from tamis.evaluate.result import Frame, PrequentialResult
+from tamis.evaluate.result import Frame, PrequentialResult, arrow_table
 from tamis.evaluate.score_table import ScoreTable, Significance, significance
 from tamis.persistence import replace_file
 
@@ -228,7 +228,7 @@ class ExperimentResult:
         import pyarrow.parquet as parquet
 
         path = self.folder / "cells.parquet"
-        replace_file(path, lambda file: parquet.write_table(self.to_frame("pyarrow"), file))
+        replace_file(path, lambda file: parquet.write_table(arrow_table(self.cells), file))
         return path
 
     def plot(self, column: str = "accuracy_windowed") -> Any:

@@ -270,7 +270,7 @@ class _Runner:
                 raise DataError(
                     "The stream ends within its first batch, which only trains: choose a smaller batch_size."
                 )
-            result.save(self.folder / CELLS / cell.key)
+            result.save(self.folder / CELLS / cell.key, flush=False)
         except Exception as caught:
             error = f"{type(caught).__name__}: {' '.join(str(caught).split())}"
             _write_error(self.folder, cell.key, error, traceback.format_exc())

@@ -7,6 +7,7 @@ so does the cell's key, and the cell is run anew. Cells that differ in a seed th
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import inspect
@@ -149,13 +150,12 @@ def _source(what: Any) -> str:
         return "made" if callable(what) and not isinstance(what, Stream) else "given"
     if os.path.isfile(what) or os.path.splitext(what)[1]:
         return "file"
-    generated = {row["name"].lower(): row["name"] for row in list_streams()}
-    datasets = [row["name"] for row in list_datasets()]
-    if what in datasets:
+    if what in (datasets := [row["name"] for row in list_datasets()]):
         return "dataset"
-    if what.lower() in generated:
+    with contextlib.suppress(UnknownNameError):
+        load_stream(what, n_rows=100, n_drifts=0)
         return "generated"
-    known = [*generated.values(), *datasets]
+    known = [*(row["name"] for row in list_streams()), *datasets]
     near = difflib.get_close_matches(what, known, n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise UnknownNameError(f"No stream, data set or file is named {what!r}{hint} Known: {', '.join(known)}.")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -36,7 +35,7 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
     tables = {metric: result.table(metric) for metric, _ in _COLUMNS if metric in result.metrics}
     for i, stream in enumerate(result.streams):
         shown = [(metric, title) for metric, title in _COLUMNS if metric in tables]
-        shown = [(metric, title) for metric, title in shown if np.isfinite(tables[metric].mean[i]).any()]
+        shown = [(metric, title) for metric, title in shown if tables[metric].n[i].any()]
         if not shown:
             continue
         console.print(Text(stream, style="bold"))
@@ -73,13 +72,13 @@ def _figure(value: float) -> str:
 
 def _over_methods(result: ExperimentResult, key: str, i: int) -> float:
     """Return a number that the labels alone decide: the mean over the methods, some of which may lack a seed."""
-    row = result.table(key).mean[i]
-    return float(np.nanmean(row)) if np.isfinite(row).any() else math.nan
+    known = [mean for mean in result.table(key).mean[i].tolist() if math.isfinite(mean)]
+    return sum(known) / len(known) if known else math.nan
 
 
 def _notes(result: ExperimentResult) -> str:
     notes = ["kappa-T: 0 is to repeat the last label, 1 is perfect. Bold: the best."]
-    if "selection_accuracy" in result.metrics and np.isfinite(result.cells["selection_accuracy"]).any():
+    if "selection_accuracy" in result.metrics and result.table("selection_accuracy").n.any():
         notes.append(
             "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that was kept;"
             " CUCP: share of the others that was left out."

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis.summaries.moments import all_finite
 
 __all__ = ["ClassMoments"]
 
@@ -110,14 +111,6 @@ def _centre(X: Array, codes: Array, c: int, mean: Array, centre: Array) -> None:
                 x = float(X[i, j])
                 centre[j] = x if x - x == 0.0 else mean[j]
             return
-
-
-@njit()
-def _finite(s1: Array, s2: Array) -> bool:
-    check = 0.0
-    for j in range(s1.shape[0]):
-        check += s1[j] * 0.0 + s2[j] * 0.0
-    return check == 0.0
 
 
 @njit(strict=True)  # w / w must be 1: a constant feature has a mean without rounding
@@ -246,7 +239,7 @@ class ClassMoments:
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
-        keep : float or ndarray of shape (n_classes,), in (0, 1]
+        keep : float or ndarray of shape (n_classes,), in [0, 1]
             What the weight of all earlier rows (of each class) is multiplied by first.
 
         Returns
@@ -255,6 +248,9 @@ class ClassMoments:
             False, and nothing is changed, if a value is infinite (or too large to be squared).
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+            self._rescale()
         gain = self._gain / keep
         if sp.issparse(X):
             if np.isinf(X.data).any():
@@ -269,8 +265,6 @@ class ClassMoments:
         self._weight2 = self._weight2 + gain * gain * squares
         if sp.issparse(X):
             self._sparse_weight = self._sparse_weight + gain * arrived
-        if gain.max() > _LARGEST_GAIN:
-            self._rescale()
         return True
 
     def _take_csr(self, X: Rows, codes: Array, weight: Array, gain: Array) -> None:
@@ -295,10 +289,10 @@ class ClassMoments:
             centre, s1, s2 = np.empty(self.n_features), np.zeros(self.n_features), np.zeros(self.n_features)
             _centre(X, codes, c, self._mean[c], centre)
             arrived, total = np.empty(0), _sum_class(X, codes, c, gain[c], weight, centre, s1, s2)
-            if not _finite(s1, s2):
+            if not (all_finite(s1) and all_finite(s2)):
                 s1, s2, arrived = (np.zeros(self.n_features) for _ in range(3))
                 finite = _sum_class_present(X, codes, c, gain[c], weight, centre, s1, s2, arrived)
-                if not (finite and _finite(s1, s2)):
+                if not (finite and all_finite(s1) and all_finite(s2)):
                     return False
             sums.append((c, s1, s2, arrived, total, centre))
         for c, s1, s2, arrived, total, centre in sums:

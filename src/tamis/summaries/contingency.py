@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, check_number
 from tamis._jit import njit
 from tamis.errors import DataError
+from tamis.summaries.batch import check_batch
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["Contingency", "chi_square", "chi_square_pvalue", "gini_decrease", "mutual_information"]
@@ -133,25 +134,27 @@ class Contingency:
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
-        keep : float or ndarray of shape (n_classes,), in (0, 1]
+        keep : float or ndarray of shape (n_classes,), in [0, 1]
             What the weight of all earlier rows (of each class) is multiplied by first.
 
         Raises
         ------
         DataError
-            If a value is no such code; nothing is changed.
+            If a value is no such code, or anything else is not as above; nothing is changed.
         """
+        check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
         row, column = _first_unfit(X, self.n_bins)
         if row >= 0:
             raise DataError(
                 f"Column {column} holds {X[row, column]} in row {row} of the batch: encode the values as"
                 f" 0 to {self.n_bins - 1}, or raise n_bins."
             )
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+            self._rescale()
         self._gain = self._gain / keep
         weight = self._gain[codes]
         _count(X, codes, weight if sample_weight is None else weight * sample_weight, self._table)
-        if self._gain.max(initial=1.0) > _LARGEST_GAIN:
-            self._rescale()
 
     def _rescale(self) -> None:
         self._table, self._gain = self.table(), np.ones_like(self._gain)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._jit import njit
 
-__all__ = ["RunningMoments", "add_deviations"]
+__all__ = ["RunningMoments", "add_deviations", "all_finite"]
 
 
 @njit()
@@ -67,7 +67,8 @@ def _sum_csr(
 
 
 @njit()
-def _finite(sums: Array) -> bool:
+def all_finite(sums: Array) -> bool:
+    """Whether no value is NaN or infinite."""
     check = 0.0
     for value in sums:
         check += value * 0.0
@@ -159,7 +160,7 @@ class RunningMoments:
             _sum_csr(X.data, X.indices, X.indptr, weight, arriving, self.mean, s1, s2)
         else:
             _sum_dense(X, weight, self.mean, s1, s2)
-        return bool(_finite(s1) and _finite(s2))
+        return bool(all_finite(s1) and all_finite(s2))
 
     def absorb(self, s1: Array, s2: Array, arriving: float, keep: float = 1.0) -> None:
         """Take in a batch of total weight `arriving` whose sums `add` or a kernel has made; they must be finite."""

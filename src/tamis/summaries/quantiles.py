@@ -29,6 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from tamis._check import Array, Rows, check_number
 from tamis._jit import njit
+from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
 from tamis.summaries.quantile_points import ClassPoints
 from tamis.summaries.quantile_reading import TOLERANCE, Runs, select, weigh
@@ -174,14 +175,23 @@ class QuantileSummary:
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
             Not negative.
-        keep : float or ndarray of shape (n_classes,), in (0, 1]
+        keep : float or ndarray of shape (n_classes,), in [0, 1]
             What the weight of all earlier rows (of each class) is multiplied by first.
 
         Returns
         -------
         bool
             False, and nothing is changed, if a value is infinite or too large for `dtype`.
+
+        Raises
+        ------
+        DataError
+            If shapes, classes, weights or `keep` are not as above; nothing is changed.
         """
+        check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+            self._rescale()
         gain = self._gain / keep
         weight = gain[codes] if sample_weight is None else gain[codes] * sample_weight
         largest = float(np.finfo(self.dtype).max)
@@ -201,8 +211,6 @@ class QuantileSummary:
             self._take_csr(X, codes, weight)
         else:
             self._take_dense(X, codes, weight, missing)
-        if gain.max() > _LARGEST_GAIN:
-            self._rescale()
         return True
 
     def _take_dense(self, X: Array, codes: Array, weight: Array, missing: Array) -> None:

@@ -1,0 +1,54 @@
+"""What a batch must be for a summary to take it in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis._check import Array, Rows, as_weights
+from tamis.errors import DataError
+
+__all__ = ["check_batch"]
+
+
+def check_batch(
+    X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array, n_features: int, n_classes: int
+) -> None:
+    """Refuse a batch of another shape, unknown classes, weights that are no weights, fading that is no fading.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    codes : ndarray of shape (n_rows,), int
+        At least 0 and below `n_classes`.
+    sample_weight : ndarray of shape (n_rows,), optional
+        Finite and not negative.
+    keep : float or ndarray of shape (n_classes,), in [0, 1]
+    n_features, n_classes : int
+        Of the summary.
+
+    Raises
+    ------
+    DataError
+        Naming what does not fit.
+
+    Examples
+    --------
+    >>> check_batch(np.ones((2, 3)), np.array([0, 1]), np.array([1.0, np.nan]), 1.0, n_features=3, n_classes=2)
+    Traceback (most recent call last):
+    ...
+    tamis.errors.DataError: sample_weight[1] is nan: weights must be finite and not negative.
+    """
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise DataError(f"X has shape {X.shape}, but the summary is of {n_features} features: give as many.")
+    if codes.shape != (X.shape[0],) or codes.dtype.kind not in "iu":
+        raise DataError(
+            f"codes is a {codes.dtype} array of shape {codes.shape}, but X has {X.shape[0]} rows: give an integer each."
+        )
+    if len(codes) and not (codes.min() >= 0 and codes.max() < n_classes):
+        bad = codes.min() if codes.min() < 0 else codes.max()
+        raise DataError(
+            f"codes holds {bad}, but the summary is of {n_classes} classes: grow it, or use 0, 1, ..."
+        )
+    as_weights(sample_weight, X.shape[0])
+    if not (np.greater_equal(keep, 0.0) & np.less_equal(keep, 1.0)).all():
+        raise DataError(f"keep must lie in [0, 1], got {keep}: 1 keeps all, 0 forgets what was before.")

@@ -14,12 +14,13 @@ from tamis._check import Array
 from tamis.column_selector import ColumnSelector
 from tamis.dependence.criterion import Candidate, DependenceTest
 from tamis.dependence.fisher_z import FisherZ
+from tamis.dependence.g_square import GSquare
 from tamis.trace import ACCEPTED, CONSTANT, Verdicts
 
 __all__ = ["DependenceSelector", "repeated_rows"]
 
 Floats = NDArray[np.float64]
-_TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ}
+_TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ, "g-square": GSquare}
 
 
 def repeated_rows(weight: Floats) -> NDArray[np.intp] | None:

@@ -228,9 +228,12 @@ def test_list_is_the_catalogue(call):
         e.key for e in tamis.catalog.CATALOG if e.family == "rows"
     ]
     assert [row["key"] for row in found["from_python"]] == [
-        e.key for e in tamis.catalog.CATALOG if e.family != "rows"
+        e.key for e in tamis.catalog.CATALOG if e.family not in ("rows", "cells")
     ]
-    for row in found["selectors"] + found["learners"] + found["from_python"]:
+    assert [row["key"] for row in found["cells"]] == [
+        e.key for e in tamis.catalog.CATALOG if e.family == "cells"
+    ]
+    for row in found["selectors"] + found["learners"] + found["cells"] + found["from_python"]:
         assert f"  {row['key']} " in out
 
 
@@ -579,7 +582,7 @@ def test_page_and_command_know_the_same_options():
     page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
     known = set()
-    for command in ("run", "demo", "screen", "list", "datasets"):
+    for command in ("run", "demo", "screen", "train", "acquire", "list", "datasets"):
         helped = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).output
         known |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped))
     assert told - known == {"--install-completion"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from tamis import SAOLA
+from tamis import OFSA3M, OSFS, SAOLA, FastOSFS, OFSDensity
 from tests.twins.saola import saola
 
 
@@ -47,6 +47,17 @@ def test_gene_expression(load_shared):
         n_selected.append(len(selector.selected_))
     assert np.mean(n_selected) == 22.8
     assert np.mean(accuracy) == pytest.approx(0.890, abs=0.0006)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("selector", [SAOLA(), OSFS(), FastOSFS(), OFSA3M(), OFSDensity(), SAOLA("g-square")])
+def test_the_scale_of_the_columns_does_not_matter(selector, rng):
+    X = rng.normal(size=(200, 10))
+    y = (X[:, 2] + X[:, 5] > 0).astype(int)
+    wanted = selector.fit(X, y).selected_
+    assert {"x2", "x5"} <= set(wanted)
+    for exponent in (600, -600, -1000):  # their squares are infinite, or 0
+        assert selector.fit(X * 2.0**exponent, y).selected_ == wanted
 
 
 def test_weights_are_rows(rng):

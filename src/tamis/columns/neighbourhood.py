@@ -99,8 +99,8 @@ class NeighbourhoodSelector(ColumnSelector):
             return CONSTANT
         if not self._is_relevant(alone):
             return REJECTED
-        spread = column.std(ddof=1)
-        unit = (column - column.mean()) / spread
+        column = np.ldexp(column, -np.frexp(np.abs(column).max())[1])  # squares neither overflow nor vanish
+        unit = (column - column.mean()) / column.std(ddof=1)
         units = np.stack([*(member.unit for member in self._members), unit])
         if (np.abs(units[:-1] @ unit) >= _COPY * (len(unit) - 1)).any():
             return COLLINEAR

@@ -127,8 +127,9 @@ class FisherZ(DependenceTest):
             sums = np.ones(self._n) @ columns
             squares = np.einsum("ij,ij->j", columns, columns)
             shared = self._target @ columns
-        spread = squares - sums * sums / self._n
-        safe = spread > _LOSSY * squares
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not safe is looked at again
+            spread = squares - sums * sums / self._n
+            safe = (spread > _LOSSY * squares) & (squares < np.inf)
         strength = np.abs(shared) / np.sqrt(np.where(safe, spread, 1.0))
         strength = np.where(safe, np.minimum(strength, 1.0), np.nan)
         z = self._z(strength)
@@ -213,6 +214,7 @@ class FisherZ(DependenceTest):
 
 def _unit(column: Floats) -> Floats | None:
     """Return the column with mean 0 and length 1, contiguous; None if it is constant."""
+    column = np.ldexp(column, -np.frexp(np.abs(column).max())[1])  # squares neither overflow nor vanish
     centred = column - column.mean()
     length = float(centred @ centred)
     if length <= _CONSTANT * float(column @ column) or (column == column[0]).all():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
@@ -94,6 +96,13 @@ def test_conforms(check: Any) -> None:
         check()
     except SkipTest as reason:
         pytest.skip(str(reason))
+
+
+def test_page_lists_every_check() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "checks.md").read_text(encoding="utf-8")
+    section = page.split("\n## Classifiers that buy values\n")[1].split("\n## ")[0]
+    listed = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?`) \|", section, flags=re.MULTILINE)))
+    assert sorted(listed) == sorted(name for name, _ in cell_classifier_checks(ETANA()))
 
 
 def test_the_suite_counts_what_it_ran() -> None:

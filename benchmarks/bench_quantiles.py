@@ -1,36 +1,36 @@
-"""Quantile summaries of a matrix beside Apache DataSketches' vectorised KLL and XGBoost's QuantileDMatrix.
+"""Quantile summaries beside Apache DataSketches' KLL and XGBoost's QuantileDMatrix, and what they cost alone.
 
     pip install datasketches==5.2.0 xgboost==3.2.0
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_quantiles.py
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_quantiles.py [--only peers ...] [--plot FILE]
 
-All run in one process, in turn, on the same float32 batches, on one thread; medians over the rounds and the median of
+Peers run in one process, in turn, on the same float32 batches, on one thread; medians over the rounds and the median of
 the ratios round by round are printed. Ours keeps the counts of two classes, the others keep none. Errors are the
-largest found over 199 quantiles of 100 features. Bytes per feature: ours all arrays, KLL its serialised sketch, and
-for both the growth of the process. Without a peer its lines are missing.
+largest found over 199 quantiles of 100 features. Bytes per feature: ours all arrays, KLL its serialised sketch.
+Without a peer its lines are missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-import psutil
 import scipy.sparse as sp
 
 from tamis.summaries.contingency import chi_square, gini_decrease, mutual_information
 from tamis.summaries.quantiles import QuantileSummary
 
 QUANTILES = np.arange(1, 200) / 200
+Series = dict[str, list[tuple[float, float]]]
 
 
 def data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ def data(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((n_rows, n_features), dtype=np.float32), rng.integers(0, 2, n_rows)
 
 
-def ours(eps: float, batch: int, dtype: str = "float32", keep: float = 1.0) -> Callable[..., object]:
+def ours(eps: float, batch: int = 1000, dtype: str = "float32", keep: float = 1.0) -> Callable[..., object]:
     def build(X: np.ndarray, y: np.ndarray) -> QuantileSummary:
         summary = QuantileSummary(X.shape[1], 2, eps, dtype)
         for start in range(0, len(X), batch):
@@ -48,7 +48,7 @@ def ours(eps: float, batch: int, dtype: str = "float32", keep: float = 1.0) -> C
     return build
 
 
-def kll(k: int, batch: int) -> Callable[..., object]:
+def kll(k: int, batch: int = 1000) -> Callable[..., object]:
     from datasketches import vector_of_kll_floats_sketches
 
     def build(X: np.ndarray, y: np.ndarray) -> object:
@@ -66,20 +66,9 @@ def matrix(bins: int) -> Callable[..., object]:
     return lambda X, y: xgboost.QuantileDMatrix(X, label=y, max_bin=bins, nthread=1)
 
 
-def builders(batch: int) -> dict[str, Callable[..., object]]:
-    found = {f"tamis eps={eps:g}": ours(eps, batch) for eps in (0.01, 0.02)}
-    found["tamis eps=0.01 float64"] = ours(0.01, batch, "float64")
-    found["tamis eps=0.01 faded"] = ours(0.01, batch, keep=0.9)
-    if importlib.util.find_spec("datasketches"):
-        found |= {f"KLL k={k}": kll(k, batch) for k in (200, 270, 400)}
-    if importlib.util.find_spec("xgboost"):
-        found["QuantileDMatrix 256"] = matrix(256)
-    return found
-
-
-def seconds(build: Callable[..., object], X: np.ndarray, y: np.ndarray) -> float:
+def seconds(of: Callable[[], object]) -> float:
     start = time.perf_counter()
-    build(X, y)
+    of()
     return time.perf_counter() - start
 
 
@@ -96,102 +85,197 @@ def error(found: object, X: np.ndarray) -> float:
     return worst
 
 
-def growth(name: str, batch: int, shape: tuple[int, int]) -> float:
-    """Return the bytes per feature by which a process of its own has grown."""
-    options = {"--grow": name, "--batch": batch, "--rows": shape[0], "--features": shape[1]}
-    words = [str(word) for option in options.items() for word in option]
-    command = [sys.executable, __file__, *words]
-    child = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(child.stdout)
-
-
-def grow(name: str, batch: int, shape: tuple[int, int]) -> None:
-    build, (X, y) = builders(batch)[name], data(*shape)
-    build(X[:2000, :20], y[:2000])  # compiles
-    before = psutil.Process().memory_info().rss
-    kept = build(X, y)
-    print((psutil.Process().memory_info().rss - before) / shape[1])
-    del kept
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--features", type=int, default=10_000)
-    parser.add_argument("--batch", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--grow", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    shape = arguments.rows, arguments.features
-    if arguments.grow:
-        grow(arguments.grow, arguments.batch, shape)
-        return
-    X, y = data(*shape)
-    build = builders(arguments.batch)
-    for one in build.values():
-        one(X[:2000, :20], y[:2000])
-    rounds = [{name: seconds(one, X, y) for name, one in build.items()} for _ in range(arguments.rounds)]
-    print(f"{shape[0]} rows of {shape[1]} features, batches of {arguments.batch}, {arguments.rounds} rounds")
-    print(
-        f"{'':>24} {'seconds':>8} {'ns/value':>8} {'x eps=.01':>9} {'error':>7} {'bound':>7} {'bytes':>7} {'grown':>7}"
-    )
-    for name, one in build.items():
-        median = statistics.median(r[name] for r in rounds)
-        ratio = statistics.median(r[name] / r["tamis eps=0.01"] for r in rounds)
-        line = f"{name:>24} {median:>8.3f} {median / X.size * 1e9:>8.2f} {ratio:>9.2f}"
-        if name.startswith("Quantile") or name.endswith("faded"):
-            print(line, flush=True)
-            continue
-        found = one(X, y)
-        if isinstance(found, QuantileSummary):
-            bound, size = float(found.rank_error().max()), found.nbytes / shape[1]
-        else:
-            bound = found_bound(name)
-            size = statistics.mean(len(found.serialize(j)[0]) for j in range(0, shape[1], 100))
-        print(f"{line} {error(found, X):>7.4f} {bound:>7.4f} {size:>7.0f}"
-              f" {growth(name, arguments.batch, shape):>7.0f}", flush=True)  # fmt: skip
-    read(ours(0.01, arguments.batch)(X, y))
-    sparse()
-
-
-def found_bound(name: str) -> float:
-    """Return KLL's stated error, which holds with 99 percent probability for one quantile."""
+def promised(name: str, found: object) -> float:
+    """Return ours, which always holds, or KLL's, which holds with 99 percent probability for one quantile."""
+    if isinstance(found, QuantileSummary):
+        return float(found.rank_error().max())
     from datasketches import kll_floats_sketch
 
     return float(kll_floats_sketch.get_normalized_rank_error(int(name.split("=")[1]), False))
 
 
-def read(summary: QuantileSummary) -> None:
-    def best(of: Callable[[], object], times: int = 7) -> float:
-        of()
-        found = []
-        for _ in range(times):
-            start = time.perf_counter()
-            of()
-            found.append(time.perf_counter() - start)
-        return statistics.median(found) * 1e3
-
-    table = summary.counts(5)
-    print(f"\nmilliseconds: counts of 5 bins and 2 classes {best(lambda: summary.counts(5)):.1f}", end="")
-    for score in (mutual_information, chi_square, gini_decrease):
-        print(f", {score.__name__} {best(lambda score=score: score(table)):.2f}", end="")
-    print()
-
-
-def sparse() -> None:
-    print(
-        "\nCSR, 1000 rows of 10,000 columns a batch, 20 batches: microseconds a batch, nanoseconds a stored value"
+def bytes_per_feature(found: object, n_features: int) -> float:
+    if isinstance(found, QuantileSummary):
+        return found.nbytes / n_features
+    return statistics.mean(
+        len(found.serialize(j)[0]) for j in range(0, n_features, max(1, n_features // 100))
     )
+
+
+# -- beside peers ------------------------------------------------------------------------------------------
+
+
+def peers(n_rows: int, n_features: int, n_rounds: int) -> None:
+    X, y = data(n_rows, n_features)
+    build = {f"tamis eps={eps:g}": ours(eps) for eps in (0.01, 0.02)}
+    build |= {
+        "tamis eps=0.02 float64": ours(0.02, dtype="float64"),
+        "tamis eps=0.02 faded": ours(0.02, keep=0.9),
+    }
+    if importlib.util.find_spec("datasketches"):
+        build |= {f"KLL k={k}": kll(k) for k in (200, 300, 400)}
+    if importlib.util.find_spec("xgboost"):
+        build["QuantileDMatrix 256"] = matrix(256)
+    for one in build.values():
+        one(X[:2000, :20], y[:2000])  # compiles
+    rounds = [
+        {name: seconds(lambda one=one: one(X, y)) for name, one in build.items()} for _ in range(n_rounds)
+    ]
+    print(f"\n{n_rows} rows of {n_features} features, batches of 1000, {n_rounds} rounds")
+    print(
+        f"{'':>24} {'seconds':>8} {'ns/value':>8} {'x eps=.02':>9} {'error':>7} {'promise':>7} {'bytes':>7}"
+    )
+    for name, one in build.items():
+        median = statistics.median(r[name] for r in rounds)
+        ratio = statistics.median(r[name] / r["tamis eps=0.02"] for r in rounds)
+        line = f"{name:>24} {median:>8.3f} {median / X.size * 1e9:>8.2f} {ratio:>9.2f}"
+        if not name.startswith("Quantile"):
+            found = one(X, y)
+            size = bytes_per_feature(found, n_features)
+            line += f" {error(found, X):>7.4f} {promised(name, found):>7.4f} {size:>7.0f}"
+        print(line, flush=True)
+
+
+def lengths() -> None:
+    """Bytes go up and down as levels fill, so the fair comparison is one over many lengths."""
+    print("\n500 features, means over streams of m to 2.4 m rows: bytes per feature and error found")
+    for shortest in (6_000, 60_000):
+        X, y = data(int(2.4 * shortest), 500)
+        stops = np.linspace(shortest, len(X), 8).astype(int)
+        build = {f"tamis eps={eps:g}": ours(eps) for eps in (0.01, 0.02, 0.03, 0.04)}
+        if importlib.util.find_spec("datasketches"):
+            build |= {f"KLL k={k}": kll(k) for k in (100, 200, 300, 400)}
+        for name, one in build.items():
+            found = [one(X[:stop], y[:stop]) for stop in stops]
+            worst = statistics.mean(
+                error(summary, X[:stop]) for summary, stop in zip(found, stops, strict=True)
+            )
+            size = statistics.mean(bytes_per_feature(summary, 500) for summary in found)
+            promise = statistics.mean(promised(name, summary) for summary in found)
+            print(f"{name:>18}, m = {shortest:>6}: {size:>6.0f} bytes, error {worst:.4f}, promised {promise:.4f},"
+                  f" error x bytes {worst * size:.1f}", flush=True)  # fmt: skip
+
+
+# -- alone -------------------------------------------------------------------------------------------------
+
+
+def reading() -> None:
+    """What a user pays who asks for the scores after each batch."""
+    X, y = data(12_000, 10_000)
+    print("\n10,000 features, 2 classes: milliseconds, medians")
+    for eps in (0.01, 0.02):
+        summary = ours(eps)(X[:10_000], y[:10_000])
+        summary.counts(5)
+        spent: dict[str, list[float]] = {"update with 100 rows": [], "counts of 5 bins": []}
+        for start in range(10_000, 12_000, 100):
+            part = slice(start, start + 100)
+            update = functools.partial(summary.update, X[part], y[part])
+            spent["update with 100 rows"].append(seconds(update))
+            spent["counts of 5 bins"].append(seconds(functools.partial(summary.counts, 5)))
+        table = summary.counts(5)
+        for score in (mutual_information, chi_square, gini_decrease):
+            score(table)
+            spent[score.__name__] = [seconds(functools.partial(score, table)) for _ in range(9)]
+        print(f"eps={eps:g}: " + ", ".join(f"{k} {statistics.median(v) * 1e3:.2f}" for k, v in spent.items()))
+
+
+def sparse() -> Series:
+    """Time per stored value, over densities and over numbers of columns."""
+    found: Series = {"density": [], "columns": []}
+    print("\nCSR rows, batches of 1000: nanoseconds a stored value")
     for density in (1e-4, 1e-3, 1e-2, 1e-1, 1.0):
-        X = sp.random(1000, 10_000, density=density, format="csr", random_state=0, dtype=np.float32)
-        y = np.random.default_rng(0).integers(0, 2, 1000)
-        summary = QuantileSummary(10_000, 2)
-        summary.update(X, y)
-        start = time.perf_counter()
-        for _ in range(20):
-            summary.update(X, y)
-        passed = (time.perf_counter() - start) / 20
-        print(f"{density:>8g} {passed * 1e6:>12.0f} {passed / X.nnz * 1e9:>10.1f}", flush=True)
+        passed = _sparse_cost(10_000, density, 20)
+        found["density"].append((density, passed))
+        print(f"  10,000 columns, density {density:g}: {passed:.0f}", flush=True)
+    for columns in (1_000, 10_000, 100_000, 1_000_000):
+        passed = _sparse_cost(columns, 100 / columns, 100)
+        found["columns"].append((columns, passed))
+        print(f"  {columns} columns, 100 stored values a row: {passed:.0f}", flush=True)
+    return found
+
+
+def _sparse_cost(columns: int, density: float, n_batches: int) -> float:
+    rng = np.random.default_rng(0)
+    X = sp.random(1000, columns, density=density, format="csr", rng=rng, dtype=np.float32)
+    y, summary = rng.integers(0, 2, 1000), QuantileSummary(columns, 2)
+    summary.update(X, y)
+    spent = sum(seconds(lambda: summary.update(X, y)) for _ in range(n_batches))
+    return spent / n_batches / X.nnz * 1e9
+
+
+def memory() -> Series:
+    """Bytes over the number of rows."""
+    found: Series = {}
+    print("\n5 features, 2 classes: bytes per feature after n rows (of the rows: 4 n)")
+    for eps in (0.01, 0.05):
+        rng, summary = np.random.default_rng(0), QuantileSummary(5, 2, eps)
+        points, n = [], 0
+        for stop in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000):
+            while n < stop:
+                summary.update(rng.standard_normal((10_000, 5), dtype=np.float32), rng.integers(0, 2, 10_000))
+                n += 10_000
+            points.append((n, summary.nbytes / 5))
+        found[f"eps = {eps:g}"] = points
+        print(f"  eps={eps:g}: " + ", ".join(f"{n:.0e}: {size:.0f}" for n, size in points), flush=True)
+    return found
+
+
+def threads() -> None:
+    """Two halves of the rows on two threads, then merged, beside all rows on one."""
+    X, y = data(20_000, 2_000)
+    build = ours(0.02)
+
+    def two() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            halves = [
+                pool.submit(build, X[part], y[part]) for part in (slice(0, 10_000), slice(10_000, None))
+            ]
+            first, second = (half.result() for half in halves)
+        first.merge(second)
+
+    build(X[:2000], y[:2000])
+    rounds = [(seconds(lambda: build(X, y)), seconds(two)) for _ in range(15)]
+    ratios = sorted(one / both for one, both in rounds)
+    best = min(one for one, _ in rounds) / min(both for _, both in rounds)
+    print(f"\ntwo threads and a merge: {statistics.median(ratios):.2f} times one thread (median of 15 pairs;"
+          f" quickest of each {best:.2f}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")  # fmt: skip
+
+
+def plot(cost: Series, sizes: Series, file: str) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+    axes[0].plot(*zip(*cost["density"], strict=True), marker="o")
+    axes[1].plot(*zip(*cost["columns"], strict=True), marker="o")
+    for name, points in sizes.items():
+        axes[2].plot(*zip(*points, strict=True), marker="o", label=name)
+    axes[2].legend(frameon=False)
+    texts = [("density (10,000 columns)", "ns per stored value"), ("columns (100 stored values a row)", ""),
+             ("rows", "bytes per feature (2 classes)")]  # fmt: skip
+    for ax, (x, y) in zip(axes, texts, strict=True):
+        ax.set(xscale="log", xlabel=x, ylabel=y, ylim=(0, None))
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file)
+
+
+def main() -> None:
+    parts = ("peers", "lengths", "reading", "sparse", "memory", "threads")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--features", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--plot", help="draw cost and memory to this file; needs the parts sparse and memory")
+    arguments = parser.parse_args()
+    wanted = arguments.only
+    if "peers" in wanted:
+        peers(arguments.rows, arguments.features, arguments.rounds)
+    for name, part in (("lengths", lengths), ("reading", reading), ("threads", threads)):
+        if name in wanted:
+            part()
+    cost, sizes = sparse() if "sparse" in wanted else {}, memory() if "memory" in wanted else {}
+    if arguments.plot:
+        plot(cost, sizes, arguments.plot)
 
 
 if __name__ == "__main__":

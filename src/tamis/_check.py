@@ -51,6 +51,49 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
+def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> NDArray[np.intp]:
+    """Return the positions of the categorical columns.
+
+    Parameters
+    ----------
+    categorical : None, "all", list of int or str, or bool mask of shape (n_features,)
+    n_features : int
+    names : list of str, optional
+
+    Returns
+    -------
+    ndarray of int
+
+    Raises
+    ------
+    ValueError
+        If it says none of these, or a column that there is not.
+
+    Examples
+    --------
+    >>> columns_of(["b", 2], 4, ["a", "b", "c", "d"])
+    array([1, 2])
+    """
+    if categorical is None:
+        return np.empty(0, dtype=np.intp)
+    if isinstance(categorical, str) and categorical == "all":
+        return np.arange(n_features)
+    if isinstance(categorical, str) or np.ndim(categorical) != 1:
+        raise ValueError(f"categorical must be 'all', a list of columns or a mask, got {categorical!r}.")
+    given = list(categorical)
+    if given and all(isinstance(value, bool | np.bool_) for value in given):
+        if len(given) != n_features:
+            raise ValueError(f"categorical is a mask of {len(given)} columns, but there are {n_features}.")
+        return np.flatnonzero(given)
+    position = {name: j for j, name in enumerate(names or ())}
+    found = [position.get(column, -1) if isinstance(column, str) else column for column in given]
+    for column, j in zip(given, found, strict=True):
+        if not (is_integer(j) and 0 <= j < n_features):
+            known = f"0 to {n_features - 1}" + (f" or {', '.join(names)}" if names else ", without names")
+            raise ValueError(f"categorical names the column {column!r}, but the columns are {known}.")
+    return np.unique(np.array(found, dtype=np.intp))
+
+
 def as_rows(X: Any, estimator: str = "") -> tuple[Rows, list[str] | None]:
     """Return the batch as kernels take it, and its column names if it has any.
 

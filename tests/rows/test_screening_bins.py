@@ -15,8 +15,9 @@ from sklearn.metrics import mutual_info_score
 
 import tamis
 from tamis import ChiSquare, GiniIndex, MutualInformation, Screening
+from tamis._check import columns_of
 from tamis.errors import DataError
-from tamis.rows.bin_counts import BinCounts, columns_of
+from tamis.rows.bin_counts import BinCounts
 from tests.twins import screening as twin
 
 BINNED = (MutualInformation, ChiSquare, GiniIndex)

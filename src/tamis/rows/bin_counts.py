@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number, is_integer
+from tamis._check import Array, Rows, check_choice, check_number
 from tamis.errors import DataError
 from tamis.summaries.contingency import Contingency, gini_decrease
 from tamis.summaries.quantiles import QuantileSummary
 
-__all__ = ["BinCounts", "columns_of", "gini_of_categories"]
+__all__ = ["BinCounts", "gini_of_categories"]
 
 Counts = tuple[NDArray[np.intp], NDArray[np.float64], bool]
 _MOST_CATEGORIES = 1 << 16
@@ -188,46 +188,3 @@ def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
         order = np.argsort(share[:, :, c], axis=1)
         best = np.maximum(best, gini_decrease(np.take_along_axis(table, order[:, :, None], axis=1)))
     return best
-
-
-def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> NDArray[np.intp]:
-    """Return the positions of the categorical columns.
-
-    Parameters
-    ----------
-    categorical : None, "all", list of int or str, or bool mask of shape (n_features,)
-    n_features : int
-    names : list of str, optional
-
-    Returns
-    -------
-    ndarray of int
-
-    Raises
-    ------
-    ValueError
-        If it says none of these, or a column that there is not.
-
-    Examples
-    --------
-    >>> columns_of(["b", 2], 4, ["a", "b", "c", "d"])
-    array([1, 2])
-    """
-    if categorical is None:
-        return np.empty(0, dtype=np.intp)
-    if isinstance(categorical, str) and categorical == "all":
-        return np.arange(n_features)
-    if isinstance(categorical, str) or np.ndim(categorical) != 1:
-        raise ValueError(f"categorical must be 'all', a list of columns or a mask, got {categorical!r}.")
-    given = list(categorical)
-    if given and all(isinstance(value, bool | np.bool_) for value in given):
-        if len(given) != n_features:
-            raise ValueError(f"categorical is a mask of {len(given)} columns, but there are {n_features}.")
-        return np.flatnonzero(given)
-    position = {name: j for j, name in enumerate(names or ())}
-    found = [position.get(column, -1) if isinstance(column, str) else column for column in given]
-    for column, j in zip(given, found, strict=True):
-        if not (is_integer(j) and 0 <= j < n_features):
-            known = f"0 to {n_features - 1}" + (f" or {', '.join(names)}" if names else ", without names")
-            raise ValueError(f"categorical names the column {column!r}, but the columns are {known}.")
-    return np.unique(np.array(found, dtype=np.intp))

@@ -1,0 +1,101 @@
+"""Weights of features for a classifier that listens to them, from the entropies of a sliding window.
+
+Barddal's thesis, chapter 7. With H from :mod:`tamis.summaries.entropy`::
+
+    "su"              w_i = SU(X_i, Y)                                                    (7.4)
+    "entropy"         w_i = H(Y) - H(Y|X_i), the information gain
+    "entropy_thesis"  w_i = log2(classes) - H(Y|X_i)                                      (7.3)
+
+Where the classes are not balanced, H(Y) < log2(classes), so (7.3) gives a feature that tells nothing the weight
+log2(classes) - H(Y); the information gain gives it 0, and is the same where they are balanced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows, check_choice
+from tamis.summaries.entropy import WindowCounts
+
+__all__ = ["WindowWeights"]
+
+
+class WindowWeights:
+    """Weights of all features over the last rows.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+        As for :class:`~tamis.summaries.entropy.WindowCounts`.
+    kind : {"su", "entropy", "entropy_thesis", None}
+        None weighs all features the same.
+    window : int, at least 2, default=200
+        Rows that count.
+    categorical : sequence of int, default=()
+        Columns whose values are categories.
+
+    Attributes
+    ----------
+    neutral : bool
+        Whether all weights are 1 because there is nothing to tell features apart: all would be 0, or fewer than
+        window / 2 rows were seen, or `kind` is None.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.arange(1000) % 2
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[:, 1] += 2 * codes
+    >>> weights = WindowWeights(3, 2, "su")
+    >>> weights.update(X[:50], codes[:50])
+    >>> weights.neutral, weights.weights()
+    (True, array([1., 1., 1.]))
+    >>> weights.update(X[50:], codes[50:])
+    >>> weights.neutral, weights.weights().argmax()
+    (False, np.int64(1))
+    """
+
+    def __init__(
+        self, n_features: int, n_classes: int, kind: str | None, window: int = 200, categorical: Any = ()
+    ) -> None:
+        check_choice("kind", kind, ("su", "entropy", "entropy_thesis", None))
+        self.kind = kind
+        self.counts = WindowCounts(n_features, n_classes, window, categorical=categorical)
+
+    def update(self, X: Rows, codes: Array) -> None:
+        """Take in rows, as :meth:`WindowCounts.update` does."""
+        if self.kind is not None:
+            self.counts.update(X, codes)
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, with codes after the old ones."""
+        self.counts.grow(n_classes)
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return the weights, shape (n_features,): not negative, not normalised, all 1 where `neutral`."""
+        found = self._found()
+        return np.ones(self.counts.n_features) if found is None else found
+
+    @property
+    def neutral(self) -> bool:
+        """Whether all weights are 1 because nothing tells the features apart."""
+        return self._found() is None
+
+    def _found(self) -> NDArray[np.float64] | None:
+        if self.kind is None or 2 * self.counts.n_rows < self.counts.window:
+            return None
+        if self.kind == "su":
+            found = self.counts.symmetrical_uncertainty()
+        elif self.kind == "entropy":
+            found = self.counts.information_gain()
+        else:
+            found = np.maximum(np.log2(self.counts.n_classes) - self.counts.conditional_entropy(), 0.0)
+        return found if found.any() else None

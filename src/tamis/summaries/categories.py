@@ -1,0 +1,106 @@
+"""Slots for the categories of every feature: one small hash table each, in one flat array.
+
+Feature j owns the slots ``start[j]`` to ``start[j + 1] - 1``; the last is that of missing values, the others, a power
+of two of them, are a table with open addressing. The slot of a category is its place in the table. A table is filled to
+three quarters; then categories whose count is 0 give up their slots, and if that does not help, it grows. So the
+memory follows what is in the window, not what was ever seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["find_slot", "insert", "rehouse", "room_for"]
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+@njit(strict=True)
+def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
+    """Return the slot of a category, or the free one where it would go: the key there is NaN.
+
+    Parameters
+    ----------
+    x : float
+        Finite.
+    bits : uint64
+        The bits of x.
+    keys : ndarray of float64
+    first, last : int
+        The table's slots are keys[first:last], a power of two of them, at least one of them free.
+    """
+    mixed = np.uint64(0)
+    if x != 0.0:  # the two zeros are one category
+        mixed = ((bits ^ (bits >> _HALF)) * _MIX) >> _HALF
+    slot = int(mixed) & (last - first - 1)
+    while keys[first + slot] == keys[first + slot] and keys[first + slot] != x:
+        slot = (slot + 1) & (last - first - 1)
+    return first + slot
+
+
+@njit(strict=True)
+def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, short: Array) -> None:
+    """Give each new category a slot, and tell which columns are short of slots."""
+    for i in range(X.shape[0]):
+        row = X[i]
+        bits = row.view(np.uint64)
+        for j in columns:
+            x, first, last = row[j], start[j], start[j + 1] - 1
+            if x != x or short[j]:
+                continue
+            slot = find_slot(x, bits[j], keys, first, last)
+            if keys[slot] != x:
+                if 4 * (used[j] + 1) > 3 * (last - first):
+                    short[j] = True
+                else:
+                    keys[slot] = x
+                    used[j] += 1
+
+
+def room_for(n_categories: int) -> int:
+    """Return how many slots a table of so many categories gets, that of the missing included.
+
+    >>> room_for(2), room_for(3)
+    (5, 9)
+    """
+    return 1 + max(4, 1 << (2 * n_categories - 1).bit_length())
+
+
+@njit(strict=True)
+def rehouse(
+    start: Array,
+    keys: Array,
+    counts: Array,
+    short: Array,
+    bins: Array,
+    n: int,
+    used: Array,
+    new_start: Array,
+    new_keys: Array,
+    new_counts: Array,
+) -> None:
+    """Move all tables to new places; those marked lose the categories that are in no row of the window."""
+    moved = np.empty(len(keys), np.int64)
+    for j in range(len(start) - 1):
+        first, to = start[j], new_start[j]
+        last, new_last = start[j + 1] - 1, new_start[j + 1] - 1
+        if not short[j]:
+            new_keys[to : new_last + 1] = keys[first : last + 1]
+            new_counts[to : new_last + 1] = counts[first : last + 1]
+            continue
+        used[j] = 0
+        bits = keys[first:last].view(np.uint64)
+        for slot in range(first, last):
+            if counts[slot, 0] > 0:
+                moved[slot] = find_slot(keys[slot], bits[slot - first], new_keys, to, new_last)
+                new_keys[moved[slot]] = keys[slot]
+                new_counts[moved[slot]] = counts[slot]
+                used[j] += 1
+        moved[last] = new_last
+        new_counts[new_last] = counts[last]
+        for p in range(n):
+            bins[j, p] = moved[first + bins[j, p]] - to

@@ -1,0 +1,148 @@
+"""Bins of the numbers in a sliding window: PaD, and window quantiles.
+
+Barddal's thesis, section 6.2 (PaD, after the PiD of Gama and Pinto, SAC 2006). Two layers for every feature:
+
+* layer 1 is a grid of cells of equal width, cell(x) = floor((x - origin) / width), open to both sides; at first the
+  range of the window is ``CELLS_PER_BIN * n_bins`` cells wide;
+* layer 2 joins neighbouring cells to at most `n_bins` bins of about equal weight: a bin is closed once it holds the
+  rows that are left / the bins that are left. A value is binned through its cell.
+
+Layer 2 is built anew when the count of a bin that gained or lost a row leaves [(1 - ``TOLERANCE``) smallest,
+(1 + ``TOLERANCE``) largest], the extremes at the last build, but at most once in ``MIN_GAP`` rows; what falls due
+earlier is done then. A build moves the grid too where the range of the window has become 10 times wider or narrower.
+
+The algorithm as printed (Algorithm 2) cannot be run. What was mended:
+
+=================================== ==================================================================================
+printed                             here
+=================================== ==================================================================================
+cell width 1 / (max - min)          (max - min) / (20 n_bins)
+loop until ``end = F binLength``    over the cells; a floating-point equality that need not come true
+"F bins of equal width"             layer 2 is of equal frequency, as the text says
+the last, incomplete group is lost  it takes the rest
+0 means "not set"                   0 is a value like any other
+T_min, T_max of no stated time      the extremes at the last build
+rebuilt after any change of 1 %     at most once in 20 rows: 1 % of 20 rows is one row
+counts of moved bins                recounted from the window, so they always equal a recount
+no bins until the window is full    built anew whenever the rows double, so there are bins from the first row on
+a constant feature                  one bin for its value, one below, one above, so that another value shows at once
+=================================== ==================================================================================
+
+The grid spans the window's range, so one far outlier makes the cells coarse while it stays in the window; the quantiles
+do not mind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["CELLS_PER_BIN", "MIN_GAP", "TOLERANCE", "build_bins", "quantile_cuts"]
+
+CELLS_PER_BIN = 20
+TOLERANCE = 0.01
+MIN_GAP = 20
+_WIDER = 10  # the range may grow and shrink by this factor before the grid is renewed
+_FAR = 1e15  # cells from the origin; beyond, neighbours could not be told apart
+_POINT = 1e300  # cells per unit where all values are equal: every other value is far away
+
+
+@njit(strict=True)
+def build_bins(values: Array, fresh: bool, grid: Array, cuts: Array, band: Array, cells: Array) -> None:
+    """Build layer 2 from the values of the window; layer 1 too if it is to be fresh, or no longer fits.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), float64
+        NaN is passed over.
+    fresh : bool
+        Whether to renew the grid in any case.
+    grid : ndarray of shape (2,), float64
+        Half the origin, and cells per half unit (halves, so that no difference overflows); changed.
+    cuts : ndarray of shape (n_bins - 1,), float64
+        The last cell of each bin but the last; infinite where there are fewer bins; written.
+    band : ndarray of shape (2,), float64
+        The counts below and above which a bin calls for the next build; written.
+    cells : ndarray of shape (10 CELLS_PER_BIN n_bins + 2,), int64
+        Working space.
+
+    Examples
+    --------
+    Eight values, five of them equal, in up to four bins:
+
+    >>> grid, cuts, band = np.zeros(2), np.empty(3), np.empty(2)
+    >>> x = np.array([0.0, 1.0, 7.0, 7.0, 7.0, 7.0, 7.0, 8.0])
+    >>> build_bins(x, True, grid, cuts, band, np.empty(802, np.int64))
+    >>> (cuts[:, None] < np.floor((0.5 * x - grid[0]) * grid[1])).sum(axis=0)
+    array([0, 0, 1, 1, 1, 1, 1, 2])
+    """
+    low, high, left = np.inf, -np.inf, 0
+    for x in values:
+        if x == x:
+            low, high, left = min(low, 0.5 * x), max(high, 0.5 * x), left + 1
+    cuts[:] = np.inf
+    band[0], band[1] = -1.0, 0.0
+    if left == 0:
+        return
+    width, n_cells = high - low, CELLS_PER_BIN * (len(cuts) + 1)
+    if not width * _POINT > n_cells:  # all are equal
+        grid[0], grid[1] = low, _POINT
+        cuts[0] = -1.0 if len(cuts) > 1 else 0.0
+        if len(cuts) > 1:
+            cuts[1] = 0.0
+        return
+    fits = n_cells / _WIDER <= width * grid[1] <= n_cells * _WIDER
+    if fresh or not fits or not abs((low - grid[0]) * grid[1]) < _FAR:
+        grid[0], grid[1] = low, n_cells / width
+    first = np.floor((low - grid[0]) * grid[1])
+    n_cells = int(np.floor((high - grid[0]) * grid[1]) - first) + 1
+    cells[:n_cells] = 0
+    for x in values:
+        if x == x:
+            cells[int(np.floor((0.5 * x - grid[0]) * grid[1]) - first)] += 1
+    _join_cells(cells[:n_cells], first, left, cuts, band)
+
+
+@njit(strict=True)
+def _join_cells(cells: Array, first: float, left: int, cuts: Array, band: Array) -> None:
+    closed, count, smallest, largest = 0, 0, left, 0
+    for c in range(len(cells)):
+        count += cells[c]
+        if count < left and closed < len(cuts) and count * (len(cuts) + 1 - closed) >= left:
+            cuts[closed] = first + c
+            smallest, largest = min(smallest, count), max(largest, count)
+            closed, left, count = closed + 1, left - count, 0
+    smallest, largest = min(smallest, count), max(largest, count)
+    band[0], band[1] = (1.0 - TOLERANCE) * smallest, (1.0 + TOLERANCE) * largest
+
+
+def quantile_cuts(values: Array, n_bins: int) -> NDArray[np.float64]:
+    """Return the exact quantiles that cut the values of each feature into bins of about equal weight.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, n), float64
+        NaN is passed over.
+    n_bins : int, at least 2
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_bins - 1), float64
+        Each the smallest value that at least h / n_bins of all do not exceed, for h = 1, 2, ...; a bin holds the
+        values above one cut, up to and including the next. Infinite where a feature has no values.
+
+    Examples
+    --------
+    >>> quantile_cuts(np.array([[4.0, 1.0, 3.0, 2.0], [5.0, 5.0, np.nan, np.nan]]), 2)
+    array([[2.],
+           [5.]])
+    """
+    ordered = np.sort(values, axis=1)  # NaN last
+    known = np.count_nonzero(ordered == ordered, axis=1)
+    at = np.maximum(-(-np.arange(1, n_bins) * known[:, None] // n_bins) - 1, 0)
+    cuts = np.take_along_axis(ordered, at, axis=1) if values.shape[1] else np.empty((len(values), n_bins - 1))
+    cuts[known == 0] = np.inf
+    return cuts

@@ -1,0 +1,170 @@
+"""The window of :mod:`tamis.summaries.entropy` for sparse binary rows: only ones are stored and counted.
+
+A row costs O(ones). What the zeros add to the sums, f(n - n_1) and f(n_y - n_1y), is added when they are read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows
+from tamis._jit import njit
+from tamis.errors import DataError
+
+__all__ = ["SparseWindow"]
+
+
+@njit(strict=True)
+def _learn_ones(
+    indices: Array,
+    indptr: Array,
+    codes: Array,
+    pool: Array,
+    place: Array,
+    end: int,
+    ring: Array,
+    seen: Array,
+    class_counts: Array,
+    ones: Array,
+) -> int:
+    """Take in rows whose ones fit into the pool after `end`; return the new end."""
+    w = len(ring)
+    for i in range(len(codes)):
+        p = seen[0] % w
+        if seen[0] >= w:
+            class_counts[ring[p]] -= 1
+            for at in range(place[p, 0], place[p, 1]):
+                ones[pool[at], 0] -= 1
+                ones[pool[at], 1 + ring[p]] -= 1
+        place[p, 0] = end
+        for at in range(indptr[i], indptr[i + 1]):
+            pool[end] = indices[at]
+            ones[indices[at], 0] += 1
+            ones[indices[at], 1 + codes[i]] += 1
+            end += 1
+        place[p, 1] = end
+        ring[p] = codes[i]
+        class_counts[codes[i]] += 1
+        seen[0] += 1
+    return end
+
+
+@njit(strict=True)
+def _measure_ones(ones: Array, class_counts: Array, f: Array, unit: float, measures: Array) -> None:
+    n, t_y, classes = class_counts.sum(), 0, 0
+    for k in class_counts:
+        t_y += f[k]
+        classes += k > 0
+    for j in range(len(ones)):
+        k = ones[j, 0]
+        t_x, t_xy = f[k] + f[n - k], 0
+        for c in range(len(class_counts)):
+            t_xy += f[ones[j, 1 + c]] + f[class_counts[c] - ones[j, 1 + c]]
+        measures[0, j] = (f[n] - t_x) * unit / n
+        measures[1, j] = (f[n] - t_y) * unit / n
+        measures[2, j] = (t_x - t_xy) * unit / n
+        measures[3, j] = max(classes - 1, 0) / (n * 2.0 * np.log(2.0)) if 0 < k < n else 0.0
+
+
+@njit(strict=True)
+def _count_with(i: int, pool: Array, place: Array, n: int, together: Array) -> None:
+    """Count in how many rows each feature is one together with feature i."""
+    for p in range(n):
+        found = False
+        for at in range(place[p, 0], place[p, 1]):
+            found = found or pool[at] == i
+        if found:
+            for at in range(place[p, 0], place[p, 1]):
+                together[pool[at]] += 1
+
+
+class SparseWindow:
+    """The ones of the last rows, and how many there are of each feature and class.
+
+    Parameters
+    ----------
+    n_features, n_classes, window : int
+
+    Notes
+    -----
+    The rows' classes, their number and the class counts belong to the caller and are handed in.
+    """
+
+    def __init__(self, n_features: int, n_classes: int, window: int) -> None:
+        self._ones = np.zeros((n_features, 1 + n_classes), np.int32)
+        self._pool = np.zeros(0, np.int32)  # columns of the ones, row after row
+        self._place = np.zeros(
+            (window, 2), np.int64
+        )  # where each row of the ring begins and ends in the pool
+        self._end = 0
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes."""
+        self._ones = np.pad(self._ones, ((0, 0), (0, n_classes + 1 - self._ones.shape[1])))
+
+    def update(self, X: Rows, codes: Array, ring: Array, seen: Array, class_counts: Array) -> None:
+        """Take in rows of zeros and ones, CSR or dense, in order."""
+        X = sp.csr_matrix(X)
+        if not ((X.data == 0) | (X.data == 1)).all():
+            at = int(np.flatnonzero((X.data != 0) & (X.data != 1))[0])
+            row = int(np.searchsorted(X.indptr, at, side="right")) - 1
+            raise DataError(
+                f"Column {X.indices[at]} holds {X.data[at]} in row {row} of the batch, but CSR rows are counted by"
+                " their ones: set what is present to 1, or give dense rows from the start."
+            )
+        if not X.has_canonical_format or not X.data.all():
+            X = X.copy()
+            X.eliminate_zeros()
+            X.sum_duplicates()
+        for begin in range(0, len(codes), len(ring)):
+            part, of_part = X[begin : begin + len(ring)], codes[begin : begin + len(ring)]
+            self._make_room(part.nnz, int(seen[0]))
+            self._end = _learn_ones(
+                part.indices, part.indptr, of_part.astype(np.int64), self._pool, self._place, self._end, ring, seen,
+                class_counts, self._ones,
+            )  # fmt: skip
+
+    def _make_room(self, more: int, seen: int) -> None:
+        if self._end + more <= len(self._pool):
+            return
+        window = len(self._place)
+        oldest = int(self._place[seen % window, 0]) if seen >= window else 0
+        live = self._pool[oldest : self._end]
+        pool = np.zeros(max(2 * (len(live) + more), len(self._pool)), np.int32)
+        pool[: len(live)] = live
+        self._pool, self._end = pool, len(live)
+        self._place = self._place - oldest
+
+    def measures(self, class_counts: Array, f: Array, scale: int) -> NDArray[np.float64]:
+        """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
+        found = np.zeros((4, len(self._ones)))
+        if class_counts.sum() > 0:
+            _measure_ones(self._ones, class_counts, f, 2.0**-scale, found)
+        return found
+
+    def pairs(self, i: int, others: Array, f: Array, n: int) -> NDArray[np.float64]:
+        """Return SU of feature i with each of the others, from the rows in which both are one."""
+        together = np.zeros(len(self._ones), np.int64)
+        _count_with(i, self._pool, self._place, n, together)
+        a, b, both = self._ones[i, 0], self._ones[others, 0], together[others]
+        t_a, t_b = f[a] + f[n - a], f[b] + f[n - b]
+        t_both = f[both] + f[a - both] + f[b - both] + f[n - a - b + both]
+        spread = (2 * f[n] - t_a - t_b).astype(np.float64)
+        su = np.divide(2.0 * (f[n] - t_a - t_b + t_both), spread, out=np.zeros(len(b)), where=spread > 0.0)
+        found: NDArray[np.float64] = np.clip(su, 0.0, 1.0)
+        return found
+
+    def rows(self, order: Array) -> sp.csr_matrix:
+        """Return the rows at these places of the ring."""
+        begin, end = self._place[order].T
+        indices = [self._pool[b:e] for b, e in zip(begin, end, strict=True)]
+        indptr = np.r_[0, np.cumsum(end - begin)]
+        columns = np.concatenate(indices) if indices else np.empty(0, np.int32)
+        return sp.csr_matrix((np.ones(len(columns)), columns, indptr), (len(order), len(self._ones)))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return self._ones.nbytes + self._pool.nbytes + self._place.nbytes

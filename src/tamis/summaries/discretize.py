@@ -46,18 +46,20 @@ CELLS_PER_BIN = 20
 TOLERANCE = 0.01
 MIN_GAP = 20
 _WIDER = 10  # the range may grow and shrink by this factor before the grid is renewed
-_FAR = 1e15  # cells from the origin; beyond, neighbours could not be told apart
+_FAR = 1 << 30  # cells from the origin, beyond which the grid is renewed
 _POINT = 1e300  # cells per unit where all values are equal: every other value is far away
 
 
 @njit(strict=True)
-def build_bins(values: Array, fresh: bool, grid: Array, cuts: Array, band: Array, cells: Array) -> None:
+def build_bins(
+    values: Array, fresh: bool, grid: Array, cuts: Array, band: Array, cells: Array, bins: Array
+) -> None:
     """Build layer 2 from the values of the window; layer 1 too if it is to be fresh, or no longer fits.
 
     Parameters
     ----------
     values : ndarray of shape (n,), float64
-        NaN is passed over.
+        Finite, or NaN.
     fresh : bool
         Whether to renew the grid in any case.
     grid : ndarray of shape (2,), float64
@@ -66,53 +68,91 @@ def build_bins(values: Array, fresh: bool, grid: Array, cuts: Array, band: Array
         The last cell of each bin but the last; infinite where there are fewer bins; written.
     band : ndarray of shape (2,), float64
         The counts below and above which a bin calls for the next build; written.
-    cells : ndarray of shape (10 CELLS_PER_BIN n_bins + 2,), int64
+    cells : ndarray of shape (10 CELLS_PER_BIN n_bins + 2,), int32
         Working space.
+    bins : ndarray of shape (n,), int32
+        Bin of each value, that of NaN n_bins; written.
 
     Examples
     --------
     Eight values, five of them equal, in up to four bins:
 
-    >>> grid, cuts, band = np.zeros(2), np.empty(3), np.empty(2)
     >>> x = np.array([0.0, 1.0, 7.0, 7.0, 7.0, 7.0, 7.0, 8.0])
-    >>> build_bins(x, True, grid, cuts, band, np.empty(802, np.int64))
-    >>> (cuts[:, None] < np.floor((0.5 * x - grid[0]) * grid[1])).sum(axis=0)
-    array([0, 0, 1, 1, 1, 1, 1, 2])
+    >>> grid, cuts, band, bins = np.zeros(2), np.empty(3), np.empty(2), np.empty(8, np.int32)
+    >>> build_bins(x, True, grid, cuts, band, np.empty(802, np.int32), bins)
+    >>> bins
+    array([0, 0, 1, 1, 1, 1, 1, 2], dtype=int32)
     """
-    low, high, left = np.inf, -np.inf, 0
+    n_cells, left = CELLS_PER_BIN * (len(cuts) + 1), 0
     for x in values:
-        if x == x:
-            low, high, left = min(low, 0.5 * x), max(high, 0.5 * x), left + 1
-    cuts[:] = np.inf
-    band[0], band[1] = -1.0, 0.0
-    if left == 0:
+        left += x == x
+    fits = not fresh and _find_cells(values, grid, left, bins)
+    low, high = _extremes(bins)
+    if not fits or not n_cells <= _WIDER * (high - low) <= _WIDER * _WIDER * n_cells:
+        _renew_grid(values, n_cells, grid)
+        _find_cells(values, grid, left, bins)
+        low, high = _extremes(bins)
+    if left == 0 or grid[1] == _POINT:
+        cuts[:] = np.inf
+        band[0], band[1] = -1.0, 0.0
+        if left > 0 and len(cuts) > 1:
+            cuts[0], cuts[1] = -1.0, 0.0
+        elif left > 0:
+            cuts[0] = 0.0
+        for p in range(len(bins)):
+            bins[p] = min(len(cuts) - 1, 1) if values[p] == values[p] else len(cuts) + 1
         return
-    width, n_cells = high - low, CELLS_PER_BIN * (len(cuts) + 1)
-    if not width * _POINT > n_cells:  # all are equal
-        grid[0], grid[1] = low, _POINT
-        cuts[0] = -1.0 if len(cuts) > 1 else 0.0
-        if len(cuts) > 1:
-            cuts[1] = 0.0
-        return
-    fits = n_cells / _WIDER <= width * grid[1] <= n_cells * _WIDER
-    if fresh or not fits or not abs((low - grid[0]) * grid[1]) < _FAR:
-        grid[0], grid[1] = low, n_cells / width
-    first = np.floor((low - grid[0]) * grid[1])
-    n_cells = int(np.floor((high - grid[0]) * grid[1]) - first) + 1
-    cells[:n_cells] = 0
-    for x in values:
-        if x == x:
-            cells[int(np.floor((0.5 * x - grid[0]) * grid[1]) - first)] += 1
-    _join_cells(cells[:n_cells], first, left, cuts, band)
+    cells[: high - low + 1] = 0
+    for p in range(len(bins)):
+        if bins[p] < _FAR:
+            cells[bins[p] - low] += 1
+    _join_cells(cells[: high - low + 1], low, left, cuts, band)
+    for p in range(len(bins)):
+        bins[p] = cells[bins[p] - low] if bins[p] < _FAR else len(cuts) + 1
 
 
 @njit(strict=True)
-def _join_cells(cells: Array, first: float, left: int, cuts: Array, band: Array) -> None:
+def _find_cells(values: Array, grid: Array, known: int, bins: Array) -> bool:
+    """Write the cell of each value, that of NaN _FAR; return whether all but NaN are nearer."""
+    origin, scale, near = grid[0], grid[1], 0
+    for p in range(len(values)):
+        v = np.floor((0.5 * values[p] - origin) * scale)
+        inside = abs(v) < _FAR
+        near += inside
+        bins[p] = int(v) if inside else _FAR
+    return near == known
+
+
+@njit(strict=True)
+def _extremes(bins: Array) -> tuple[int, int]:
+    low, high = _FAR, -_FAR
+    for b in bins:
+        low = min(low, b)
+        high = max(high, b if b < _FAR else -_FAR)
+    return low, high
+
+
+@njit(strict=True)
+def _renew_grid(values: Array, n_cells: int, grid: Array) -> None:
+    low, high = np.inf, -np.inf
+    for x in values:
+        if x == x:
+            low, high = min(low, 0.5 * x), max(high, 0.5 * x)
+    grid[0], grid[1] = low, _POINT
+    if high - low > n_cells / _POINT:
+        grid[1] = n_cells / (high - low)
+
+
+@njit(strict=True)
+def _join_cells(cells: Array, low: int, left: int, cuts: Array, band: Array) -> None:
+    """Cut the cells, each with its count, into bins; write the bin of each cell in place of its count."""
     closed, count, smallest, largest = 0, 0, left, 0
+    cuts[:] = np.inf
     for c in range(len(cells)):
         count += cells[c]
+        cells[c] = closed
         if count < left and closed < len(cuts) and count * (len(cuts) + 1 - closed) >= left:
-            cuts[closed] = first + c
+            cuts[closed] = low + c
             smallest, largest = min(smallest, count), max(largest, count)
             closed, left, count = closed + 1, left - count, 0
     smallest, largest = min(smallest, count), max(largest, count)

@@ -71,26 +71,46 @@ _LN4 = 2.0 * np.log(2.0)
 
 @njit(strict=True)
 def _recount(j: int, n: int, state: State) -> None:
-    """Bin the window's values of a numeric feature by its cuts, and count them."""
-    raw, bins, ring, _, _, start, _, counts, sums, _, cuts, grid, _, _, _, f, options, _ = state
+    """Count the bins of the window's rows anew, for one feature."""
+    bins, ring, start, counts, sums, f, options = (
+        state[1],
+        state[2],
+        state[5],
+        state[7],
+        state[8],
+        state[15],
+        state[16],
+    )
     first, last = start[j], start[j + 1] - 1
     counts[first : last + 1] = 0
     for p in range(n):
-        x, b = raw[j, p], last - first
-        if x == x:
-            v = np.floor((0.5 * x - grid[j, 0]) * grid[j, 1]) if options[0] else x
+        counts[first + bins[j, p], 1 + ring[p]] += 1
+    sums[j] = 0
+    for slot in range(first, last + 1):
+        total, t_xy = 0, 0
+        for c in range(1, counts.shape[1]):
+            total += counts[slot, c]
+            t_xy += f[counts[slot, c]]
+        counts[slot, 0] = total
+        if slot < last or options[1] == 0:
+            sums[j, 0] += f[total]
+            sums[j, 1] += t_xy
+            sums[j, 2] += total > 0
+
+
+@njit(strict=True)
+def _cut_anew(n: int, state: State) -> None:
+    """Bin the window's numbers by their cuts."""
+    raw, bins, numeric, cuts = state[0], state[1], state[9], state[10]
+    for j in range(len(raw)):
+        if not numeric[j]:
+            continue
+        for p in range(n):
             b = 0
             for cut in cuts[j]:
-                b += cut < v
-        bins[j, p] = b
-        counts[first + b, 0] += 1
-        counts[first + b, 1 + ring[p]] += 1
-    sums[j] = 0
-    for slot in range(first, last + 1 - options[1]):
-        sums[j, 2] += counts[slot, 0] > 0
-        sums[j, 0] += f[counts[slot, 0]]
-        for c in range(1, counts.shape[1]):
-            sums[j, 1] += f[counts[slot, c]]
+                b += cut < raw[j, p]
+            bins[j, p] = b if raw[j, p] == raw[j, p] else len(cuts[j]) + 1
+        _recount(j, n, state)
 
 
 @njit(strict=True)
@@ -134,7 +154,7 @@ def _take(row: Array, y: int, old_y: int, t: int, begin: int, end: int, state: S
                 if left or (b != last - first and counts[first + b, 0] > band[j, 1]):
                     built[j, 1] = 1
             if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
-                build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells)
+                build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
                 _recount(j, n, state)
                 built[j, 0], built[j, 1] = t, 0
 
@@ -297,7 +317,7 @@ class WindowCounts:
     >>> counts.symmetrical_uncertainty().round(2)
     array([0.02, 0.22, 0.  ])
     >>> counts.symmetrical_uncertainty(corrected=True).round(2)
-    array([0. , 0.2, 0. ])
+    array([0.01, 0.21, 0.  ])
     """
 
     def __init__(
@@ -383,7 +403,7 @@ class WindowCounts:
         self._grid = np.zeros((d, 2))  # of PaD, as is what follows
         self._band = np.zeros((d, 2))
         self._built = np.zeros((d, 2), np.int64)  # row of the last build, and whether another is due
-        self._cells = np.zeros(10 * CELLS_PER_BIN * self.n_bins + 2, np.int64)
+        self._cells = np.zeros(10 * CELLS_PER_BIN * self.n_bins + 2, np.int32)
         self._measures = np.zeros((4, d))
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -460,8 +480,7 @@ class WindowCounts:
                 self._cuts[self._numeric] = quantile_cuts(
                     self._raw[self._numeric, : self.n_rows], self.n_bins
                 )
-                for j in np.flatnonzero(self._numeric).tolist():
-                    _recount(j, self.n_rows, state)
+                _cut_anew(self.n_rows, state)
                 self._renewed = t
             next_time = min(quarter - t % quarter, t if t > 0 and 2 * t < quarter else quarter)
             n = min(n, 1 if t == 0 else next_time)

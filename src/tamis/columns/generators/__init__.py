@@ -1,0 +1,53 @@
+"""Streams of features that are made while they are tested, and that see what was accepted.
+
+Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 4.2. Covered:
+the order of Table 7 (principal components, columns, products of selected columns with columns, no pair twice),
+further transformations of one or two features, and the paper's motivation, features as queries against a database.
+
+Deviation: the paper multiplies "the features selected from the first two blocks", components among them;
+``Chain.published`` takes the selected columns only, ``Interactions(of="selected")`` every selected feature.
+"""
+
+from tamis.columns.generators.chain import Chain
+from tamis.columns.generators.generator import Book, FeatureGenerator, Made
+from tamis.columns.generators.pairs import Interactions, Ratios
+from tamis.columns.generators.recipes import (
+    Column,
+    Component,
+    Log,
+    NewRows,
+    Power,
+    Product,
+    Projection,
+    Ratio,
+    Recipe,
+    Recipes,
+)
+from tamis.columns.generators.sources import FromIterable, Originals, PrincipalComponents
+from tamis.columns.generators.table import Columns
+from tamis.columns.generators.transforms import Logs, Powers
+
+__all__ = [
+    "Book",
+    "Chain",
+    "Column",
+    "Columns",
+    "Component",
+    "FeatureGenerator",
+    "FromIterable",
+    "Interactions",
+    "Log",
+    "Logs",
+    "Made",
+    "NewRows",
+    "Originals",
+    "Power",
+    "Powers",
+    "PrincipalComponents",
+    "Product",
+    "Projection",
+    "Ratio",
+    "Ratios",
+    "Recipe",
+    "Recipes",
+]

@@ -1,0 +1,175 @@
+"""Generators one after the other, in the order of the paper."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.generator import Book, FeatureGenerator, Made
+from tamis.columns.generators.pairs import Interactions
+from tamis.columns.generators.recipes import Recipe
+from tamis.columns.generators.sources import Originals, PrincipalComponents, check_seed
+from tamis.columns.generators.table import as_columns
+
+__all__ = ["Chain"]
+
+
+class Chain(FeatureGenerator):
+    """Blocks of features in order; a block begins when the one before it has no more.
+
+    After the last, the first one is asked again whether what was accepted since allows more, until none has any.
+
+    Parameters
+    ----------
+    *parts : FeatureGenerator
+        Each is used in one chain only.
+    random_state : int or None, default=None
+        A seed for the parts that can be shuffled and have no seed of their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Chain, Logs, Originals, Ratios
+    >>> X = np.random.default_rng(0).lognormal(size=(300, 6))
+    >>> stream = Chain(Originals(X), Logs(X), Ratios(X), random_state=0)
+    >>> selector = AlphaInvesting(target_fdr=0.05).fit_stream(stream, X[:, 0] - 2 * np.log(X[:, 1]))
+    >>> sorted(selector.selected_)  # x1 came before its logarithm
+    ['log(x1)', 'x0', 'x1']
+    """
+
+    def __init__(self, *parts: FeatureGenerator, random_state: int | None = None) -> None:
+        super().__init__()
+        wrong = [part for part in parts if not isinstance(part, FeatureGenerator)]
+        if wrong or not parts:
+            raise TypeError(
+                f"Chain takes generators, got {wrong[0]!r:.60}." if wrong else "Chain needs a generator."
+            )
+        if len({id(part) for part in parts}) < len(parts):
+            raise ValueError("A generator stands twice in the chain: make a second one.")
+        self.parts, self.random_state = parts, check_seed(random_state)
+        for part in parts:
+            if random_state is not None and getattr(part, "random_state", 0) is None:
+                part.random_state = self.random_state  # type: ignore[attr-defined]
+        self.join(self.book, 0)
+        self._at = 0
+
+    @classmethod
+    def published(
+        cls, X: Any, n_components: int = 10, *, squares: bool = True, random_state: int | None = None
+    ) -> Self:
+        """Return the paper's stream: principal components, the columns, then products of selected columns and columns.
+
+        Parameters
+        ----------
+        X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+        n_components : int, default=10
+            0: none. The paper takes 3 to 50.
+        squares : bool, default=True
+        random_state : int or None, default=None
+
+        Returns
+        -------
+        Chain
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis.columns.generators import Chain
+        >>> [part.stage() for part in Chain.published(np.eye(5), 2).parts]
+        ['PrincipalComponents', 'Originals', 'Interactions']
+        """
+        table = as_columns(X)
+        first = [PrincipalComponents(table, n_components)] if n_components else []
+        products = Interactions(table, of="selected originals", squares=squares)
+        return cls(*first, Originals(table), products, random_state=random_state)
+
+    def next_features(self, selector: ColumnSelector, limit: int | None = None) -> Any:
+        """Return names and a block of candidates, or None if there are no more.
+
+        Parameters
+        ----------
+        selector : ColumnSelector
+            What was accepted so far.
+        limit : int, optional
+            At most so many.
+
+        Returns
+        -------
+        (list of str, block) or None
+        """
+        for _ in range(len(self.parts) + 1):
+            found = self.parts[self._at].next_features(selector, limit)
+            if found is not None:
+                return found
+            self._at = (self._at + 1) % len(self.parts)
+        return None
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        raise NotImplementedError
+
+    def settle(self, selector: ColumnSelector) -> None:
+        """Note how those of the last block are made that were accepted.
+
+        Parameters
+        ----------
+        selector : ColumnSelector
+        """
+        self.parts[self._at].settle(selector)
+
+    def _known(self, name: str) -> Recipe | None:
+        found = [recipe for part in self.parts if (recipe := part._known(name)) is not None]
+        return found[0] if found else None
+
+    def _column_names(self) -> list[str]:
+        return next((names for part in self.parts if (names := part._column_names())), [])
+
+    def stage(self) -> str:
+        """Return what is being made now, in a word.
+
+        Returns
+        -------
+        str
+        """
+        return self.parts[self._at].stage()
+
+    def join(self, book: Book, place: int) -> None:
+        """Become part of a chain.
+
+        Parameters
+        ----------
+        book : Book
+        place : int
+        """
+        super().join(book, place)
+        for i, part in enumerate(self.parts):
+            part.join(book, 100 * place + i)
+
+    def position(self) -> Any:
+        """Return which part is at work, and how far each is.
+
+        Returns
+        -------
+        dict
+        """
+        return {"at": self._at, "parts": [part.position() for part in self.parts]}
+
+    def seek(self, position: Any) -> None:
+        """Go to where the chain was.
+
+        Parameters
+        ----------
+        position : dict
+        """
+        self._at = int(position["at"])
+        for part, own in zip(self.parts, position["parts"], strict=True):
+            part.seek(own)
+
+    def signature(self) -> dict[str, Any]:
+        """Return what tells this stream from another.
+
+        Returns
+        -------
+        dict
+        """
+        return {"generator": "Chain", "parts": [part.signature() for part in self.parts]}

@@ -1,0 +1,275 @@
+"""What makes features: a stream that sees what was accepted, remembers how, and can be taken up where it stopped."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.recipes import Column, Recipe, Recipes
+from tamis.columns.generators.table import Block, Columns, dense
+from tamis.errors import DataError
+
+__all__ = ["Book", "FeatureGenerator", "Made"]
+
+Floats = NDArray[np.float64]
+_CELLS = 1 << 20  # of a block of candidates: 8 MB
+_WIDEST = 1 << 14
+
+
+@dataclass
+class Made:
+    """A block of candidates.
+
+    Attributes
+    ----------
+    names : list of str
+    values : ndarray of shape (n_rows, m), or CSC matrix
+    recipe : callable
+        The recipe of the candidate at a place of the block.
+    """
+
+    names: list[str]
+    values: Block
+    recipe: Callable[[int], Recipe]
+
+
+class Book:
+    """What the generators of one stream know in common of the features that were accepted.
+
+    Attributes
+    ----------
+    recipes : dict of str to Recipe
+    values : dict of str to ndarray of shape (n_rows,)
+        Of those that are no columns of a table.
+    means : dict of str to float
+        Of the values that are not missing.
+    powers : dict of str to int
+        Powers that were offered, and the place of the generator that did so: no other offers them again.
+    """
+
+    def __init__(self) -> None:
+        self.recipes: dict[str, Recipe] = {}
+        self.values: dict[str, Floats] = {}
+        self.means: dict[str, float] = {}
+        self.powers: dict[str, int] = {}
+
+    def add(self, name: str, recipe: Recipe, values: Floats, *, keep: bool) -> None:
+        """Note a feature that was accepted.
+
+        Parameters
+        ----------
+        name : str
+        recipe : Recipe
+        values : ndarray of shape (n_rows,)
+        keep : bool
+            Whether the values are found nowhere else.
+        """
+        self.recipes[name] = recipe
+        if keep:
+            self.values[name] = np.array(values)
+        known = values[~np.isnan(values)]
+        self.means[name] = float(known.mean()) if len(known) else 0.0
+
+
+class FeatureGenerator(ABC):
+    """A stream of features, for ``fit_stream``, ``offer_stream`` and :func:`tamis.columns.generators.explore`.
+
+    A subclass writes `_draw`, `position` and `seek`. Which candidates come, and in which order, must not depend on
+    how many are drawn at once. A generator is used for one selector, once.
+
+    Parameters
+    ----------
+    columns : Columns or None
+        The table that features are made from.
+
+    Attributes
+    ----------
+    columns : Columns or None
+    book : Book
+        What is known of the accepted features; generators in a :class:`Chain` share it.
+    """
+
+    def __init__(self, columns: Columns | None = None) -> None:
+        self.columns = columns
+        self.book = Book()
+        self.place = 0  # in a chain
+        self._made: Made | None = None
+
+    # -- hooks ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        """Return at most so many candidates, at least one, or None if there are no more for now."""
+
+    @abstractmethod
+    def position(self) -> Any:
+        """Return how far the stream is, in plain values."""
+
+    @abstractmethod
+    def seek(self, position: Any) -> None:
+        """Go to where the stream was.
+
+        Parameters
+        ----------
+        position : object
+            What `position` returned.
+        """
+
+    def _accepted(self, name: str, i: int) -> None:  # noqa: B027
+        """Learn that the candidate at place `i` of the last block was accepted."""
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters that tell this stream from another."""
+        return {}
+
+    # -- verbs ---------------------------------------------------------------------------------------------
+
+    def next_features(self, selector: ColumnSelector, limit: int | None = None) -> Any:
+        """Return names and a block of candidates, or None if there are no more.
+
+        Parameters
+        ----------
+        selector : ColumnSelector
+            What was accepted so far.
+        limit : int, optional
+            At most so many.
+
+        Returns
+        -------
+        (list of str, block) or None
+        """
+        self.settle(selector)
+        n_rows = selector._n_rows
+        if self.columns is not None and self.columns.n_rows != n_rows:
+            raise DataError(
+                f"The features of {type(self).__name__} have {self.columns.n_rows} values, the first is"
+                f" {self.columns.names[0]!r}, but y has {n_rows} rows: give one value for each row."
+            )
+        width = max(1, min(_WIDEST, _CELLS // n_rows))
+        with np.errstate(all="ignore"):  # what overflows is refused by name
+            self._made = self._draw(selector, width if limit is None else min(width, limit))
+        return None if self._made is None else (self._made.names, self._made.values)
+
+    def settle(self, selector: ColumnSelector) -> None:
+        """Note how those of the last block are made that were accepted.
+
+        Parameters
+        ----------
+        selector : ColumnSelector
+        """
+        made, self._made = self._made, None
+        new = [name for name in selector.selected_ if name not in self.book.recipes]
+        if made is None or not new:
+            return
+        places = {name: i for i, name in enumerate(made.names)}
+        for name in new:
+            if (i := places.get(name)) is not None:
+                recipe, values = made.recipe(i), dense(made.values[:, [i]])[:, 0].astype(np.float64)
+                in_table = isinstance(recipe, Column) and self.columns is not None
+                self.book.add(name, recipe, values, keep=not in_table)
+                self._accepted(name, i)
+
+    def recipes(self, selector: ColumnSelector) -> Recipes:
+        """Return how the selected features are made, in the order of ``selector.get_feature_names_out()``.
+
+        Parameters
+        ----------
+        selector : ColumnSelector
+
+        Returns
+        -------
+        Recipes
+
+        Raises
+        ------
+        DataError
+            If the selector holds a feature that this stream did not make.
+        """
+        self.settle(selector)
+        found, means = {}, {}
+        for name in selector.get_feature_names_out().tolist():
+            found[name] = self.recipe_of(name)
+            if selector.missing == "mean" and name in self.book.means:
+                means[name] = self.book.means[name]
+        return Recipes(found, means, self._column_names())
+
+    def recipe_of(self, name: str) -> Recipe:
+        """Return how a selected feature is made.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Recipe
+        """
+        recipe = self._known(name)
+        if recipe is None:
+            raise DataError(f"Feature {name!r} was not made by this stream: offer all features through one.")
+        return recipe
+
+    def signature(self) -> dict[str, Any]:
+        """Return what tells this stream from another, with a fingerprint of its data.
+
+        Returns
+        -------
+        dict
+        """
+        data = None if self.columns is None else self.columns.digest()
+        return {"generator": type(self).__name__, **self._settings(), "data": data}
+
+    def stage(self) -> str:
+        """Return what is being made now, in a word.
+
+        Returns
+        -------
+        str
+        """
+        return type(self).__name__
+
+    def join(self, book: Book, place: int) -> None:
+        """Become part of a chain.
+
+        Parameters
+        ----------
+        book : Book
+        place : int
+        """
+        self.book, self.place = book, place
+
+    # -- for subclasses ------------------------------------------------------------------------------------
+
+    def _column_names(self) -> list[str]:
+        return [] if self.columns is None else self.columns.names
+
+    def _known(self, name: str) -> Recipe | None:
+        """Return the recipe of an accepted feature; columns of the table need none."""
+        found = self.book.recipes.get(name)
+        if found is None and self.columns is not None and name in self.columns.index:
+            return Column(name)
+        return found
+
+    def _values_of(self, name: str) -> Floats:
+        """Return the values of an accepted feature, or of a column."""
+        assert self.columns is not None
+        return self.book.values[name] if name in self.book.values else self.columns.column(name)
+
+    def _apart(self, names: list[str]) -> list[str]:
+        """Put those names in brackets that columns have already."""
+        assert self.columns is not None
+        taken = self.columns.index
+        return [f"({name})" if name in taken else name for name in names]
+
+
+def order(n: int, seed: Sequence[int] | None) -> NDArray[np.int64]:
+    """Return 0 to n - 1, shuffled if there is a seed."""
+    if seed is None:
+        return np.arange(n)
+    return np.random.default_rng(list(seed)).permutation(n)

@@ -1,0 +1,335 @@
+"""Features made of two others: what was selected with every column, as products or ratios."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import check_choice, check_number
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.generator import FeatureGenerator, Made, order
+from tamis.columns.generators.recipes import (
+    Column,
+    Power,
+    Product,
+    Ratio,
+    Recipe,
+    away_from_zero,
+    label,
+    product_name,
+)
+from tamis.columns.generators.sources import check_seed, seed_of
+from tamis.columns.generators.table import Block, Columns, as_columns, dense
+
+__all__ = ["Interactions", "Ratios"]
+
+Floats = NDArray[np.float64]
+_OF = ("selected", "selected originals", "originals")
+
+
+class _Pairs(FeatureGenerator):
+    """One parent after the other, each with the columns that it was not yet paired with.
+
+    A subclass writes `_fits`, `_partners`, `_names`, `_recipe` and `_combine`.
+    """
+
+    columns: Columns
+
+    def __init__(self, X: Any, of: str, random_state: int | None) -> None:
+        super().__init__(as_columns(X))
+        check_choice("of", of, _OF)
+        self.of, self.random_state = of, check_seed(random_state)
+        self._queue: list[str] = []  # parents in their order of entry; those before `_at` are done
+        self._at = self._next = 0
+        self._codes: NDArray[np.int64] | None = None  # of the parent at work
+        self._values = np.empty(0)
+        self._finished = np.zeros(self.columns.n_columns, dtype=bool)  # columns that were parents
+
+    @abstractmethod
+    def _fits(self, name: str, recipe: Recipe) -> bool:
+        """Return whether a selected feature can be a parent."""
+
+    @abstractmethod
+    def _partners(self, parent: str) -> NDArray[np.int64]:
+        """Return the codes of the candidates of a parent."""
+
+    @abstractmethod
+    def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
+        """Return the candidates' names."""
+
+    @abstractmethod
+    def _recipe(self, parent: str, code: int) -> Recipe:
+        """Return a candidate's recipe."""
+
+    @abstractmethod
+    def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
+        """Return the candidates of a parent with these values."""
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        self._extend(selector)
+        while self._at < len(self._queue):
+            parent = self._queue[self._at]
+            if self._codes is None:
+                self._codes = self._shuffled(self._partners(parent))
+                self._values = self._values_of(parent)
+            codes = self._codes[self._next : self._next + width]
+            if len(codes):
+                self._next += len(codes)
+                made = self._combine(self._values, codes)
+                return Made(
+                    self._apart(self._names(parent, codes)),
+                    made,
+                    lambda i: self._recipe(parent, int(codes[i])),
+                )
+            self._finish(parent)
+            self._at, self._next, self._codes = self._at + 1, 0, None
+        return None
+
+    def _make(self, parent: str, codes: NDArray[np.int64]) -> Made:
+        names = self._apart(self._names(parent, codes))
+        return Made(names, self._combine(self._values, codes), lambda i: self._recipe(parent, int(codes[i])))
+
+    def _extend(self, selector: ColumnSelector) -> None:
+        if self.of == "originals":
+            if not self._queue:
+                places = order(self.columns.n_columns, seed_of(self.random_state, self.place))
+                self._queue = [self.columns.names[j] for j in places.tolist()]
+            return
+        waiting = set(self._queue)
+        for name in selector.selected_:
+            recipe = None if name in waiting else self._known(name)
+            if recipe is not None and self._fits(name, recipe):
+                self._queue.append(name)
+
+    def _shuffled(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        return codes[order(len(codes), seed_of(self.random_state, self.place, 1 + self._at))]
+
+    def _finish(self, parent: str) -> None:
+        if (j := self.columns.index.get(parent)) is not None:
+            self._finished[j] = True
+
+    def position(self) -> Any:
+        """Return the parents, which of them is at work, and how many of its candidates were offered.
+
+        Returns
+        -------
+        dict
+        """
+        queue = [] if self.of == "originals" else list(self._queue)
+        return {"queue": queue, "at": self._at, "next": self._next}
+
+    def seek(self, position: Any) -> None:
+        """Go to the candidate of that place.
+
+        Parameters
+        ----------
+        position : dict
+        """
+        same_parent = position["at"] == self._at and self._codes is not None
+        self._next = int(position["next"])
+        if self.of != "originals":
+            self._queue = list(position["queue"])
+        if not same_parent:
+            self._at, self._codes = int(position["at"]), None
+            self._extend_originals()
+            self._finished[:] = False
+            for parent in self._queue[: self._at]:
+                self._finish(parent)
+
+    def _extend_originals(self) -> None:
+        if self.of == "originals" and not self._queue:
+            places = order(self.columns.n_columns, seed_of(self.random_state, self.place))
+            self._queue = [self.columns.names[j] for j in places.tolist()]
+
+    def _settings(self) -> dict[str, Any]:
+        return {"of": self.of, "random_state": self.random_state}
+
+
+class Interactions(_Pairs):
+    """Products of what was selected with every column; no product comes twice, whatever the order of its factors.
+
+    Parameters
+    ----------
+    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+    of : {"selected", "selected originals", "originals"}, default="selected"
+        The first factor: every selected feature of this stream, the selected columns, or every column.
+    squares : bool, default=True
+        Whether a column is multiplied with itself too, under the name of the power: ``x^2``.
+    degree : int, default=2
+        Factors at most, at least 2: with 3, a selected product is multiplied with every column.
+    random_state : int or None, default=None
+        A seed shuffles the partners of each.
+
+    Notes
+    -----
+    Products of columns that are far from mean 0 resemble their factors: centre such columns first.
+
+    Examples
+    --------
+    Neither factor tells anything by itself, but x1 is known to matter:
+
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Chain, Interactions, Originals
+    >>> X = np.random.default_rng(0).normal(size=(200, 300))
+    >>> y = X[:, 1] + X[:, 1] * X[:, 250] + X[:, 1] * X[:, 250] * X[:, 7]
+    >>> stream = Chain(Originals(X), Interactions(X, degree=3))
+    >>> AlphaInvesting(target_fdr=0.05).fit_stream(stream, y).selected_
+    ['x1', 'x1*x250', 'x1*x250*x7']
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        of: str = "selected",
+        squares: bool = True,
+        degree: int = 2,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(X, of, random_state)
+        check_choice("squares", squares, (True, False))
+        check_number("degree", degree, low=2, integer=True)
+        if of == "originals" and degree != 2:
+            raise ValueError(f"degree must be 2 with of='originals', got {degree!r}: choose of='selected'.")
+        self.squares, self.degree = bool(squares), int(degree)
+
+    def _factors(self, parent: str) -> tuple[str, ...]:
+        return self.recipe_of(parent).factors(parent)
+
+    def _fits(self, name: str, recipe: Recipe) -> bool:
+        factors = recipe.factors(name)
+        if self.of == "selected originals" and not all(factor in self.columns.index for factor in factors):
+            return False
+        size = recipe.size() if len(factors) == 1 else len(factors)
+        return size < self.degree
+
+    def _partners(self, parent: str) -> NDArray[np.int64]:
+        factors = self._factors(parent)
+        free = np.ones(self.columns.n_columns, dtype=bool)
+        own = [self.columns.index[name] for name in set(factors) if name in self.columns.index]
+        if len(factors) == 1:
+            if own:  # with a column that was a parent itself, it has been paired by that one
+                free &= ~self._finished
+        else:
+            for other in self._queue[: self._at]:
+                self._exclude(Counter(factors), Counter(self._factors(other)), free)
+        if not self.squares:
+            free[own] = False
+        elif len(own) == len(set(factors)) == 1:
+            name = product_name((*factors, factors[0]))
+            free[own] &= self.book.powers.setdefault(name, self.place) == self.place
+        return np.flatnonzero(free)
+
+    def _exclude(self, factors: Counter[str], done: Counter[str], free: NDArray[np.bool_]) -> None:
+        """Strike out the column with which a product was offered already, as another product and its partner."""
+        more, less = list((done - factors).elements()), list((factors - done).elements())
+        if len(more) == len(less) == 1 and less[0] in self.columns.index and more[0] in self.columns.index:
+            free[self.columns.index[more[0]]] = False
+
+    def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
+        factors, columns = self._factors(parent), self.columns.names
+        front = product_name(factors)
+        names = [f"{front}*{columns[j]}" for j in codes.tolist()]
+        if any(sign in name for name in (columns[j] for j in codes.tolist()) for sign in "*/^"):
+            names = [f"{front}*{label(columns[j])}" for j in codes.tolist()]
+        for factor in set(factors):
+            for i in np.flatnonzero(codes == self.columns.index.get(factor, -1)).tolist():
+                names[i] = product_name((*factors, factor))
+        return names
+
+    def _recipe(self, parent: str, code: int) -> Recipe:
+        factors = (*self._factors(parent), self.columns.names[code])
+        if len(set(factors)) == 1:
+            return Power(Column(factors[0]), factors[0], float(len(factors)))
+        return Product(tuple(self.recipe_of(name) for name in factors), factors)
+
+    def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
+        block = self.columns.block(codes)
+        if not sp.issparse(block):
+            return block * values[:, None]
+        if np.isnan(values).any():
+            return dense(block) * values[:, None]
+        return sp.csc_matrix((block.data * values[block.indices], block.indices, block.indptr), block.shape)
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "squares": self.squares, "degree": self.degree}
+
+
+class Ratios(_Pairs):
+    """What was selected over every column, and every column over it; no ratio comes twice.
+
+    A denominator that is 0 counts as the smallest in size that is not, and none as less than 1e-8 of the largest; new
+    rows are treated alike.
+
+    Parameters
+    ----------
+    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+    of : {"selected", "selected originals", "originals"}, default="selected"
+        What is divided and divided by: the selected features that are not made of others (columns, components,
+        queries), the selected columns, or every column.
+    random_state : int or None, default=None
+        A seed shuffles the ratios of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Chain, Originals, Ratios
+    >>> X = np.random.default_rng(0).lognormal(size=(200, 20))
+    >>> y = X[:, 3] / X[:, 8]
+    >>> "x3/x8" in AlphaInvesting().fit_stream(Chain(Originals(X), Ratios(X)), y).selected_
+    True
+    """
+
+    def __init__(self, X: Any, *, of: str = "selected", random_state: int | None = None) -> None:
+        super().__init__(X, of, random_state)
+
+    def _fits(self, name: str, recipe: Recipe) -> bool:
+        return recipe.is_atom and (self.of == "selected" or name in self.columns.index)
+
+    def _partners(self, parent: str) -> NDArray[np.int64]:
+        """Code j: the parent over column j; n_columns + j: column j over the parent."""
+        free = np.ones(self.columns.n_columns, dtype=bool)
+        if (j := self.columns.index.get(parent)) is not None:
+            free &= ~self._finished
+            free[j] = False
+        places = np.flatnonzero(free)
+        return np.concatenate([places, places + self.columns.n_columns])
+
+    def _split(self, code: int) -> tuple[str, bool]:
+        """Return the column, and whether it is the denominator."""
+        return self.columns.names[code % self.columns.n_columns], code < self.columns.n_columns
+
+    def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
+        pairs = [self._split(code) for code in codes.tolist()]
+        own = label(parent)
+        return [f"{own}/{label(name)}" if below else f"{label(name)}/{own}" for name, below in pairs]
+
+    def _recipe(self, parent: str, code: int) -> Recipe:
+        column, below = self._split(code)
+        above, under = (parent, column) if below else (column, parent)
+        floor = smallest(self._values_of(under)[:, None])[0]
+        return Ratio(self.recipe_of(above), self.recipe_of(under), (above, under), float(floor))
+
+    def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
+        below = codes < self.columns.n_columns
+        block = np.array(dense(self.columns.block(codes % self.columns.n_columns)))
+        under = block[:, below]
+        block[:, below] = values[:, None] / away_from_zero(under, smallest(under))
+        block[:, ~below] /= away_from_zero(values, smallest(values[:, None])[0])[:, None]
+        return block
+
+
+def smallest(values: Floats) -> Floats:
+    """Return the smallest size in each column that is not zero, at least 1e-8 of the largest; 1 if all are zero."""
+    size = np.abs(values)
+    size = np.where(np.isnan(size), 0.0, size)
+    largest = size.max(axis=0, initial=0.0)
+    least = np.where(size > 0, size, np.inf).min(axis=0, initial=np.inf)
+    return np.where(largest > 0, np.maximum(least, 1e-8 * largest), 1.0)

@@ -1,0 +1,327 @@
+"""Features that need no other: the columns themselves, their principal components, and whatever can be iterated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis.column_selector import ColumnSelector, FeatureStream, _block, _one_column
+from tamis.columns.generators.generator import FeatureGenerator, Made, order
+from tamis.columns.generators.recipes import Column, Component, Projection
+from tamis.columns.generators.table import Columns, as_columns, dense
+from tamis.errors import DataError
+
+__all__ = ["FromIterable", "Originals", "PrincipalComponents"]
+
+Floats = NDArray[np.float64]
+_CELLS = 1 << 20
+
+
+class Originals(FeatureGenerator):
+    """The columns of a table, as they are.
+
+    Parameters
+    ----------
+    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+    random_state : int or None, default=None
+        None: in order. A seed: shuffled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Originals
+    >>> X = np.random.default_rng(0).normal(size=(100, 300))
+    >>> AlphaInvesting(target_fdr=0.05).fit_stream(Originals(X, random_state=1), X[:, 7] - X[:, 200]).selected_
+    ['x7', 'x200']
+    """
+
+    columns: Columns
+
+    def __init__(self, X: Any, *, random_state: int | None = None) -> None:
+        super().__init__(as_columns(X))
+        self.random_state = check_seed(random_state)
+        self._next = 0
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        if self._next == 0:
+            self._order = order(self.columns.n_columns, seed_of(self.random_state, self.place))
+        places = self._order[self._next : self._next + width]
+        if not len(places):
+            return None
+        self._next += len(places)
+        names = [self.columns.names[j] for j in places.tolist()]
+        return Made(names, self.columns.block(places), lambda i: Column(names[i]))
+
+    def position(self) -> Any:
+        """Return how many columns were offered.
+
+        Returns
+        -------
+        int
+        """
+        return self._next
+
+    def seek(self, position: Any) -> None:
+        """Go to the column of that place.
+
+        Parameters
+        ----------
+        position : int
+        """
+        self._next = int(position)
+        self._order = order(self.columns.n_columns, seed_of(self.random_state, self.place))
+
+    def _settings(self) -> dict[str, Any]:
+        return {"random_state": self.random_state}
+
+
+class PrincipalComponents(FeatureGenerator):
+    """The first principal components of a table, which the paper puts in front of the columns.
+
+    Learned from the rows that are given (those of the training set), from columns of mean 0 and, with `scale`, variance
+    1; a missing value counts as its column's mean. Of each accepted component the loadings are kept.
+
+    Parameters
+    ----------
+    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+    n_components : int, default=10
+        At least 1; fewer come if the columns have no more directions. The paper takes 3 to 50.
+    scale : bool, default=True
+    prefix : str, default="pc"
+        Of the names, which count from 0.
+
+    Notes
+    -----
+    The table is read in parts, twice or three times; memory is O(m^2) with m the smaller of rows and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import PrincipalComponents
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.normal(size=200)
+    >>> X = hidden[:, None] + rng.normal(size=(200, 30))
+    >>> AlphaInvesting().fit_stream(PrincipalComponents(X, 5), hidden).selected_[0]
+    'pc0'
+    """
+
+    columns: Columns
+
+    def __init__(self, X: Any, n_components: int = 10, *, scale: bool = True, prefix: str = "pc") -> None:
+        super().__init__(as_columns(X))
+        check_number("n_components", n_components, low=1, integer=True)
+        self.n_components, self.scale, self.prefix = int(n_components), bool(scale), prefix
+        self._projection: Projection | None = None
+        self._next = 0
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        if self._projection is None:
+            self._projection = principal_directions(self.columns, self.n_components, self.scale)
+            self._values = self._projection.values(self.columns)
+        projection, first = self._projection, self._next
+        stop = min(first + width, self._values.shape[1])
+        if first >= stop:
+            return None
+        names = [f"{self.prefix}{j}" for j in range(first, stop)]
+        if taken := [name for name in names if name in self.columns.index]:
+            raise DataError(
+                f"A column is called {taken[0]!r}, as a component would be: choose another prefix."
+            )
+        self._next = stop
+        return Made(names, self._values[:, first:stop], lambda i: Component(projection, first + i))
+
+    def position(self) -> Any:
+        """Return how many components were offered.
+
+        Returns
+        -------
+        int
+        """
+        return self._next
+
+    def seek(self, position: Any) -> None:
+        """Go to the component of that place.
+
+        Parameters
+        ----------
+        position : int
+        """
+        self._next = int(position)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"n_components": self.n_components, "scale": self.scale, "prefix": self.prefix}
+
+
+def principal_directions(columns: Columns, n_components: int, scale: bool) -> Projection:
+    """Return the first principal directions of a table, largest variance first, the largest loading positive.
+
+    Parameters
+    ----------
+    columns : Columns
+    n_components : int
+    scale : bool
+        Whether columns are divided by their standard deviations.
+
+    Returns
+    -------
+    Projection
+    """
+    n, p = columns.n_rows, columns.n_columns
+    mean, spread = np.zeros(p), np.ones(p)
+    for part, block in columns.parts(_CELLS):
+        values = dense(block)
+        known = ~np.isnan(values)
+        count = np.maximum(known.sum(axis=0), 1)
+        mean[part] = np.where(known, values, 0.0).sum(axis=0) / count
+        if scale:
+            spread[part] = np.sqrt((np.where(known, values - mean[part], 0.0) ** 2).sum(axis=0) / count)
+    spread[~(spread > 0)] = 1.0
+
+    def centred(block: Any, part: slice) -> Floats:
+        values = (dense(block) - mean[part]) / spread[part]
+        return np.where(np.isnan(values), 0.0, values)
+
+    if n <= p:
+        gram = np.zeros((n, n))
+        for part, block in columns.parts(_CELLS):
+            z = centred(block, part)
+            gram += z @ z.T
+        size, left = leading(gram, n_components)
+        axes = np.empty((p, len(size)))
+        for part, block in columns.parts(_CELLS):
+            axes[part] = centred(block, part).T @ left / np.sqrt(size)
+    else:
+        gram = np.zeros((p, p))
+        rows = columns.X.tocsr() if columns.is_sparse else columns.X
+        for start in range(0, n, max(1, _CELLS // p)):
+            z = centred(rows[start : start + max(1, _CELLS // p)], slice(None))
+            gram += z.T @ z
+        axes = leading(gram, n_components)[1]
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    return Projection(tuple(columns.names), mean, spread, axes * signs)
+
+
+def leading(gram: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues of a Gram matrix and their vectors; no more than it has directions."""
+    m = len(gram)
+    size, vectors = scipy.linalg.eigh(gram, subset_by_index=[max(0, m - k), m - 1])
+    size, vectors = size[::-1], vectors[:, ::-1]
+    real = size > 10 * m * np.finfo(float).eps * max(size[0], 0.0)
+    return size[real], vectors[:, real]
+
+
+class FromIterable(FeatureGenerator):
+    """Features from anything that Python can iterate, or from a stream of your own.
+
+    Parameters
+    ----------
+    features : iterable or FeatureStream
+        Pairs of a name and a column, or of names and a block of columns, dense or sparse; or what has a method
+        ``next_features(selector)``. To be resumed it must bring the same features again.
+
+    Notes
+    -----
+    In rows to come, such a feature is the column of its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import FromIterable
+    >>> x = np.linspace(1, 2, 60)
+    >>> waves = ((f"sin {k}x", np.sin(k * x)) for k in range(1, 100))
+    >>> AlphaInvesting().fit_stream(FromIterable(waves), np.sin(9 * x) + 1e-3 * np.cos(50 * x)).selected_[0]
+    'sin 9x'
+    """
+
+    def __init__(self, features: Any) -> None:
+        super().__init__()
+        self._own = features if isinstance(features, FeatureStream) else None
+        self._pairs: Iterator[Any] | None = None if self._own is not None else iter(features)
+        self._taken = 0  # columns before the block in hand
+        self._block: tuple[list[str], Any] = ([], np.empty((0, 0)))
+        self._used = 0
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        if self._used == len(self._block[0]) and not self._load(selector):
+            return None
+        names, values = self._block
+        part = slice(self._used, min(self._used + width, len(names)))
+        self._used = part.stop
+        chosen = names[part]
+        return Made(chosen, values[:, part], lambda i: Column(chosen[i]))
+
+    def _load(self, selector: Any) -> bool:
+        """Take the next pair in hand; return whether there was one."""
+        if self._own is not None:
+            pair = self._own.next_features(selector)
+        else:
+            assert self._pairs is not None
+            pair = next(self._pairs, None)
+        if pair is None:
+            return False
+        try:
+            names, given = pair
+        except (TypeError, ValueError):
+            raise DataError(
+                f"A stream brings pairs of a name and a column, or of names and a block, got {pair!r:.60}."
+            ) from None
+        before = self._taken + len(self._block[0])
+        if names is None or isinstance(names, str):
+            values, names = _one_column(given), [f"x{before}" if names is None else names]
+        else:
+            values, names = _block(given)[0], [str(name) for name in names]
+        if values.shape[1] != len(names):
+            raise DataError(
+                f"A block came with {len(names)} names for {values.shape[1]} columns: give one for each."
+            )
+        self._taken, self._used, self._block = before, 0, (names, values)
+        return True
+
+    def _known(self, name: str) -> Any:
+        return self.book.recipes.get(name)
+
+    def position(self) -> Any:
+        """Return how many features were offered.
+
+        Returns
+        -------
+        int
+        """
+        return self._taken + self._used
+
+    def seek(self, position: Any) -> None:
+        """Go to the feature of that place, forward, or back to one of the block in hand.
+
+        Parameters
+        ----------
+        position : int
+        """
+        if self._own is not None and position > self._taken + len(self._block[0]):
+            raise DataError("A stream of your own cannot be resumed: derive it from FeatureGenerator.")
+        while position > self._taken + len(self._block[0]):
+            if not self._load(None):
+                raise DataError(
+                    f"The iterable ended after {self._taken + self._used} features, but {position} were offered before:"
+                    " resume with the same one."
+                )
+        self._used = int(position) - self._taken
+
+
+def check_seed(random_state: Any) -> int | None:
+    """Refuse what is no seed."""
+    if random_state is not None:
+        check_number("random_state", random_state, low=0, integer=True)
+    return None if random_state is None else int(random_state)
+
+
+def seed_of(random_state: int | None, *more: int) -> tuple[int, ...] | None:
+    """Return the seed of a part of a stream."""
+    return None if random_state is None else (random_state, *more)

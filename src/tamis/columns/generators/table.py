@@ -1,0 +1,163 @@
+"""A table of columns of any kind, read a few columns at a time: dense, sparse, memory-mapped, or a frame."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, as_rows
+from tamis.errors import DataError
+
+__all__ = ["Columns", "as_columns"]
+
+Floats = NDArray[np.float64]
+Block: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
+_SAMPLED = 32  # columns that tell one table from another
+
+
+class Columns:
+    """Columns with names; a generator reads a few of them, never the whole table.
+
+    Parameters
+    ----------
+    X : array-like, memory-mapped array, SciPy sparse matrix or frame of shape (n_rows, n_columns)
+        An array, a memory map and a CSC matrix are referred to, not copied, and must stay as they are; anything else
+        is converted once.
+    names : sequence of str, optional
+        By default the columns of the frame, or ``x0``, ``x1``, ...
+
+    Attributes
+    ----------
+    names : list of str
+    n_rows, n_columns : int
+
+    Raises
+    ------
+    DataError
+        If a column is no numbers, or two have one name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.columns.generators import Columns
+    >>> table = Columns(np.arange(6.0).reshape(3, 2), names=["red", "blue"])
+    >>> table.column("blue"), table.block([1, 0]).shape
+    (array([1., 3., 5.]), (3, 2))
+    """
+
+    def __init__(self, X: Any, names: Sequence[str] | None = None) -> None:
+        own = None
+        if sp.issparse(X):
+            if X.ndim != 2 or X.dtype.kind not in "fiub":
+                raise DataError(f"X must be a sparse matrix of real numbers, got {X.shape} of {X.dtype}.")
+            X = X.tocsc()
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+        elif not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size):
+            X, own = as_rows(X)
+        self.X = X
+        self.n_rows, self.n_columns = (int(n) for n in X.shape)
+        given = own if names is None else [str(name) for name in names]
+        self.has_names = given is not None
+        self.names = [f"x{j}" for j in range(self.n_columns)] if given is None else given
+        if len(self.names) != self.n_columns:
+            raise DataError(
+                f"names has {len(self.names)} entries, but X has {self.n_columns} columns: give one for each."
+            )
+        self.index = {name: j for j, name in enumerate(self.names)}
+        if len(self.index) < self.n_columns:
+            twice = next(name for j, name in enumerate(self.names) if self.index[name] != j)
+            raise DataError(f"Column {twice!r} stands twice in X: give each column its own name.")
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSC matrices."""
+        return bool(sp.issparse(self.X))
+
+    def block(self, places: Any) -> Block:
+        """Return some of the columns, float64; it may be a view of the caller's data, so it is not to be written to.
+
+        Parameters
+        ----------
+        places : sequence of int, or slice
+
+        Returns
+        -------
+        ndarray of shape (n_rows, m), or CSC matrix
+        """
+        if not isinstance(places, slice):
+            places = np.asarray(places, dtype=np.int64)
+            if len(places) and places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all():
+                places = slice(int(places[0]), int(places[-1]) + 1)
+        found = self.X[:, places]
+        return found.astype(np.float64) if sp.issparse(found) else np.asarray(found, dtype=np.float64)
+
+    def column(self, name: str) -> Floats:
+        """Return one column by its name, dense.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+        """
+        if name not in self.index:
+            raise DataError(
+                f"There is no column {name!r} among the rows: the columns are {_few(self.names)}."
+            )
+        found = self.block([self.index[name]])
+        column: Floats = found.toarray()[:, 0] if sp.issparse(found) else found[:, 0]
+        return column
+
+    def parts(self, cells: int) -> Iterator[tuple[slice, Block]]:
+        """Yield all columns, as many at a time as have so many cells.
+
+        Parameters
+        ----------
+        cells : int
+        """
+        width = max(1, cells // self.n_rows)
+        for start in range(0, self.n_columns, width):
+            part = slice(start, min(start + width, self.n_columns))
+            yield part, self.block(part)
+
+    def digest(self) -> str:
+        """Return a fingerprint of the names, the shape, and a few of the columns."""
+        text = hashlib.sha256(repr((self.n_rows, self.n_columns)).encode())
+        text.update("\0".join(self.names).encode())
+        for j in np.unique(np.linspace(0, self.n_columns - 1, _SAMPLED).astype(np.int64)).tolist():
+            text.update(np.ascontiguousarray(self.column(self.names[j])).tobytes())
+        return text.hexdigest()
+
+
+def as_columns(X: Any) -> Columns:
+    """Return the table itself, or make one.
+
+    Parameters
+    ----------
+    X : Columns or whatever `Columns` takes
+
+    Returns
+    -------
+    Columns
+    """
+    return X if isinstance(X, Columns) else Columns(X)
+
+
+def dense(block: Block) -> Floats:
+    """Return a block as an array."""
+    array: Array = block.toarray() if sp.issparse(block) else block
+    return array
+
+
+def _few(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

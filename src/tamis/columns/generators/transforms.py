@@ -1,0 +1,229 @@
+"""Features made of one other: powers and logarithms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_choice, check_number
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.generator import FeatureGenerator, Made, order
+from tamis.columns.generators.recipes import Log, Power, Recipe, label, power_of
+from tamis.columns.generators.sources import check_seed, seed_of
+from tamis.columns.generators.table import Block, Columns, as_columns, dense
+
+__all__ = ["Logs", "Powers"]
+
+Floats = NDArray[np.float64]
+_OF = ("originals", "selected")
+
+
+class _Transform(FeatureGenerator):
+    """A few features of each source, one source after the other.
+
+    A subclass sets `_variants`, how many there are of each, and writes `_name`, `_recipe` and `_change`.
+    """
+
+    columns: Columns
+    _variants = 1
+
+    def __init__(self, X: Any, of: str, random_state: int | None) -> None:
+        super().__init__(as_columns(X))
+        check_choice("of", of, _OF)
+        self.of, self.random_state = of, check_seed(random_state)
+        self._queue: list[str] = []  # of="selected": sources in their order of entry
+        self._next = 0
+        self._order: NDArray[np.int64] | None = None
+
+    @abstractmethod
+    def _name(self, source: str, variant: int) -> str:
+        """Return the feature's name."""
+
+    @abstractmethod
+    def _recipe(self, source: str, variant: int) -> Recipe:
+        """Return the feature's recipe."""
+
+    @abstractmethod
+    def _change(self, values: Block, variants: NDArray[np.int64]) -> Block:
+        """Return the features of a block of sources."""
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        codes = np.empty(0, dtype=np.int64)
+        while not len(codes):
+            codes = self._codes(selector, width)
+            if not len(codes):
+                return None
+            self._next += len(codes)
+            codes = codes[[self._is_new(int(code)) for code in codes]]
+        which, variants = codes // self._variants, codes % self._variants
+        names = [self.columns.names[j] if self.of == "originals" else self._queue[j] for j in which.tolist()]
+        pairs = list(zip(names, variants.tolist(), strict=True))
+        if self.of == "originals":
+            values = self.columns.block(which)
+        else:
+            values = np.column_stack([self._values_of(name) for name in names])
+        made = self._change(values, variants)
+        return Made(
+            self._apart([self._name(*pair) for pair in pairs]), made, lambda i: self._recipe(*pairs[i])
+        )
+
+    def _codes(self, selector: ColumnSelector, width: int) -> NDArray[np.int64]:
+        """Return the next candidates: source times the number of variants, plus variant."""
+        if self.of == "selected":
+            waiting = set(self._queue)
+            atoms = [name for name in selector.selected_ if (found := self._known(name)) and found.is_atom]
+            self._queue += [name for name in atoms if name not in waiting]
+            return np.arange(self._next, min(self._next + width, len(self._queue) * self._variants))
+        if self._order is None:
+            seed = seed_of(self.random_state, self.place)
+            self._order = order(self.columns.n_columns * self._variants, seed)
+        return self._order[self._next : self._next + width]
+
+    def _is_new(self, code: int) -> bool:
+        return True
+
+    def _source(self, code: int) -> str:
+        j = code // self._variants
+        return self.columns.names[j] if self.of == "originals" else self._queue[j]
+
+    def position(self) -> Any:
+        """Return the sources, and how many features of them were offered.
+
+        Returns
+        -------
+        dict
+        """
+        return {"queue": list(self._queue), "next": self._next}
+
+    def seek(self, position: Any) -> None:
+        """Go to the feature of that place.
+
+        Parameters
+        ----------
+        position : dict
+        """
+        self._queue, self._next = list(position["queue"]), int(position["next"])
+
+    def _settings(self) -> dict[str, Any]:
+        return {"of": self.of, "random_state": self.random_state}
+
+
+class Powers(_Transform):
+    """Powers of the columns, or of what was selected.
+
+    Parameters
+    ----------
+    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+    exponents : sequence of float, default=(2, 3)
+        Positive, not 1. One that is no integer is applied to the size, and the sign is kept: 0.5 is the signed root.
+    of : {"originals", "selected"}, default="originals"
+        Every column; or the selected features that are not made of others (columns, components, queries).
+    random_state : int or None, default=None
+        A seed shuffles the powers of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Powers
+    >>> X = np.random.default_rng(0).normal(size=(100, 20))
+    >>> AlphaInvesting(target_fdr=0.05).fit_stream(Powers(X), X[:, 4] ** 2).selected_
+    ['x4^2']
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        exponents: Sequence[float] = (2, 3),
+        *,
+        of: str = "originals",
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(X, of, random_state)
+        self.exponents = tuple(exponents)
+        for exponent in self.exponents:
+            check_number("exponents", exponent, low=0, open_low=True, high=100)
+        if not self.exponents or len(set(self.exponents)) < len(self.exponents) or 1 in self.exponents:
+            raise ValueError(f"exponents must be different numbers, none of them 1, got {exponents!r}.")
+        self._variants = len(self.exponents)
+        self._each = np.array(self.exponents, dtype=np.float64)
+
+    def _name(self, source: str, variant: int) -> str:
+        return f"{label(source)}^{self.exponents[variant]:g}"
+
+    def _recipe(self, source: str, variant: int) -> Recipe:
+        return Power(self.recipe_of(source), source, float(self.exponents[variant]))
+
+    def _is_new(self, code: int) -> bool:
+        name = self._name(self._source(code), code % self._variants)
+        return self.book.powers.setdefault(name, self.place) == self.place
+
+    def _change(self, values: Block, variants: NDArray[np.int64]) -> Block:
+        changed = values.copy() if self._sparse(values) else np.empty(values.shape, order="F")
+        for v in np.unique(variants).tolist():
+            if self._sparse(values):
+                at = np.repeat(variants == v, np.diff(values.indptr))
+                changed.data[at] = power_of(values.data[at], self._each[v])
+            else:
+                changed[:, variants == v] = power_of(values[:, variants == v], self._each[v])
+        return changed
+
+    def _sparse(self, values: Block) -> bool:
+        return self.columns.is_sparse and not isinstance(values, np.ndarray)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"exponents": list(self.exponents), **super()._settings()}
+
+
+class Logs(_Transform):
+    """Logarithms of the columns, or of what was selected.
+
+    A feature with values of zero or less is shifted first, so that its smallest value comes to be its distance from the
+    mean: log(x - min + (mean - min)). The unit of the feature makes no difference.
+
+    Parameters
+    ----------
+    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
+    of : {"originals", "selected"}, default="originals"
+        Every column; or the selected features that are not made of others (columns, components, queries).
+    random_state : int or None, default=None
+        A seed shuffles the logarithms of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Logs
+    >>> X = np.random.default_rng(0).lognormal(size=(100, 20))
+    >>> AlphaInvesting(target_fdr=0.05).fit_stream(Logs(X), np.log(X[:, 4])).selected_
+    ['log(x4)']
+    """
+
+    def __init__(self, X: Any, *, of: str = "originals", random_state: int | None = None) -> None:
+        super().__init__(X, of, random_state)
+
+    def _name(self, source: str, variant: int) -> str:
+        return f"log({source})"
+
+    def _recipe(self, source: str, variant: int) -> Recipe:
+        shift, floor = shift_and_floor(self._values_of(source)[:, None])
+        return Log(self.recipe_of(source), source, float(shift[0]), float(floor[0]))
+
+    def _change(self, values: Block, variants: NDArray[np.int64]) -> Block:
+        values = dense(values)
+        shift, floor = shift_and_floor(values)
+        return np.log(np.maximum(values + shift, floor))
+
+
+def shift_and_floor(values: Floats) -> tuple[Floats, Floats]:
+    """Return what is added to each column before its logarithm, and the smallest value then; both of shape (m,)."""
+    known = ~np.isnan(values)
+    low = np.where(known, values, np.inf).min(axis=0)
+    mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    rise = np.where(mean > low, mean - low, 1.0)  # a constant column becomes 0
+    shift = np.where(low > 0, 0.0, rise - low)
+    return shift, np.where(low > 0, low, rise)

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ import scipy.sparse as sp
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job, whose children ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _package_folder() -> Path:

@@ -120,7 +120,7 @@ def test_options_reach_selector_learner_stream_and_evaluation(call):
         "run", "table.csv", "--label", "-1", "--selector", "OFS", "--select", "0.5", "--set", "learning_rate=0.5",
         "--set", "information=partial", "--learner", "naive-bayes", "--batch-size", "40", "--max-rows", "1000",
         "--protocol", "paper", "--window", "300", "--stability-window", "5", "--seed", "7", "--missing", "mean",
-        "--json",
+        "--replay", "300", "--json",
     )  # fmt: skip
     settings = json.loads(out)["settings"]
     params = settings["selector"]["params"]
@@ -131,7 +131,7 @@ def test_options_reach_selector_learner_stream_and_evaluation(call):
     assert settings["learner"]["class"].endswith("GaussianNB")
     assert settings["options"] == {
         "batch_size": 40, "protocol": "paper", "window": 300, "stability_window": 5, "n_tracked": 20,
-        "auc": False, "max_rows": 1000,
+        "auc": False, "replay": 300, "max_rows": 1000,
     }  # fmt: skip
     assert (settings["stream"]["label"], settings["stream"]["missing"]) == (-1, "mean")
 

@@ -8,7 +8,7 @@ from river import compose, drift, naive_bayes, tree
 from river.datasets import synth
 
 from tamis import FIRES, FisherScore, ResetOnDrift, prequential
-from tamis.adapters.river import RiverClassifier, RiverDetector, RiverSelector
+from tamis.adapters.river import RiverClassifier, RiverDetector, RiverReplay, RiverSelector
 from tamis.catalog import LEARNERS
 from tamis.drift import DriftDetector
 from tamis.errors import DataError
@@ -151,3 +151,38 @@ def test_selector_takes_frames(rng):
     selector.learn_many(frame, y)
     assert list(selector.transform_many(frame)) == ["c"]
     assert selector.transform_one({"a": 1.0}) == {}
+
+
+class Renews(FisherScore):
+    """Keeps the first column for 300 rows, then the second, and says so."""
+
+    n_replay = 150
+
+    @property
+    def drift_detected_(self):
+        return self.n_seen_ == 300
+
+    def _get_support_mask(self):
+        return np.arange(self.n_features_in_) == (self.n_seen_ >= 300)
+
+
+def test_a_classifier_begins_anew_from_the_last_rows(rng):
+    X, y = rows(rng, 420)
+    model = RiverReplay(Renews(1), naive_bayes.GaussianNB())
+    for row, label in zip(X.tolist(), y.tolist(), strict=True):
+        model.learn_one(dict(enumerate(row)), label)
+    expected = naive_bayes.GaussianNB()
+    for row, label in zip(X[150:].tolist(), y[150:].tolist(), strict=True):
+        expected.learn_one({1: row[1]}, label)
+    assert model.n_replays == 1
+    for row in X[:20].tolist():
+        assert model.predict_proba_one(dict(enumerate(row))) == expected.predict_proba_one({1: row[1]})
+
+
+def test_a_classifier_goes_on_if_it_is_told_to(rng):
+    X, y = rows(rng, 420)
+    model = RiverReplay(Renews(1), naive_bayes.GaussianNB(), replay="never")
+    for row, label in zip(X.tolist(), y.tolist(), strict=True):
+        model.learn_one(dict(enumerate(row)), label)
+    assert model.n_replays == 0
+    assert model.predict_one(dict(enumerate(X[0].tolist()))) in ("yes", "no")

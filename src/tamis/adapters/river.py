@@ -6,6 +6,7 @@ River's learns from them row by row, in order, so that nothing depends on the si
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
@@ -19,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import Array, Rows, as_column, as_rows, as_weights, encode_labels
 from tamis.base import RowSelector
 from tamis.errors import DataError
+from tamis.replay import Replay
 
 try:
     from river import base, ensemble, forest, naive_bayes, neighbors, tree
 except ImportError:
     raise ImportError("River's models need river: pip install 'tamis[river]'") from None
 
-__all__ = ["RiverClassifier", "RiverDetector", "RiverSelector"]
+__all__ = ["RiverClassifier", "RiverDetector", "RiverReplay", "RiverSelector"]
 
 _MODELS: dict[str, Callable[[int | None], Any]] = {
     "naive-bayes": lambda seed: naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
@@ -278,6 +280,11 @@ class RiverSelector(base.SupervisedTransformer):
         self._rows: list[list[float]] = []
         self._labels: list[Any] = []
 
+    @property
+    def drift_detected(self) -> bool:
+        """Whether the selector said in the last batch that a learner should begin anew."""
+        return bool(getattr(self._model, "drift_detected_", False))
+
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Take in a row; every `every` rows the selector learns from them."""
         if not self._names:
@@ -305,3 +312,68 @@ class RiverSelector(base.SupervisedTransformer):
     def transform_many(self, X: Any) -> Any:
         """Return the selected columns of a pandas frame."""
         return X if self._kept is None else X[[name for name in self._kept if name in X.columns]]
+
+
+class RiverReplay(base.Classifier):
+    """A row selector of Tamis before a classifier of River's that begins anew when the selector says so.
+
+    The last rows are kept; when the selector renews its set because the world has changed (``drift_detected_``), or
+    at any change of the selection, a fresh copy of the classifier learns from them, with the columns selected now.
+
+    Parameters
+    ----------
+    selector : RowSelector
+    model : river classifier
+        Both are copied.
+    replay : {"auto", "never"} or int, default="auto"
+        When to begin anew, as in :func:`tamis.prequential`.
+    every : int, default=100
+        Rows that are collected before the selector learns from them, at least 1.
+
+    Examples
+    --------
+    >>> from river import naive_bayes
+    >>> from river.datasets import synth
+    >>> from tamis import FisherScore
+    >>> from tamis.adapters.river import RiverReplay
+    >>> model = RiverReplay(FisherScore(2, half_life=300), naive_bayes.GaussianNB(), replay=300)
+    >>> for x, y in synth.SEA(seed=1).take(1000):
+    ...     model.learn_one(x, y)
+    >>> model.n_replays, sorted(model.selector.transform_one({0: 1.0, 1: 2.0, 2: 3.0}))
+    (1, [0, 1])
+    """
+
+    def __init__(
+        self, selector: RowSelector, model: Any, replay: str | int = "auto", every: int = 100
+    ) -> None:
+        self.selector = RiverSelector(selector, every)
+        self.model = model.clone()
+        self.replay = replay
+        self.every = every
+        self.n_replays = 0
+        self._replay = Replay(self.selector._model, replay)
+        self._recent: deque[tuple[dict[Any, float], Any]] = deque()
+
+    def learn_one(self, x: dict[Any, float], y: Any) -> None:
+        """Let the selector take in the row, and the classifier its selected values."""
+        before = self.selector._kept
+        self._recent.append((x, y))
+        while len(self._recent) > self._replay.n_rows:
+            self._recent.popleft()
+        self.selector.learn_one(x, y)
+        has_learned = not self.selector._rows
+        if has_learned and self._replay.is_due(changed=self.selector._kept != before):
+            self._begin_anew()
+        else:
+            self.model.learn_one(self.selector.transform_one(x), y)
+
+    def _begin_anew(self) -> None:
+        self.model = self.model.clone()
+        self.n_replays += 1
+        for x, y in self._recent:
+            self.model.learn_one(self.selector.transform_one(x), y)
+
+    def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
+        """Return the probability of each class, by the selected values."""
+        found: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
+        return found

@@ -6,6 +6,7 @@ import ast
 import difflib
 import inspect
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from tamis.catalog import CATALOG, Entry, find
@@ -22,6 +23,7 @@ __all__ = [
     "parameters",
     "part",
     "read_value",
+    "replaying",
     "selectors",
 ]
 
@@ -46,13 +48,20 @@ def find_selector(name: str) -> Entry:
     return find(name, "rows")
 
 
-def make_selector(name: str, select: str, assignments: list[str], seed: int) -> Any:
+def make_selector(
+    name: str, select: str | None, assignments: list[str], seed: int, categorical: Sequence[int] = ()
+) -> Any:
     """Return the selector with its parameters, or None if every feature is kept."""
     if name.lower() == "none":
         return None
     entry = find_selector(name)
-    values = dict(assignment(entry, text) for text in assignments)
-    return make(entry, {"random_state": seed, **values, "n_features_to_select": amount(select)})
+    values: dict[str, Any] = {"random_state": seed, "categorical": list(categorical) or None}
+    values |= dict(assignment(entry, text) for text in assignments)
+    if select is not None:
+        if "n_features_to_select" not in parameters(entry):
+            raise MisuseError(f"{entry.name} decides itself how many features to keep: leave --select out.")
+        values["n_features_to_select"] = amount(select)
+    return make(entry, values)
 
 
 def make(entry: Entry, values: dict[str, Any]) -> Any:
@@ -109,6 +118,13 @@ def part(text: str) -> tuple[str, dict[str, Any]]:
         if not equals or not name.strip().isidentifier():
             raise MisuseError(f"{text}: write parameters as {key}:NAME=VALUE,NAME=VALUE.")
     return key, {name.strip(): read_value(value.strip()) for name, _, value in pairs}
+
+
+def replaying(text: str) -> str | int:
+    """Return when a learner begins anew."""
+    if text in ("auto", "never") or text.isdecimal():
+        return int(text) if text.isdecimal() else text
+    raise MisuseError(f"--replay {text} is not known: write auto, never or a number of rows.")
 
 
 def amount(text: str) -> int | float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import LEARNERS
-from tamis.cli.choose import amount, part, selectors
+from tamis.cli.choose import amount, part, replaying, selectors
 from tamis.cli.compared import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, keys, option
@@ -114,6 +114,15 @@ def compare(
         option(_GRID, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."),
     ] = "honest",
     window: Annotated[int, option(_GRID, "N", "Rows behind the current accuracy.")] = 1000,
+    replay: Annotated[
+        str,
+        option(
+            _GRID,
+            "WHEN",
+            "When a learner begins anew: auto (if its selector says so), never, or a number: at each change of the"
+            " selection, from so many of the last rows.",
+        ),
+    ] = "auto",
     reading: _Files,
     jobs: Annotated[int, option(_OUTPUT, "N", "Runs at a time; -1: one per core.", "--jobs", "-j")] = 1,
     out: Annotated[
@@ -139,7 +148,7 @@ def compare(
     streams = _named([*(stream or ([] if files else _STREAMS))]) | {f: reading.part(f) for f in files or []}
     opened = _opened(streams) if select is None or not selector else {}
     chosen = _named(selector or _default_selectors(opened))
-    options = {"batch_size": batch_size, "protocol": protocol, "window": window}
+    options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}
     console = terminal(stderr=True)
     with warnings_in_one_line(console), _progress(quiet) as watch:
         result = run_experiment(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import LEARNERS, find_learner
-from tamis.cli.choose import make, make_selector, selectors
+from tamis.cli.choose import make, make_selector, replaying, selectors
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, keys, option
 from tamis.cli.output import check_place, print_json, terminal, unhurried_interrupt, warnings_in_one_line
@@ -52,8 +52,15 @@ def run(
         ),
     ] = "fires",
     select: Annotated[
-        str, option(_SELECTION, "N", "How many features to keep (5), or which fraction (0.1).")
-    ] = "0.1",
+        str | None,
+        option(
+            _SELECTION,
+            "N",
+            "How many features to keep (5), or which fraction (0.1).  [dim]\\[default: a tenth, or as the method"
+            " decides][/]",
+            show_default=False,
+        ),
+    ] = None,
     assign: Annotated[
         list[str] | None,
         option(
@@ -79,6 +86,15 @@ def run(
     stability_window: Annotated[
         int, option(_EVALUATION, "N", "Selections that the stability compares.")
     ] = 10,
+    replay: Annotated[
+        str,
+        option(
+            _EVALUATION,
+            "WHEN",
+            "When the learner begins anew: auto (if the selector says so), never, or a number: at each change of the"
+            " selection, from so many of the last rows.",
+        ),
+    ] = "auto",
     reading: Reading,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
@@ -99,10 +115,13 @@ def run(
     check_whole("--n-features", reading.n_features, 1)
     check_whole("--seed", seed, 0)
     output = Output(report, out, checkpoint, as_json, quiet)
-    chosen = make_selector(selector, select, assign or [], seed)
-    classifier = make(find_learner(learner), {"random_state": seed})
+    make_selector(selector, select, assign or [], seed)  # wrong words are told before a file is opened
+    entry, when = find_learner(learner), replaying(replay)
+    stream = reading.open()
+    chosen = make_selector(selector, select, assign or [], seed, stream.categorical)
+    classifier = make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
     result = evaluate(
-        reading.open(),
+        stream,
         chosen,
         classifier,
         output,
@@ -111,6 +130,7 @@ def run(
         protocol=protocol,
         window=window,
         stability_window=stability_window,
+        replay=when,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )

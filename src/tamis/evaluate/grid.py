@@ -14,7 +14,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -259,24 +259,31 @@ def _model(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
         return None
     if part.is_oracle:
         return Oracle(stream)
+    given = {
+        "random_state": seed,
+        "n_features_to_select": amount,
+        "categorical": list(stream.categorical) or None,
+    }
     if isinstance(part.what, str):
-        return _made(part, seed, amount)
+        return _made(part, given)
     if not isinstance(part.what, BaseEstimator):
         return clone(part.what, safe=False)
     model = clone(part.what)
-    model.set_params(**_fitting(model.get_params(deep=False), seed, amount))
+    own = {
+        name for name, value in model.get_params(deep=False).items() if name != "categorical" or value is None
+    }
+    model.set_params(**_fitting(own, given))
     return model
 
 
-def _made(part: Part, seed: int, amount: float | None) -> Any:
+def _made(part: Part, given: dict[str, Any]) -> Any:
     entry = find_learner(part.what) if part.noun == "learner" else find(part.what, "rows")
     known = inspect.signature(entry.load()).parameters
     unknown = [name for name in part.params if name not in known]
     if unknown:
         raise ValueError(f"{entry.name} has no parameter {unknown[0]!r}; it has: {', '.join(known)}.")
-    return entry.load()(**{**dict(entry.parameters), **_fitting(known, seed, amount), **part.params})
+    return entry.load()(**{**dict(entry.parameters), **_fitting(known, given), **part.params})
 
 
-def _fitting(known: Mapping[str, Any], seed: int, amount: float | None) -> dict[str, Any]:
-    given = {"random_state": seed, "n_features_to_select": amount}
+def _fitting(known: Collection[str], given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in known and value is not None}

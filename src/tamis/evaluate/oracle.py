@@ -15,22 +15,34 @@ __all__ = ["Oracle"]
 class Oracle:
     """Selects the relevant features of the next row, which the stream tells it.
 
-    It is a yardstick, no upper bound: a learner may do better with copies of a relevant feature as well. The learner
-    is not started anew when the relevant features change.
+    It is a yardstick, no upper bound: a learner may do better with copies of a relevant feature as well. When the
+    relevant features change it says so, and the learner begins anew with nothing (Barddal's thesis, Chapter 9, whose
+    oracle compares row with row, and so begins anew hundreds of times within a gradual drift; here once).
 
     Parameters
     ----------
     stream : Stream
         One that knows its relevant features (`relevant_at`).
+
+    Attributes
+    ----------
+    drift_detected_ : bool
+        Whether other features are relevant to the next row than before the last batch.
+    n_replay : int
+        0: no row of the past helps.
     """
 
+    n_replay = 0
+
     def __init__(self, stream: Any) -> None:
-        self.stream, self.n_seen_ = stream, 0
+        self.stream, self.n_seen_, self.drift_detected_ = stream, 0, False
 
     def partial_fit(self, X: Rows, y: Array) -> Oracle:
         """Count the rows."""
         self.n_features_in_ = X.shape[1]
+        before = self.get_support() if self.n_seen_ else None
         self.n_seen_ += X.shape[0]
+        self.drift_detected_ = before is not None and bool((before != self.get_support()).any())
         return self
 
     def get_support(self) -> NDArray[np.bool_]:

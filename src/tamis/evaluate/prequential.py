@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows, check_choice, check_number, is_integer
 from tamis.evaluate.checkpoint import Checkpoint
 from tamis.evaluate.result import PrequentialResult, Step
 from tamis.evaluate.run import Run
@@ -30,6 +30,7 @@ def prequential(
     stability_window: int = 10,
     n_tracked: int = 20,
     auc: bool = False,
+    replay: str | int = "auto",
     max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
@@ -60,6 +61,10 @@ def prequential(
     auc : bool, default=False
         Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`, which costs
         another prediction), for the area under the ROC curve.
+    replay : {"auto", "never"} or int, default="auto"
+        When the learner begins anew, and from how many of the last rows, masked to the new selection: when the selector
+        says so (``drift_detected_``), from as many as it says (``n_replay``); never; or whenever the selection
+        changes, from so many rows. ``settings["replays"]`` counts these.
     max_rows : int, optional
         Stop after so many rows.
     checkpoint : path-like, optional
@@ -130,6 +135,7 @@ def prequential(
         "stability_window": int(stability_window),
         "n_tracked": int(n_tracked),
         "auc": auc,
+        "replay": int(replay) if is_integer(replay) else replay,
         "max_rows": None if max_rows is None else int(max_rows),
     }
     run = Run(source, selector, learner, options)

@@ -26,6 +26,7 @@ from tamis.evaluate.result import STEP_COLUMNS, PrequentialResult, Step
 from tamis.evaluate.selection import score_rows
 from tamis.evaluate.size import state_bytes
 from tamis.evaluate.stability import SlidingStability
+from tamis.replay import Replay
 from tamis.streams.stream import Stream
 
 __all__ = ["Run", "settings_of"]
@@ -64,12 +65,13 @@ class Run:
         )  # made anew when the columns are known
         self.records = Records()
         self.masker = Masker()
+        self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
         told = getattr(learner, "classes_", None)  # it may have learned elsewhere
         known = stream.classes if told is None else told
         self.classes: Array = np.array([]) if known is None else as_classes(known)
         self.n_told = 0 if told is None else len(told)  # classes that the learner was told of
-        self.n_seen = self.n_steps = self.n_features = self.restarts = 0
+        self.n_seen = self.n_steps = self.n_features = self.restarts = self.replays = 0
         self.names: list[str] | None = None
         self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
         self.support: NDArray[np.intp] | None = None  # its columns
@@ -106,19 +108,22 @@ class Run:
         self.stability = SlidingStability(self.n_features, self.options["stability_window"])
         codes, classes = encode_labels(y, self.classes)
         self._train_selector(X, y)
+        self.replay.add(X, y)
         self._train_learner(X, y, classes)
-        self._select()
+        if self._select():
+            self._begin_anew(classes)
         self.metrics.learn(codes)  # the baselines too have seen the first batch
         self.n_seen = len(y)
 
     def _test_and_train(self, X: Rows, y: Array) -> None:
         begin = time.perf_counter()
         codes, classes = encode_labels(y, self.classes)
-        paper = self.options["protocol"] == "paper"
+        paper, renewed = self.options["protocol"] == "paper", False
         t0 = time.perf_counter()
         if paper:
             self._train_selector(X, y)
-            self._select()
+            if self._select():  # the learner has not seen this batch yet
+                self._begin_anew(classes)
         t1 = time.perf_counter()
         mask, support = self.mask, self.support
         masked = self._mask(X)
@@ -129,10 +134,14 @@ class Run:
             not paper
         ):  # before the learner, which knows nothing of it: a batch that is refused has taught neither
             self._train_selector(X, y)
-            self._select()
+            renewed = self._select()
         positive = None if scores is None else np.asarray(y == self.learner.classes_[1])
         t4 = time.perf_counter()
-        self._train_learner(masked, y, classes)
+        self.replay.add(X, y)
+        if renewed:
+            self._begin_anew(classes)
+        else:
+            self._train_learner(masked, y, classes)
         t5 = time.perf_counter()
         self.n_seen += len(y)
         if self.n_steps % max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"]) == 0:
@@ -154,14 +163,25 @@ class Run:
         else:
             self.selector.partial_fit(X, y)
 
-    def _select(self) -> None:
+    def _select(self) -> bool:
+        """Take over the selection; return whether the learner is to begin anew."""
         if self.selector is None or (self.mask is None and getattr(self.selector, "waiting_", False)):
-            return
+            return False
         mask = np.array(
             self.selector.get_support(), dtype=bool
         )  # a copy, lest the selector go on writing in it
-        if self.mask is None or (mask != self.mask).any():
+        changed = self.mask is None or bool((mask != self.mask).any())
+        if changed:
             self.mask, self.support = mask, np.flatnonzero(mask)
+        return self.replay.is_due(changed=changed)
+
+    def _begin_anew(self, classes: Array) -> None:
+        """Let the learner forget, and learn from the last rows with the columns selected now."""
+        self.learner.__dict__ = clone(self.learner).__dict__
+        self.classes, self.n_told = classes, 0
+        self.replays += 1
+        if (kept := self.replay.rows()) is not None:
+            self._train_learner(self._mask(kept[0]), kept[1], classes)
 
     def _mask(self, X: Rows) -> Rows:
         """Return the batch with zeros in the columns that are not selected."""
@@ -170,7 +190,7 @@ class Run:
         )
 
     def _predict(self, X: Rows) -> Array:
-        if self.n_told == 0:  # one class so far: there is nothing else to predict
+        if self.n_told == 0:  # it knows no rows of two classes yet
             return np.repeat(self.classes[:1], X.shape[0])
         return np.array(self.learner.predict(X))  # a copy: it is counted later
 
@@ -311,18 +331,25 @@ class Run:
     def result(self) -> PrequentialResult:
         """Return the result so far."""
         self.write()
-        settings = {**self.settings, "learner_restarts": self.restarts, "interrupted": self.interrupted}
+        settings = {
+            **self.settings,
+            "learner_restarts": self.restarts,
+            "replays": self.replays,
+            "interrupted": self.interrupted,
+        }
         names = list(self._names())
         return PrequentialResult(self.records.frames(names), settings, names)
 
     def state(self) -> dict[str, Any]:
         """Return all there is to go on from here."""
         self.write()
-        return {name: getattr(self, name) for name in _KEPT} | {"records": self.records.state()}
+        kept = {name: getattr(self, name) for name in _KEPT}
+        return kept | {"records": self.records.state(), "recent": self.replay.batches}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
         self.records.restore(state.pop("records"))
+        self.replay.batches = state.pop("recent")
         for name in ("selector", "learner"):
             saved = state.pop(name)
             if saved is not None:
@@ -337,7 +364,7 @@ class Run:
 _TOTAL = STEP_COLUMNS.index("seconds_total")
 _KEPT = (
     "selector", "learner", "metrics", "auc", "stability", "classes", "n_told", "n_seen", "n_steps", "n_features",
-    "restarts", "names", "mask", "support", "recorded", "truth", "model_bytes",
+    "restarts", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ __all__ = ["command_line", "option", "snippet", "subject"]
 Settings: TypeAlias = dict[str, Any]
 
 # What the command line has options for.
-_RUN_OPTIONS = ("batch_size", "protocol", "window", "stability_window", "max_rows")
+_RUN_OPTIONS = ("batch_size", "protocol", "window", "stability_window", "replay", "max_rows")
 _FILE_OPTIONS = ("label", "format", "delimiter", "missing", "n_features")
 _WORD = re.compile(r"(?!(?:true|false|none|inf|nan)$)[a-z][a-z_-]*", flags=re.IGNORECASE)  # read as text
 

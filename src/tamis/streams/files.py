@@ -184,6 +184,8 @@ class TableStream(FileStream):
         declared = table.categories(names[self._label])
         self.classes = np.array(declared) if declared else None
         table.text, table.label = {*categorical, *drop}, names[self._label]
+        known = [name in categorical or bool(table.categories(name)) for name in self.feature_names]
+        self.categorical = [j for j, is_known in enumerate(known) if is_known]
 
     def describe(self) -> dict[str, Any]:
         """Return path, format, options and a fingerprint of the file."""

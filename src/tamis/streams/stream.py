@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,12 +29,15 @@ class Stream(ABC):
         None where it is known only after reading.
     classes : ndarray of shape (n_classes,) or None
         Labels known in advance.
+    categorical : sequence of int
+        Positions of the columns that are known to hold codes of categories.
     """
 
     feature_names: list[str] | None = None
     n_features: int | None = None
     n_rows: int | None = None
     classes: Array | None = None
+    categorical: Sequence[int] = ()
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
         """Return an iterator over batches of exactly `size` rows (the last may be shorter).

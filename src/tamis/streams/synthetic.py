@@ -119,6 +119,7 @@ class SyntheticStream(Stream):
         self._append()
         self.feature_names = [feature.name for feature in self.features]
         self.feature_types = ["nominal" if feature.n_values else "numeric" for feature in self.features]
+        self.categorical = [j for j, feature in enumerate(self.features) if feature.n_values]
         self.n_features = len(self.features)
         self._edges = np.array([(a + b) / 2 for a, b in zip(self.drifts, self.drifts[1:], strict=False)])
         self._relevant = np.zeros((len(self.concepts), self.n_features), dtype=bool)

@@ -1,0 +1,99 @@
+"""Replay: a learner begins anew from the last rows when the selection says that the world has changed.
+
+A selector that renews its set tells so with two read-outs, and touches no learner:
+
+* ``drift_detected_``, bool: in the last batch the set was renewed in a way that makes what a learner knows stale;
+* ``n_replay``, int: from how many of the last rows a learner should be built anew.
+
+Who runs the learner keeps these rows, and hands them to a fresh learner, masked to the new selection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis._check import Array, Rows, check_number, is_integer
+
+__all__ = ["Replay"]
+
+
+class Replay:
+    """The last rows, and whether it is time to begin anew from them.
+
+    Parameters
+    ----------
+    selector : object
+        With or without the two read-outs; None has none.
+    replay : {"auto", "never"} or int, default="auto"
+        ``"auto"``: when the selector says so, from as many rows as it says. An int: whenever the selection changes,
+        from so many rows, whatever the selector.
+
+    Attributes
+    ----------
+    batches : list of pairs
+        The rows kept, as they came.
+
+    Raises
+    ------
+    ValueError
+        If `replay` is something else.
+
+    Examples
+    --------
+    >>> replay = Replay(None, 3)
+    >>> for start in (0, 2, 4):
+    ...     replay.add(np.arange(start, start + 2)[:, None], np.array(["a", "b"]))
+    >>> replay.is_due(changed=True)
+    True
+    >>> X, y = replay.rows()
+    >>> X[:, 0].tolist(), y.tolist()
+    ([3, 4, 5], ['b', 'a', 'b'])
+    """
+
+    def __init__(self, selector: Any, replay: str | int = "auto") -> None:
+        if is_integer(replay):
+            check_number("replay", replay, low=0, integer=True)
+        elif replay not in ("auto", "never"):
+            raise ValueError(f"replay must be 'auto', 'never' or a number of rows, got {replay!r}.")
+        self.selector, self.replay = selector, replay
+        self.batches: list[tuple[Rows, Array]] = []
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are wanted."""
+        if self.replay == "never":
+            return 0
+        return int(getattr(self.selector, "n_replay", 0) if self.replay == "auto" else self.replay)
+
+    def is_due(self, *, changed: bool) -> bool:
+        """Whether to begin anew after a batch that `changed` the selection or not."""
+        if self.replay == "never":
+            return False
+        return bool(getattr(self.selector, "drift_detected_", False)) if self.replay == "auto" else changed
+
+    def add(self, X: Rows, y: Array) -> None:
+        """Keep a copy of a batch, and no more batches than it takes."""
+        wanted = self.n_rows
+        if wanted == 0:
+            return
+        self.batches.append((X[-wanted:].copy(), y[-wanted:].copy()))
+        while sum(len(labels) for _, labels in self.batches[1:]) >= wanted:
+            del self.batches[0]
+
+    def rows(self) -> tuple[Rows, Array] | None:
+        """Return the last rows and their labels, in order; None if none are kept."""
+        wanted = self.n_rows
+        if not self.batches or wanted == 0:
+            return None
+        parts, labels = zip(*self.batches, strict=True)
+        joined = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+        return joined[-wanted:], _join(labels)[-wanted:]
+
+
+def _join(labels: tuple[Array, ...]) -> Array:
+    if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
+        labels = tuple(part.astype(object) for part in labels)
+    return np.concatenate(labels)

@@ -114,73 +114,113 @@ def _cut_anew(n: int, state: State) -> None:
 
 
 @njit(strict=True)
-def _take(row: Array, y: int, old_y: int, t: int, begin: int, end: int, state: State) -> None:
-    """Count row t (from 0) of class y, and forget the one it replaces, of class old_y or -1, for some features."""
-    raw, bins, _, _, _, start, keys, counts, sums, numeric, cuts, grid, band, built, cells, f, options, _ = (
-        state
+def _bin_number(x: float, cuts: Array, grid: Array, j: int, pad: bool) -> int:
+    v, b = np.floor((0.5 * x - grid[j, 0]) * grid[j, 1]) if pad else x, 0
+    for q in range(cuts.shape[1]):
+        b += cuts[j, q] < v
+    return b
+
+
+@njit(strict=True)
+def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
+    """Count rows, and forget those they replace, for some features."""
+    (
+        raw,
+        bins,
+        ring,
+        seen,
+        _,
+        start,
+        keys,
+        counts,
+        sums,
+        numeric,
+        cuts,
+        grid,
+        band,
+        built,
+        _,
+        _,
+        options,
+        _,
+        step,
+    ) = state
+    w, pad, skip = len(ring), options[0] == 1, options[1] == 1
+    for i in range(len(X)):
+        t = seen[0] + i
+        p, y, row = t % w, codes[i], X[i]
+        old_y = ring[p] if t >= w else -1
+        fresh = t < w and (t + 1 == w or (t + 1) & t == 0)  # the window is full, or has doubled
+        bits, ring[p] = row.view(np.uint64), y
+        for j in range(begin, end):
+            x, first, missing = row[j], start[j], start[j + 1] - start[j] - 1
+            if x != x:
+                b = missing
+            elif numeric[j]:
+                b = _bin_number(x, cuts, grid, j, pad)
+            else:
+                b = find_slot(x, bits[j], keys, first, first + missing) - first
+            old, k_old, t_x, t_xy, values = bins[j, p], 0, 0, 0, 0
+            raw[j, p], bins[j, p] = x, b
+            if old_y >= 0:
+                k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
+                counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
+                k_old = k - 1
+                if not (skip and old == missing):
+                    t_x, t_xy, values = -step[k], -step[k_y], -(k == 1)
+            k, k_y = counts[first + b, 0] + 1, counts[first + b, 1 + y] + 1
+            counts[first + b, 0], counts[first + b, 1 + y] = k, k_y
+            if not (skip and b == missing):
+                t_x, t_xy, values = t_x + step[k], t_xy + step[k_y], values + (k == 1)
+            sums[j, 0] += t_x
+            sums[j, 1] += t_xy
+            sums[j, 2] += values
+            if pad and numeric[j]:
+                if old_y < 0 or old != b:
+                    left = old_y >= 0 and old != missing and k_old < band[j, 0]
+                    if left or (b != missing and k > band[j, 1]):
+                        built[j, 1] = 1
+                if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
+                    _rebuild(j, t, fresh, state)
+
+
+@njit(strict=True)
+def _rebuild(j: int, t: int, fresh: bool, state: State) -> None:
+    raw, bins, cuts, grid, band, built, cells = (
+        state[0],
+        state[1],
+        state[10],
+        state[11],
+        state[12],
+        state[13],
+        state[14],
     )
-    w = raw.shape[1]
-    p, n = t % w, min(t + 1, w)
-    fresh = t < w and (n == w or n & t == 0)  # the window is full, or has doubled
-    bits = row.view(np.uint64)
-    for j in range(begin, end):
-        x, first, last = row[j], start[j], start[j + 1] - 1
-        b, old = last - first, bins[j, p]
-        if x == x and not numeric[j]:
-            b = find_slot(x, bits[j], keys, first, last) - first
-        elif x == x:
-            v = np.floor((0.5 * x - grid[j, 0]) * grid[j, 1]) if options[0] else x
-            b = 0
-            for cut in cuts[j]:
-                b += cut < v
-        raw[j, p], bins[j, p] = x, b
-        if old_y >= 0 and not (old == b and old_y == y):
-            k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
-            counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
-            if options[1] == 0 or old != last - first:
-                sums[j, 0] += f[k - 1] - f[k]
-                sums[j, 1] += f[k_y - 1] - f[k_y]
-                sums[j, 2] -= k == 1
-        if old_y < 0 or not (old == b and old_y == y):
-            k, k_y = counts[first + b, 0], counts[first + b, 1 + y]
-            counts[first + b, 0], counts[first + b, 1 + y] = k + 1, k_y + 1
-            if options[1] == 0 or b != last - first:
-                sums[j, 0] += f[k + 1] - f[k]
-                sums[j, 1] += f[k_y + 1] - f[k_y]
-                sums[j, 2] += k == 0
-        if options[0] and numeric[j]:
-            if old_y < 0 or old != b:
-                left = old_y >= 0 and old != last - first and counts[first + old, 0] < band[j, 0]
-                if left or (b != last - first and counts[first + b, 0] > band[j, 1]):
-                    built[j, 1] = 1
-            if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
-                build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
-                _recount(j, n, state)
-                built[j, 0], built[j, 1] = t, 0
+    n = min(t + 1, raw.shape[1])
+    build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
+    _recount(j, n, state)
+    built[j, 0], built[j, 1] = t, 0
 
 
 @njit(strict=True)
 def _learn(X: Array, codes: Array, state: State) -> None:
     """Take in a batch, a block of features at a time."""
     ring, seen, class_counts = state[2], state[3], state[4]
-    before, w, d = ring.copy(), len(ring), X.shape[1]
+    before, d = ring.copy(), X.shape[1]
     for begin in range(0, d, _BLOCK):
         ring[:] = before
-        for i in range(len(X)):
-            t = seen[0] + i
-            old_y = ring[t % w] if t >= w else -1
-            ring[t % w] = codes[i]
-            _take(X[i], codes[i], old_y, t, begin, min(begin + _BLOCK, d), state)
+        _take(X, codes, begin, min(begin + _BLOCK, d), state)
     seen[0] += len(X)
     class_counts[:] = 0
-    for p in range(min(seen[0], w)):
+    for p in range(min(seen[0], len(ring))):
         class_counts[ring[p]] += 1
 
 
 @njit(strict=True)
 def _measure(state: State) -> None:
     """Write H(X), H(Y), H(Y|X) and the bias of each feature; H(Y) is that of the rows where it is counted."""
-    _, _, ring, seen, class_counts, start, _, counts, sums, _, _, _, _, _, _, f, options, measures = state
+    _, _, ring, seen, class_counts, start, _, counts, sums, _, _, _, _, _, _, f, options, measures, _ = (
+        state
+    )
     unit = 2.0 ** -options[2]
     for j in range(len(start) - 1):
         n, last, t_y, classes = min(seen[0], len(ring)), start[j + 1] - 1, 0, 0
@@ -225,9 +265,8 @@ def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) 
     old = ring[p] if t >= len(ring) else -1
     if old >= 0:
         class_counts[old] -= 1
-    ring[p] = code
     class_counts[code] += 1
-    _take(row, code, old, t, 0, len(row), state)
+    _take(row.reshape(1, len(row)), np.full(1, code), 0, len(row), state)
     seen[0] = t + 1
     _measure(state)
     _uncertainty(measures, corrected, su)
@@ -352,6 +391,7 @@ class WindowCounts:
         f = k * np.log2(np.maximum(k, 1.0))
         scale = _BITS - int(np.ceil(np.log2(f[-1])))
         self._f = np.rint(np.ldexp(f, scale)).astype(np.int64)
+        self._step = np.r_[0, np.diff(self._f)]
         self._options = np.array([discretizer == "pad", missing == "skip", scale], np.int64)
         self._renewed = 0  # when the quantiles were last taken
 
@@ -385,7 +425,7 @@ class WindowCounts:
         return (
             self._raw, self._bins, self._ring, self._seen, self._class_counts, self._start, self._keys, self._counts,
             self._sums, self._numeric, self._cuts, self._grid, self._band, self._built, self._cells, self._f,
-            self._options, self._measures,
+            self._options, self._measures, self._step,
         )  # fmt: skip
 
     def _build(self) -> None:

@@ -258,7 +258,7 @@ def test_only_the_core_is_imported_with_a_module(path: Path) -> None:
 
 def test_extras_bring_what_is_imported_in_functions() -> None:
     later = {name for path in SOURCE.rglob("*.py") for name, at_import in imports(path) if not at_import}
-    assert later <= CORE | {"numba"} | USERS_OWN | extras("cli", "plots")
-    assert extras("cli", "plots") <= later
+    assert later <= CORE | {"numba"} | USERS_OWN | extras("cli", "plots", "sql")
+    assert extras("cli", "plots", "sql") <= later
     core = {re.split(r"[<>=]", line)[0] for line in PYPROJECT["project"]["dependencies"]}
     assert core == CORE - {"sklearn"} | {"scikit-learn", "numba"}

@@ -9,8 +9,10 @@ Deviation: the paper multiplies "the features selected from the first two blocks
 """
 
 from tamis.columns.generators.chain import Chain
+from tamis.columns.generators.explore import Exploration, Progress, explore
 from tamis.columns.generators.generator import Book, FeatureGenerator, Made
 from tamis.columns.generators.pairs import Interactions, Ratios
+from tamis.columns.generators.queries import Database, Query, SQLFeatures
 from tamis.columns.generators.recipes import (
     Column,
     Component,
@@ -23,6 +25,7 @@ from tamis.columns.generators.recipes import (
     Recipe,
     Recipes,
 )
+from tamis.columns.generators.relational import Relational
 from tamis.columns.generators.sources import FromIterable, Originals, PrincipalComponents
 from tamis.columns.generators.table import Columns
 from tamis.columns.generators.transforms import Logs, Powers
@@ -33,6 +36,8 @@ __all__ = [
     "Column",
     "Columns",
     "Component",
+    "Database",
+    "Exploration",
     "FeatureGenerator",
     "FromIterable",
     "Interactions",
@@ -45,9 +50,14 @@ __all__ = [
     "Powers",
     "PrincipalComponents",
     "Product",
+    "Progress",
     "Projection",
+    "Query",
     "Ratio",
     "Ratios",
     "Recipe",
     "Recipes",
+    "Relational",
+    "SQLFeatures",
+    "explore",
 ]

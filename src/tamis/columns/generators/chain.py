@@ -117,6 +117,11 @@ class Chain(FeatureGenerator):
         """
         self.parts[self._at].settle(selector)
 
+    def forget(self) -> None:
+        """Forget the last block: it was not offered."""
+        for part in self.parts:
+            part.forget()
+
     def _known(self, name: str) -> Recipe | None:
         found = [recipe for part in self.parts if (recipe := part._known(name)) is not None]
         return found[0] if found else None

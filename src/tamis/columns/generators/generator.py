@@ -175,6 +175,10 @@ class FeatureGenerator(ABC):
                 self.book.add(name, recipe, values, keep=not in_table)
                 self._accepted(name, i)
 
+    def forget(self) -> None:
+        """Forget the last block: it was not offered."""
+        self._made = None
+
     def recipes(self, selector: ColumnSelector) -> Recipes:
         """Return how the selected features are made, in the order of ``selector.get_feature_names_out()``.
 

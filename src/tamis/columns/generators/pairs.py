@@ -80,12 +80,7 @@ class _Pairs(FeatureGenerator):
             codes = self._codes[self._next : self._next + width]
             if len(codes):
                 self._next += len(codes)
-                made = self._combine(self._values, codes)
-                return Made(
-                    self._apart(self._names(parent, codes)),
-                    made,
-                    lambda i: self._recipe(parent, int(codes[i])),
-                )
+                return self._make(parent, codes)
             self._finish(parent)
             self._at, self._next, self._codes = self._at + 1, 0, None
         return None
@@ -167,20 +162,22 @@ class Interactions(_Pairs):
 
     Notes
     -----
-    Products of columns that are far from mean 0 resemble their factors: centre such columns first.
+    Products of columns that are far from mean 0 resemble their factors: centre such columns first. What a product
+    explains is noise of unequal size until it is found, which makes the products before it look better than they are:
+    ``AlphaInvesting(variance="robust")`` allows for that.
 
     Examples
     --------
-    Neither factor tells anything by itself, but x1 is known to matter:
+    The product of three is made because that of two was accepted:
 
     >>> import numpy as np
     >>> from tamis import AlphaInvesting
     >>> from tamis.columns.generators import Chain, Interactions, Originals
-    >>> X = np.random.default_rng(0).normal(size=(200, 300))
-    >>> y = X[:, 1] + X[:, 1] * X[:, 250] + X[:, 1] * X[:, 250] * X[:, 7]
+    >>> X = np.random.default_rng(1).normal(size=(400, 100))
+    >>> y = X[:, 1] + X[:, 1] * X[:, 50] + X[:, 1] * X[:, 50] * X[:, 7]
     >>> stream = Chain(Originals(X), Interactions(X, degree=3))
-    >>> AlphaInvesting(target_fdr=0.05).fit_stream(stream, y).selected_
-    ['x1', 'x1*x250', 'x1*x250*x7']
+    >>> AlphaInvesting(target_fdr=0.05, variance="robust").fit_stream(stream, y).selected_
+    ['x1', 'x1*x50', 'x1*x50*x7']
     """
 
     def __init__(

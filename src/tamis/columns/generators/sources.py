@@ -38,7 +38,7 @@ class Originals(FeatureGenerator):
     >>> from tamis.columns.generators import Originals
     >>> X = np.random.default_rng(0).normal(size=(100, 300))
     >>> AlphaInvesting(target_fdr=0.05).fit_stream(Originals(X, random_state=1), X[:, 7] - X[:, 200]).selected_
-    ['x7', 'x200']
+    ['x200', 'x7']
     """
 
     columns: Columns
@@ -235,10 +235,10 @@ class FromIterable(FeatureGenerator):
     >>> import numpy as np
     >>> from tamis import AlphaInvesting
     >>> from tamis.columns.generators import FromIterable
-    >>> x = np.linspace(1, 2, 60)
-    >>> waves = ((f"sin {k}x", np.sin(k * x)) for k in range(1, 100))
-    >>> AlphaInvesting().fit_stream(FromIterable(waves), np.sin(9 * x) + 1e-3 * np.cos(50 * x)).selected_[0]
-    'sin 9x'
+    >>> x = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    >>> waves = ((f"sin {k}x", np.sin(k * x)) for k in range(1, 29))
+    >>> AlphaInvesting().fit_stream(FromIterable(waves), np.sin(9 * x) + 0.1 * np.cos(5 * x)).selected_
+    ['sin 9x']
     """
 
     def __init__(self, features: Any) -> None:

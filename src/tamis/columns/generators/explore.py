@@ -1,0 +1,314 @@
+"""A long walk through a stream of features: with a budget, with Ctrl-C, and taken up again after a kill."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import check_number
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.generator import FeatureGenerator
+from tamis.columns.generators.recipes import Recipes
+from tamis.columns.generators.sources import FromIterable
+from tamis.errors import CheckpointError
+from tamis.persistence import load, save
+
+__all__ = ["Exploration", "Progress", "explore"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a walk is.
+
+    Attributes
+    ----------
+    n_candidates, n_selected : int
+    seconds : float
+    stage : str
+        Which generator is at work.
+    """
+
+    n_candidates: int
+    n_selected: int
+    seconds: float
+    stage: str
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What a walk through a stream of features came to.
+
+    Attributes
+    ----------
+    selector : ColumnSelector
+        The one that was given.
+    recipes : Recipes
+        How the selected features are made.
+    n_candidates : int
+        Features offered, those before a checkpoint included.
+    seconds : float
+        Likewise.
+    ended : str
+        "exhausted", "max_candidates", "max_seconds", "interrupted", or why the selector stopped.
+    """
+
+    selector: ColumnSelector
+    recipes: Recipes
+    n_candidates: int
+    seconds: float
+    ended: str
+
+    def transform(self, X: Any, *, database: Any = None) -> NDArray[np.float64]:
+        """Make the selected features from rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
+        database : DuckDB connection, path, or dict of tables, optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_selected), float64
+        """
+        return self.recipes.transform(X, database=database)
+
+
+def explore(
+    selector: ColumnSelector,
+    features: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    max_seconds: float | None = None,
+    max_candidates: int | None = None,
+    on_step: Callable[[Progress], object] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+) -> Exploration:
+    """Offer a stream of features to a selector until it ends, the budget does, or Ctrl-C is pressed.
+
+    Parameters
+    ----------
+    selector : ColumnSelector
+        Changed in place.
+    features : FeatureGenerator, FeatureStream or iterable
+        As for ``fit_stream``.
+    y : array-like of shape (n_rows,), optional
+        Starts the selector; without it, one that was started goes on.
+    sample_weight : array-like of shape (n_rows,), optional
+    max_seconds : float or None, default=None
+        Looked at after each block of candidates; what came before a checkpoint counts.
+    max_candidates : int or None, default=None
+        Exactly so many, unless the stream ends before; those before a checkpoint count.
+    on_step : callable, optional
+        Takes a :class:`Progress` after each block, a few times to a few hundred times a second.
+    checkpoint : path-like, optional
+        The file to save to and, if it exists, to go on from: the same call gives the same decisions, killed in between
+        or not. A selector with ``trace="selected"`` keeps it small.
+    checkpoint_seconds : float, default=30
+        Between two savings, at least; it is saved at the end too.
+
+    Returns
+    -------
+    Exploration
+        After Ctrl-C what was found until then, with ``ended`` "interrupted"; the selector is whole, and the stream can
+        be gone on with. Ctrl-C waits for the block in work; pressed again, it breaks off at once.
+
+    Raises
+    ------
+    DataError
+        If a feature cannot be decided upon; what was found before stays in the selector, and in the checkpoint.
+    CheckpointError
+        If the checkpoint is that of another walk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Chain, explore
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 40))
+    >>> y = X[:, 3] - X[:, 3] * X[:, 30] + 0.1 * rng.normal(size=200)
+    >>> found = explore(AlphaInvesting(target_fdr=0.05), Chain.published(X, 3), y, max_candidates=1000)
+    >>> found.selector.selected_, found.n_candidates, found.ended
+    (['x3', 'x3*x30'], 83, 'exhausted')
+    >>> np.allclose(found.transform(X[:2])[:, 1], X[:2, 3] * X[:2, 30])
+    True
+    """
+    if max_seconds is not None:
+        check_number("max_seconds", max_seconds, low=0.0)
+    if max_candidates is not None:
+        check_number("max_candidates", max_candidates, low=0, integer=True)
+    check_number("checkpoint_seconds", checkpoint_seconds, low=0.0)
+    stream = features if isinstance(features, FeatureGenerator) else FromIterable(features)
+    walk = _Walk(selector, stream, None if checkpoint is None else Path(checkpoint))
+    walk.begin(y, sample_weight)
+    try:
+        with _interrupt_waits() as stop_if_asked:
+            ended = walk.go(max_seconds, max_candidates, on_step, float(checkpoint_seconds), stop_if_asked)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    finally:
+        walk.keep()
+    return Exploration(selector, stream.recipes(selector), walk.n_candidates, walk.seconds(), ended)
+
+
+class _Walk:
+    """A selector, a stream, and how far they are."""
+
+    def __init__(self, selector: ColumnSelector, stream: FeatureGenerator, path: Path | None) -> None:
+        self.selector, self.stream, self.path = selector, stream, path
+        self.n_candidates = 0
+        self.earlier, self.began = 0.0, time.perf_counter()
+        self.settings: dict[str, str] = {}
+        if path is not None and (path.is_dir() or not os.access(path.absolute().parent, os.W_OK | os.X_OK)):
+            raise CheckpointError(
+                f"Cannot write the checkpoint {str(path)!r}: choose a file in a folder that exists and can be written."
+            )
+
+    def seconds(self) -> float:
+        return self.earlier + time.perf_counter() - self.began
+
+    # -- beginning, and saving -----------------------------------------------------------------------------
+
+    def begin(self, y: Any, sample_weight: Any) -> None:
+        """Start the selector, or go on from the checkpoint."""
+        if self.path is not None:
+            self.settings = {
+                "selector": f"{type(self.selector).__name__}({self.selector.get_params()})",
+                "stream": repr(self.stream.signature()),
+                "target": _digest(y) + _digest(sample_weight),
+            }
+            if self.path.exists():
+                self._resume(load(self.path, classes=[type(self.selector)]))
+                return
+        if y is not None:
+            self.selector.start(y, sample_weight)
+        for name in self.selector.selected_:
+            self.stream.recipe_of(name)
+
+    def _resume(self, saved: Any) -> None:
+        if not isinstance(saved, dict) or "walk" not in saved:
+            raise CheckpointError(
+                f"{str(self.path)!r} is no checkpoint of a stream of features: choose another file, or remove it."
+            )
+        for what, now in self.settings.items():
+            if saved["settings"][what] != now:
+                raise CheckpointError(
+                    f"{str(self.path)!r} is the checkpoint of another walk: the {what} differs. Choose another file, or"
+                    " remove it."
+                )
+        walk = saved["walk"]
+        self.stream.join(walk["book"], self.stream.place)
+        self.stream.seek(walk["position"])
+        self.selector.__dict__.clear()
+        self.selector.__dict__.update(walk["selector"].__dict__)
+        self.n_candidates, self.earlier = walk["n_candidates"], walk["seconds"]
+
+    def keep(self) -> None:
+        """Save the walk, if there is a file for it."""
+        self.stream.settle(self.selector)
+        if self.path is None:
+            return
+        walk = {
+            "selector": self.selector,
+            "book": self.stream.book,
+            "position": self.stream.position(),
+            "n_candidates": self.n_candidates,
+            "seconds": self.seconds(),
+        }
+        save({"settings": self.settings, "walk": walk}, self.path)
+
+    # -- walking -------------------------------------------------------------------------------------------
+
+    def go(
+        self,
+        max_seconds: float | None,
+        max_candidates: int | None,
+        on_step: Callable[[Progress], object] | None,
+        every: float,
+        stop_if_asked: Callable[[], None],
+    ) -> str:
+        """Offer block after block; return why that ended."""
+        saved = time.perf_counter()
+        while True:
+            if self.selector.stopped_ is not None:
+                return str(self.selector.stopped_)
+            if max_candidates is not None and self.n_candidates >= max_candidates:
+                return "max_candidates"
+            if max_seconds is not None and self.seconds() >= max_seconds:
+                return "max_seconds"
+            if not self._step(None if max_candidates is None else max_candidates - self.n_candidates):
+                return "exhausted"
+            if on_step is not None:
+                n_selected = len(self.selector.selected_)
+                on_step(Progress(self.n_candidates, n_selected, self.seconds(), self.stream.stage()))
+            stop_if_asked()
+            if self.path is not None and time.perf_counter() - saved >= every:
+                self.keep()
+                saved = time.perf_counter()
+
+    def _step(self, limit: int | None) -> bool:
+        """Offer one block, whole or not at all; return whether there was one."""
+        selector, stream = self.selector, self.stream
+        stream.settle(selector)
+        position, n_offered = stream.position(), selector.n_offered_
+        try:
+            made = stream.next_features(selector, limit)
+            if made is not None:
+                selector.offer_many(made[1], made[0])
+        except BaseException:
+            if selector.n_offered_ == n_offered:
+                stream.seek(position)
+                stream.forget()
+            raise
+        finally:
+            self.n_candidates += selector.n_offered_ - n_offered
+        return made is not None
+
+
+@contextlib.contextmanager
+def _interrupt_waits() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C wait for the block in work; pressed again, it breaks off at once.
+
+    Yields a function to be called after each block.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    def stop_if_asked() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield stop_if_asked
+        return
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop_if_asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _digest(values: Any) -> str:
+    array = np.asarray(values)
+    data = repr(array.tolist()).encode() if array.dtype.kind == "O" else np.ascontiguousarray(array).tobytes()
+    return hashlib.sha256(str(array.dtype).encode() + data).hexdigest()[:32]

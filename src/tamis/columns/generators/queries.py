@@ -1,0 +1,324 @@
+"""Features as queries against a database, evaluated when their turn comes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.generator import FeatureGenerator, Made
+from tamis.columns.generators.recipes import NewRows, Recipe
+from tamis.errors import DataError
+
+__all__ = ["Database", "Query", "SQLFeatures"]
+
+Floats = NDArray[np.float64]
+
+
+class Database:
+    """Tables that queries run against.
+
+    Parameters
+    ----------
+    source : DuckDB connection, path, or dict
+        An open connection; the path of a DuckDB file, which is opened for reading; or, by the table's name, frames
+        (pandas, Polars, Arrow) and paths of CSV and Parquet files.
+
+    Raises
+    ------
+    ImportError
+        If DuckDB is not installed.
+    DataError
+        If the source cannot be opened.
+
+    Notes
+    -----
+    A path or dict is opened with one thread, so that sums are the same bits each time; an open connection is taken as
+    it is.
+
+    Examples
+    --------
+    >>> from tamis.columns.generators import Database
+    >>> import pandas as pd
+    >>> Database({"t": pd.DataFrame({"id": [1, 2]})}).columns("SELECT sum(id) FROM t")
+    [array([3.])]
+    """
+
+    def __init__(self, source: Any) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise ImportError("Features as queries need DuckDB: pip install 'tamis[sql]'.") from None
+        self._error: type[Exception] = duckdb.Error
+        if isinstance(source, duckdb.DuckDBPyConnection):
+            self._connection = source
+            return
+        if not isinstance(source, dict | str | os.PathLike):
+            raise TypeError(
+                f"database must be a DuckDB connection, a path or a dict of tables, got {source!r:.60}."
+            )
+        try:
+            if isinstance(source, dict):
+                self._connection = duckdb.connect(config={"threads": 1})
+                for name, table in source.items():
+                    self._add(str(name), table)
+            else:
+                self._connection = duckdb.connect(os.fspath(source), read_only=True, config={"threads": 1})
+        except duckdb.Error as error:
+            raise DataError(f"The database cannot be opened: {_first_line(error)}") from error
+
+    def _add(self, name: str, table: Any) -> None:
+        if isinstance(table, str | os.PathLike):
+            place = text_of(os.fspath(table))
+            self._connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {place}")
+        else:
+            self._connection.register(name, table)
+
+    def columns(self, query: str) -> list[Any]:
+        """Run a query; return its columns, masked where they are NULL.
+
+        Parameters
+        ----------
+        query : str
+
+        Returns
+        -------
+        list of ndarray
+        """
+        try:
+            return list(self._connection.execute(query).fetchnumpy().values())
+        except self._error as error:
+            raise DataError(f"The query {query!r} fails: {_first_line(error)}") from error
+        except RuntimeError as error:
+            if "nterrupt" in str(error):  # DuckDB's answer to Ctrl-C
+                raise KeyboardInterrupt from error
+            raise
+
+
+def as_database(source: Any) -> Database:
+    """Return the database itself, or open it."""
+    return source if isinstance(source, Database) else Database(source)
+
+
+def numbers(values: Any) -> Floats | None:
+    """Return a column as float64 with NaN for NULL, or None if it holds no numbers."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufb":
+        return None
+    return np.where(np.ma.getmaskarray(values), np.nan, array.astype(np.float64))
+
+
+def _comparable(keys: Any) -> tuple[Array, Array]:
+    """Return which keys there are, and those as int64, float64 or text."""
+    array = np.asarray(keys)
+    known = ~np.ma.getmaskarray(keys)
+    if array.dtype.kind == "O":
+        known &= np.array([key is not None and key == key for key in array.tolist()], dtype=bool)
+    elif array.dtype.kind == "f":
+        known &= ~np.isnan(array)
+    kind: Any = {"i": np.int64, "u": np.int64, "b": np.int64, "f": np.float64}.get(array.dtype.kind, str)
+    return known, array[known].astype(kind)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def quoted(name: str) -> str:
+    """Return a name of a table or column as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_of(value: Any) -> str:
+    """Return a value as SQL."""
+    if isinstance(value, bool | np.bool_):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float | np.number):
+        return repr(float(value))
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+class Keys:
+    """The rows' keys, by which the rows of a query are put in their order."""
+
+    def __init__(self, keys: Any, name: str = "key") -> None:
+        known, self.values = _comparable(keys)
+        self.name = name
+        if not known.all():
+            raise DataError(f"The key {name!r} of row {int(np.flatnonzero(~known)[0])} is missing.")
+        self._order = np.argsort(self.values, kind="stable")
+        self._sorted = self.values[self._order]
+
+    def digest(self) -> str:
+        """Return a fingerprint of the keys."""
+        return hashlib.sha256(repr(self.values.tolist()).encode()).hexdigest()
+
+    def refuse_repeated(self) -> None:
+        """Raise if two rows have one key."""
+        if (twice := _repeated(self._sorted)) is not None:
+            raise DataError(f"The key {self.name!r} is {twice!r} in two rows: it must tell them apart.")
+
+    def align(self, found: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
+        """Return columns in the order of the rows; `empty` for rows that the query says nothing about."""
+        known, given = _comparable(found)
+        if not len(given):
+            return [np.full(len(self.values), nothing) for nothing in empty]
+        if (given.dtype.kind == "U") != (self.values.dtype.kind == "U"):
+            raise DataError(
+                f"The query {query!r} gives keys like {given.tolist()[0]!r}, but the rows have keys like"
+                f" {self.values.tolist()[0]!r}: cast one to the other's type."
+            )
+        by_key = np.argsort(given, kind="stable")
+        ordered = given[by_key]
+        if (twice := _repeated(ordered)) is not None:
+            raise DataError(f"The query {query!r} gives two values for the key {twice!r}: group by the key.")
+        places = np.minimum(np.searchsorted(ordered, self._sorted), len(ordered) - 1)
+        met = ordered[places] == self._sorted
+        columns = []
+        for column, nothing in zip(values, empty, strict=True):
+            aligned = np.full(len(self.values), nothing)
+            aligned[self._order[met]] = column[known][by_key][places[met]]
+            columns.append(aligned)
+        return columns
+
+
+def _repeated(ordered: Array) -> Any:
+    """Return a value that stands twice in a sorted array, or None."""
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    return ordered[same[0]].item() if len(same) else None
+
+
+@dataclass(frozen=True)
+class Query(Recipe):
+    """A query with two columns, the key of a row and the feature's value.
+
+    Attributes
+    ----------
+    text : str
+        The query.
+    key : str
+        The column of the rows that holds the key.
+    empty : float
+        The value of a row that the query says nothing about.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from tamis.columns.generators import NewRows, Query
+    >>> orders = pd.DataFrame({"customer": [7, 7, 5], "price": [1.0, 2.0, 4.0]})
+    >>> query = Query("SELECT customer, sum(price) FROM orders GROUP BY customer", "id", 0.0)
+    >>> query.values(NewRows(None, {"id": np.array([5, 6, 7])}, {"orders": orders}))
+    array([4., 0., 3.])
+    """
+
+    text: str
+    key: str
+    empty: float
+    is_atom = True
+
+    def values(self, rows: NewRows) -> Floats:
+        """Run the query."""
+        if rows.database is None:
+            raise DataError(f"A feature is the query {self.text!r}: give the database that it runs against.")
+        return run_query(
+            as_database(rows.database), self.text, Keys(rows.keys[self.key], self.key), self.empty
+        )
+
+    def needs(self) -> set[str]:
+        """Return no columns: the key is taken from the rows."""
+        return set()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats:
+    """Return one feature, in the order of the keys."""
+    found = database.columns(text)
+    values = numbers(found[1]) if len(found) == 2 else None
+    if values is None:
+        raise DataError(f"The query {text!r} must give two columns, the key of a row and a number.")
+    return keys.align(found[0], [values], [empty], text)[0]
+
+
+class SQLFeatures(FeatureGenerator):
+    """Features as queries of your own, each run when its turn comes.
+
+    Parameters
+    ----------
+    database : DuckDB connection, path, dict of tables, or Database
+    queries : iterable of str, or of pairs (name, query)
+        Each gives two columns: the key of a row, and the feature's value. Without a name, the query is its name.
+    keys : array-like of shape (n_rows,)
+        The key of each row of the target.
+    key : str, default="key"
+        The column that holds the keys in rows to come.
+    empty : float, default=nan
+        The value of rows that a query says nothing about.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import SQLFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> visits = pd.DataFrame({"patient": rng.integers(0, 80, 900), "days": rng.exponential(size=900)})
+    >>> y = np.bincount(visits["patient"], minlength=80) + 0.1 * rng.normal(size=80)
+    >>> queries = [(f"{f} of {c}", f"SELECT patient, {f}({c}) FROM visits GROUP BY patient")
+    ...            for f, c in [("avg", "days"), ("median", "days"), ("count", "*")]]
+    >>> stream = SQLFeatures({"visits": visits}, queries, np.arange(80), empty=0)
+    >>> selector = AlphaInvesting(target_fdr=0.05).fit_stream(stream, y)
+    >>> selector.selected_, str(stream.recipes(selector)["count of *"])
+    (['count of *'], 'SELECT patient, count(*) FROM visits GROUP BY patient')
+    """
+
+    def __init__(
+        self, database: Any, queries: Iterable[Any], keys: Any, *, key: str = "key", empty: float = np.nan
+    ) -> None:
+        super().__init__()
+        self.database, self.keys, self.empty = as_database(database), Keys(keys, key), float(empty)
+        pairs = [(query, query) if isinstance(query, str) else tuple(query) for query in queries]
+        self.queries = [(str(name), str(text)) for name, text in pairs]
+        self._next = 0
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        if self._next == len(self.queries):
+            return None
+        name, text = self.queries[self._next]
+        try:
+            values = run_query(self.database, text, self.keys, self.empty)
+        except DataError as error:
+            raise DataError(f"Feature {name!r}: {error}") from error
+        self._next += 1
+        return Made([name], values[:, None], lambda i: Query(text, self.keys.name, self.empty))
+
+    def position(self) -> Any:
+        """Return how many queries were run.
+
+        Returns
+        -------
+        int
+        """
+        return self._next
+
+    def seek(self, position: Any) -> None:
+        """Go to the query of that place.
+
+        Parameters
+        ----------
+        position : int
+        """
+        self._next = int(position)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"queries": self.queries, "key": self.keys.name, "empty": self.empty,
+                "keys": self.keys.digest()}  # fmt: skip

@@ -1,0 +1,420 @@
+"""Features that crawl a relational database: what the rows of other tables say about each row of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, check_number
+from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.generator import FeatureGenerator, Made
+from tamis.columns.generators.queries import Database, Keys, Query, as_database, numbers, quoted, text_of
+from tamis.columns.generators.sources import check_seed, seed_of
+from tamis.errors import DataError
+
+__all__ = ["Relational"]
+
+AGGREGATES = ("count", "sum", "mean", "min", "max", "distinct")
+_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL)\b")
+_TIME = re.compile(r"(DATE|TIMESTAMP)\b")
+_CATEGORY = re.compile(r"(VARCHAR|BOOLEAN|ENUM)\b")
+Condition = tuple[str, str, Any]  # table, column, value
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A step from a table to another: to its children, or to the one row that it refers to."""
+
+    near: str
+    near_column: str
+    far: str
+    far_column: str
+    to_children: bool
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The rows that a feature sums up: those at the end of a path, under conditions."""
+
+    path: tuple[_Link, ...]
+    where: tuple[Condition, ...]
+
+    @property
+    def tables(self) -> list[str]:
+        return [link.far for link in self.path]
+
+
+@dataclass(frozen=True)
+class _Aggregate:
+    """One feature of a scope."""
+
+    name: str
+    sql: str
+    empty: float
+
+
+class Relational(FeatureGenerator):
+    """Aggregates of the tables around a table, found by following its foreign keys.
+
+    First the simple ones: per path of links, the number of rows, and the sum, mean, smallest, largest value of each
+    numeric column (times as seconds) and the number of different values of each categorical one; then the same where a
+    categorical column has one of its frequent values. A condition whose feature was accepted is refined by a second
+    one, and so on. Each scope is one query, run when its turn comes; each feature's own query is its recipe.
+
+    Parameters
+    ----------
+    database : DuckDB connection, path, dict of tables, or Database
+    target : str
+        The table whose rows are to be predicted.
+    key : str
+        Its primary key.
+    links : sequence of pairs of str
+        Foreign keys: ``("orders.customer", "customers.id")``, the column that refers and the one that is referred to.
+    keys : array-like of shape (n_rows,), optional
+        Keys of the rows of the target, in the order of `y`; by default all rows in the order of the table.
+    depth : int, default=2
+        Links in a path at most. A table is on a path once.
+    aggregates : sequence of str, default=("count", "sum", "mean", "min", "max", "distinct")
+    max_values : int, default=10
+        How many of a categorical column's values become conditions, the most frequent first.
+    max_conditions : int, default=2
+        In one query; 0: none.
+    exclude : sequence of str, default=()
+        Columns that are not looked at: ``"orders.refunded_later"``.
+    random_state : int or None, default=None
+        A seed shuffles scopes that are equally complex.
+
+    Raises
+    ------
+    DataError
+        If a table or column is not in the database, or the key is missing or not unique.
+
+    Notes
+    -----
+    Counts and sums of no rows are 0. Means, extremes and values of no rows are NaN: give the selector
+    ``missing="mean"``. Nothing tells the generator what was known when: leave out what happened after the event to
+    predict, by `exclude` or by views.
+
+    Examples
+    --------
+    Only what customers spent late says who leaves:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from tamis import AlphaInvesting
+    >>> from tamis.columns.generators import Relational
+    >>> rng = np.random.default_rng(0)
+    >>> orders = pd.DataFrame({"customer": rng.integers(0, 100, 2000), "price": rng.exponential(size=2000),
+    ...                        "status": rng.choice(["early", "late", "lost"], 2000)})
+    >>> late = orders[orders.status == "late"].groupby("customer").price.sum().reindex(range(100), fill_value=0)
+    >>> stream = Relational({"customers": pd.DataFrame({"id": range(100)}), "orders": orders},
+    ...                     target="customers", key="id", links=[("orders.customer", "customers.id")])
+    >>> y = late + 0.1 * rng.normal(size=100)
+    >>> selector = AlphaInvesting(target_fdr=0.05, missing="mean").fit_stream(stream, y)
+    >>> name = selector.selected_[-1]
+    >>> name
+    "sum(orders.price | status = 'late')"
+    >>> print(stream.recipes(selector)[name])
+    SELECT "orders"."customer", CAST(sum("orders"."price") AS DOUBLE) FROM "orders"
+    WHERE "orders"."status" = 'late' GROUP BY 1
+    """
+
+    def __init__(
+        self,
+        database: Any,
+        target: str,
+        key: str,
+        links: Sequence[tuple[str, str]],
+        *,
+        keys: Any = None,
+        depth: int = 2,
+        aggregates: Sequence[str] = AGGREGATES,
+        max_values: int = 10,
+        max_conditions: int = 2,
+        exclude: Sequence[str] = (),
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__()
+        check_number("depth", depth, low=1, integer=True)
+        check_number("max_values", max_values, low=1, integer=True)
+        check_number("max_conditions", max_conditions, low=0, integer=True)
+        if unknown := set(aggregates) - set(AGGREGATES):
+            raise ValueError(
+                f"aggregates must be of {', '.join(map(repr, AGGREGATES))}, got {min(unknown)!r}."
+            )
+        self.database: Database = as_database(database)
+        self.target, self.key, self.depth = target, key, int(depth)
+        self.aggregates, self.exclude = tuple(aggregates), frozenset(exclude)
+        self.max_values, self.max_conditions = int(max_values), int(max_conditions)
+        self.random_state = check_seed(random_state)
+        self._types: dict[str, dict[str, str]] = {}
+        self._check_column(f"{target}.{key}")
+        self._links = [self._link(*pair) for pair in links]
+        table_keys = self.database.columns(f"SELECT {quoted(key)} FROM {quoted(target)}")[0]
+        Keys(table_keys, key).refuse_repeated()
+        self.keys = Keys(table_keys if keys is None else keys, key)
+        self._scopes: list[_Scope] | None = None
+        self._known_scopes: set[tuple[Any, ...]] = set()
+        self._at = self._next = 0
+        self._loaded: tuple[int, list[_Aggregate], list[NDArray[np.float64]]] | None = None
+
+    def column(self, name: str) -> Array:
+        """Return a column of the target table in the order of the keys, such as `y`.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        self._check_column(f"{self.target}.{name}")
+        query = f"SELECT {quoted(self.key)}, {quoted(name)} FROM {quoted(self.target)}"
+        keys, values = self.database.columns(query)
+        found = numbers(values)
+        if found is not None:
+            return self.keys.align(keys, [found], [np.nan], query)[0]
+        places = self.keys.align(keys, [np.arange(len(keys), dtype=np.float64)], [np.nan], query)[0]
+        if np.isnan(places).any():
+            raise DataError(f"A row's key is not in {self.target!r}: choose among those of the table.")
+        return np.asarray(values)[places.astype(np.int64)]
+
+    # -- what there is -------------------------------------------------------------------------------------
+
+    def _columns(self, table: str) -> dict[str, str]:
+        if table not in self._types:
+            found = self.database.columns(f"DESCRIBE SELECT * FROM {quoted(table)}")
+            self._types[table] = dict(zip(map(str, found[0]), map(str, found[1]), strict=True))
+        return self._types[table]
+
+    def _check_column(self, place: str) -> tuple[str, str]:
+        table, _, column = place.rpartition(".")
+        if not table or column not in self._columns(table):
+            raise DataError(f"There is no column {place!r} in the database: name it as table.column.")
+        return table, column
+
+    def _link(self, child: str, parent: str) -> tuple[str, str, str, str]:
+        return (*self._check_column(child), *self._check_column(parent))
+
+    def _steps(self, table: str) -> list[_Link]:
+        """Return the steps from a table."""
+        found = []
+        for child, child_column, parent, parent_column in self._links:
+            if parent == table:
+                found.append(_Link(table, parent_column, child, child_column, True))
+            if child == table:
+                found.append(_Link(table, child_column, parent, parent_column, False))
+        return found
+
+    def _paths(self) -> list[tuple[_Link, ...]]:
+        """Return the paths from the target, short ones first."""
+        found: list[tuple[_Link, ...]] = []
+        last: list[tuple[_Link, ...]] = [()]
+        for _ in range(self.depth):
+            longer = []
+            for path in last:
+                been = {self.target, *(link.far for link in path)}
+                longer += [(*path, link) for link in self._steps(path[-1].far if path else self.target)
+                           if link.far not in been]  # fmt: skip
+            found += longer
+            last = longer
+        return found
+
+    def _is_key(self, table: str, column: str) -> bool:
+        return any((table, column) in ((a, b), (c, d)) for a, b, c, d in self._links)
+
+    def _of_kind(self, table: str, kind: re.Pattern[str]) -> list[str]:
+        return [
+            column for column, type_ in self._columns(table).items()
+            if kind.match(type_) and not self._is_key(table, column) and f"{table}.{column}" not in self.exclude
+        ]  # fmt: skip
+
+    def _conditions(self, path: tuple[_Link, ...]) -> list[Condition]:
+        """Return the conditions on the tables of a path, the last table's first."""
+        found: list[Condition] = []
+        for table in reversed([link.far for link in path]):
+            for column in self._of_kind(table, _CATEGORY):
+                name = quoted(column)
+                values = self.database.columns(
+                    f"SELECT {name} FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY 1"
+                    f" ORDER BY count(*) DESC, 1 LIMIT {self.max_values}"
+                )[0]
+                if len(values) > 1:
+                    found += [(table, column, value) for value in np.asarray(values).tolist()]
+        return found
+
+    def _first_scopes(self) -> list[_Scope]:
+        found = []
+        for path in self._paths():
+            conditions = self._conditions(path) if self.max_conditions else []
+            found += [_Scope(path, ()), *(_Scope(path, (condition,)) for condition in conditions)]
+        if self.random_state is not None:
+            seed = seed_of(self.random_state, self.place)
+            mixed = np.random.default_rng(seed).permutation(len(found))
+            found = [found[j] for j in mixed.tolist()]
+        return sorted(found, key=lambda scope: len(scope.path) + len(scope.where))
+
+    # -- features of a scope -------------------------------------------------------------------------------
+
+    def _features(self, scope: _Scope) -> list[_Aggregate]:
+        path, last = scope.path, scope.path[-1].far
+        lookup = not any(link.to_children for link in path)  # at most one row for each row of the target
+        limited = any(table == last for table, _, _ in scope.where)
+        found = []
+        if "count" in self.aggregates and (limited or path[-1].to_children):
+            found.append(self._aggregate(scope, "count", None, "count(*)"))
+        tables = [last]
+        if limited:  # of tables before, whose rows the last steps do not repeat
+            tables += [
+                a.far for i, a in enumerate(path[:-1]) if not any(b.to_children for b in path[i + 1 :])
+            ]
+        for table in tables:
+            for column in [*self._of_kind(table, _NUMERIC), *self._of_kind(table, _TIME)]:
+                found += self._of_column(scope, table, column, lookup)
+        if "distinct" in self.aggregates and not lookup:
+            fixed = {(table, column) for table, column, _ in scope.where}
+            for column in [c for c in self._of_kind(last, _CATEGORY) if (last, c) not in fixed]:
+                sql = f"count(DISTINCT {quoted(last)}.{quoted(column)})"
+                found.append(self._aggregate(scope, "distinct", column, sql))
+        return found
+
+    def _of_column(self, scope: _Scope, table: str, column: str, lookup: bool) -> list[_Aggregate]:
+        value = f"{quoted(table)}.{quoted(column)}"
+        is_time = _TIME.match(self._columns(table)[column]) is not None
+        value = f"epoch({value})" if is_time else value
+        if lookup:
+            return [self._aggregate(scope, "value", column, f"any_value({value})", table)]
+        names = {"sum": "sum", "mean": "avg", "min": "min", "max": "max"}
+        return [self._aggregate(scope, kind, column, f"{names[kind]}({value})", table)
+                for kind in self.aggregates if kind in names and not (is_time and kind == "sum")]  # fmt: skip
+
+    def _aggregate(
+        self, scope: _Scope, kind: str, column: str | None, sql: str, table: str | None = None
+    ) -> _Aggregate:
+        steps = [f"{self._step_name(link)}" for link in scope.path]
+        last = scope.path[-1].far
+        inside = ".".join(steps) + (f".{column}" if column is not None else "")
+        if table is not None and table != last:
+            inside = f"{'.'.join(steps)}:{table}.{column}"
+        tests = [f"{column if table == last else f'{table}.{column}'} = {text_of(value)}"
+                 for table, column, value in scope.where]  # fmt: skip
+        inside += f" | {' and '.join(tests)}" if tests else ""
+        return _Aggregate(f"{kind}({inside})", sql, 0.0 if kind in ("count", "sum", "distinct") else np.nan)
+
+    def _step_name(self, link: _Link) -> str:
+        """Return a table's name, with the foreign key if two lead there."""
+        same = [other for other in self._steps(link.near) if other.far == link.far]
+        if len(same) == 1:
+            return link.far
+        return f"{link.far}[{link.far_column if link.to_children else link.near_column}]"
+
+    def _query(self, scope: _Scope, sql: list[str]) -> str:
+        first = scope.path[0]
+        if first.to_children and first.near_column == self.key:  # the child knows the key
+            key, source, rest = (first.far, first.far_column), first.far, scope.path[1:]
+        else:
+            key, source, rest = (self.target, self.key), self.target, scope.path
+        values = ", ".join(f"CAST({part} AS DOUBLE)" for part in sql)
+        text = f"SELECT {quoted(key[0])}.{quoted(key[1])}, {values} FROM {quoted(source)}"
+        for link in rest:
+            near, far = quoted(link.near), quoted(link.far)
+            text += f" JOIN {far} ON {near}.{quoted(link.near_column)} = {far}.{quoted(link.far_column)}"
+        if scope.where:
+            tests = [f"{quoted(t)}.{quoted(column)} = {text_of(value)}" for t, column, value in scope.where]
+            text += f"\nWHERE {' AND '.join(tests)}"
+        return text + " GROUP BY 1"
+
+    # -- the stream ----------------------------------------------------------------------------------------
+
+    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+        scopes = self._all_scopes()
+        while self._at < len(scopes):
+            scope = scopes[self._at]
+            aggregates, values = self._load(scope)
+            part = slice(self._next, min(self._next + width, len(aggregates)))
+            if part.start < part.stop:
+                self._next = part.stop
+                return self._make(scope, aggregates[part], values[part])
+            self._at, self._next = self._at + 1, 0
+        return None
+
+    def _make(self, scope: _Scope, aggregates: list[_Aggregate], values: list[Any]) -> Made:
+        def recipe(i: int) -> Query:
+            return Query(self._query(scope, [aggregates[i].sql]), self.key, aggregates[i].empty)
+
+        return Made([aggregate.name for aggregate in aggregates], np.column_stack(values), recipe)
+
+    def _all_scopes(self) -> list[_Scope]:
+        if self._scopes is None:
+            self._scopes = self._first_scopes()
+            self._known_scopes = {_identity(scope) for scope in self._scopes}
+        return self._scopes
+
+    def _load(self, scope: _Scope) -> tuple[list[_Aggregate], list[NDArray[np.float64]]]:
+        """Return the features of the scope at work, and their values."""
+        if self._loaded is None or self._loaded[0] != self._at:
+            aggregates = self._features(scope)
+            values: list[NDArray[np.float64]] = []
+            if aggregates:
+                text = self._query(scope, [aggregate.sql for aggregate in aggregates])
+                keys, *columns = self.database.columns(text)
+                found = [column for values in columns if (column := numbers(values)) is not None]
+                values = self.keys.align(keys, found, [aggregate.empty for aggregate in aggregates], text)
+            self._loaded = self._at, aggregates, values
+        return self._loaded[1], self._loaded[2]
+
+    def _accepted(self, name: str, i: int) -> None:
+        """Refine the conditions of a feature that was accepted."""
+        scopes = self._all_scopes()
+        scope = scopes[self._at]
+        if not 1 <= len(scope.where) < self.max_conditions:
+            return
+        fixed = {(table, column) for table, column, _ in scope.where}
+        for condition in self._conditions(scope.path):
+            finer = _Scope(scope.path, (*scope.where, condition))
+            if condition[:2] not in fixed and _identity(finer) not in self._known_scopes:
+                self._known_scopes.add(_identity(finer))
+                scopes.append(finer)
+
+    def position(self) -> Any:
+        """Return which scope is at work, how many of its features were offered, and the scopes that were added.
+
+        Returns
+        -------
+        dict
+        """
+        added = []
+        if self._scopes is not None:
+            paths = self._paths()
+            added = [(paths.index(scope.path), scope.where) for scope in self._scopes if len(scope.where) > 1]
+        return {"at": self._at, "next": self._next, "added": added}
+
+    def seek(self, position: Any) -> None:
+        """Go to where the stream was.
+
+        Parameters
+        ----------
+        position : dict
+        """
+        paths = self._paths()
+        first = [scope for scope in self._all_scopes() if len(scope.where) < 2]
+        self._scopes = [*first, *(_Scope(paths[at], tuple(where)) for at, where in position["added"])]
+        self._known_scopes = {_identity(scope) for scope in self._scopes}
+        self._at, self._next = int(position["at"]), int(position["next"])
+
+    def _settings(self) -> dict[str, Any]:
+        return {"target": self.target, "key": self.key, "links": self._links, "depth": self.depth,
+                "aggregates": self.aggregates, "max_values": self.max_values,
+                "max_conditions": self.max_conditions, "exclude": sorted(self.exclude),
+                "random_state": self.random_state, "keys": self.keys.digest()}  # fmt: skip
+
+
+def _identity(scope: _Scope) -> tuple[Any, ...]:
+    """Return what two scopes with the same rows have in common."""
+    return (scope.path, frozenset((table, column, text_of(value)) for table, column, value in scope.where))

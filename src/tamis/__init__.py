@@ -31,6 +31,7 @@ _NAMES = {
     "SAOLA": "tamis.columns.saola",
     "ResetOnDrift": "tamis.learners.reset",
     "SparseFSA": "tamis.learners.sparse_fsa",
+    "WeightedNaiveBayes": "tamis.learners.naive_bayes",
     "TScore": "tamis.rows.screening",
     "load": "tamis.persistence",
     "save": "tamis.persistence",

@@ -84,8 +84,8 @@ def build_bins(
     array([0, 0, 1, 1, 1, 1, 1, 2], dtype=int32)
     """
     n_cells, left = CELLS_PER_BIN * (len(cuts) + 1), 0
-    for x in values:
-        left += x == x
+    for p in range(len(values)):
+        left += values[p] == values[p]
     fits = not fresh and _find_cells(values, grid, left, bins)
     low, high = _extremes(bins)
     if not fits or not n_cells <= _WIDER * (high - low) <= _WIDER * _WIDER * n_cells:
@@ -125,10 +125,11 @@ def _find_cells(values: Array, grid: Array, known: int, bins: Array) -> bool:
 
 @njit(strict=True)
 def _extremes(bins: Array) -> tuple[int, int]:
-    low, high = _FAR, -_FAR
-    for b in bins:
-        low = min(low, b)
-        high = max(high, b if b < _FAR else -_FAR)
+    low, high = np.int32(_FAR), np.int32(-_FAR)
+    for p in range(len(bins)):
+        b = bins[p]
+        low = b if b < low else low
+        high = b if b > high and b < _FAR else high
     return low, high
 
 

@@ -29,7 +29,7 @@ An algorithm that looks at SU after every row calls, from its own kernel::
 
     row : ndarray of shape (n_features,), float64, C-contiguous; NaN is missing
     code : int, the row's class
-    state : ``counts.state``, a tuple of arrays: ask for it anew after each ``counts.prepare`` and ``counts.grow``
+    state : ``counts.state``, tuples of arrays: ask for it anew after each ``counts.prepare`` and ``counts.grow``
     su : ndarray of shape (n_features,), float64; overwritten by ``symmetrical_uncertainty(corrected)``
     corrected : bool
 
@@ -53,254 +53,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number, is_integer, refuse_nonfinite
-from tamis._jit import njit
-from tamis.errors import DataError
 from tamis.summaries.batch import check_batch
-from tamis.summaries.categories import find_slot, insert, rehouse, room_for
-from tamis.summaries.discretize import CELLS_PER_BIN, MIN_GAP, build_bins, quantile_cuts
+from tamis.summaries.categories import insert, rehouse, room_for
+from tamis.summaries.discretize import CELLS_PER_BIN, quantile_cuts
 from tamis.summaries.sparse_window import SparseWindow
+from tamis.summaries.window import State, acceptable, cut_anew, learn, measure, pairs, uncertainty, update_row
 
 __all__ = ["WindowCounts", "update_row"]
 
 Floats = NDArray[np.float64]
-State = tuple[Array, ...]
-_BLOCK = 64  # features whose counts stay in the nearest cache while a batch is counted
 _BITS = 60  # of the sums
-_LN4 = 2.0 * np.log(2.0)
-
-
-@njit(strict=True)
-def _recount(j: int, n: int, state: State) -> None:
-    """Count the bins of the window's rows anew, for one feature."""
-    bins, ring, start, counts, sums, f, options = (
-        state[1],
-        state[2],
-        state[5],
-        state[7],
-        state[8],
-        state[15],
-        state[16],
-    )
-    first, last = start[j], start[j + 1] - 1
-    counts[first : last + 1] = 0
-    for p in range(n):
-        counts[first + bins[j, p], 1 + ring[p]] += 1
-    sums[j] = 0
-    for slot in range(first, last + 1):
-        total, t_xy = 0, 0
-        for c in range(1, counts.shape[1]):
-            total += counts[slot, c]
-            t_xy += f[counts[slot, c]]
-        counts[slot, 0] = total
-        if slot < last or options[1] == 0:
-            sums[j, 0] += f[total]
-            sums[j, 1] += t_xy
-            sums[j, 2] += total > 0
-
-
-@njit(strict=True)
-def _cut_anew(n: int, state: State) -> None:
-    """Bin the window's numbers by their cuts."""
-    raw, bins, numeric, cuts = state[0], state[1], state[9], state[10]
-    for j in range(len(raw)):
-        if not numeric[j]:
-            continue
-        for p in range(n):
-            b = 0
-            for cut in cuts[j]:
-                b += cut < raw[j, p]
-            bins[j, p] = b if raw[j, p] == raw[j, p] else len(cuts[j]) + 1
-        _recount(j, n, state)
-
-
-@njit(strict=True)
-def _bin_number(x: float, cuts: Array, grid: Array, j: int, pad: bool) -> int:
-    v, b = np.floor((0.5 * x - grid[j, 0]) * grid[j, 1]) if pad else x, 0
-    for q in range(cuts.shape[1]):
-        b += cuts[j, q] < v
-    return b
-
-
-@njit(strict=True)
-def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
-    """Count rows, and forget those they replace, for some features."""
-    (
-        raw,
-        bins,
-        ring,
-        seen,
-        _,
-        start,
-        keys,
-        counts,
-        sums,
-        numeric,
-        cuts,
-        grid,
-        band,
-        built,
-        _,
-        _,
-        options,
-        _,
-        step,
-    ) = state
-    w, pad, skip = len(ring), options[0] == 1, options[1] == 1
-    for i in range(len(X)):
-        t = seen[0] + i
-        p, y, row = t % w, codes[i], X[i]
-        old_y = ring[p] if t >= w else -1
-        fresh = t < w and (t + 1 == w or (t + 1) & t == 0)  # the window is full, or has doubled
-        bits, ring[p] = row.view(np.uint64), y
-        for j in range(begin, end):
-            x, first, missing = row[j], start[j], start[j + 1] - start[j] - 1
-            if x != x:
-                b = missing
-            elif numeric[j]:
-                b = _bin_number(x, cuts, grid, j, pad)
-            else:
-                b = find_slot(x, bits[j], keys, first, first + missing) - first
-            old, k_old, t_x, t_xy, values = bins[j, p], 0, 0, 0, 0
-            raw[j, p], bins[j, p] = x, b
-            if old_y >= 0:
-                k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
-                counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
-                k_old = k - 1
-                if not (skip and old == missing):
-                    t_x, t_xy, values = -step[k], -step[k_y], -(k == 1)
-            k, k_y = counts[first + b, 0] + 1, counts[first + b, 1 + y] + 1
-            counts[first + b, 0], counts[first + b, 1 + y] = k, k_y
-            if not (skip and b == missing):
-                t_x, t_xy, values = t_x + step[k], t_xy + step[k_y], values + (k == 1)
-            sums[j, 0] += t_x
-            sums[j, 1] += t_xy
-            sums[j, 2] += values
-            if pad and numeric[j]:
-                if old_y < 0 or old != b:
-                    left = old_y >= 0 and old != missing and k_old < band[j, 0]
-                    if left or (b != missing and k > band[j, 1]):
-                        built[j, 1] = 1
-                if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
-                    _rebuild(j, t, fresh, state)
-
-
-@njit(strict=True)
-def _rebuild(j: int, t: int, fresh: bool, state: State) -> None:
-    raw, bins, cuts, grid, band, built, cells = (
-        state[0],
-        state[1],
-        state[10],
-        state[11],
-        state[12],
-        state[13],
-        state[14],
-    )
-    n = min(t + 1, raw.shape[1])
-    build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
-    _recount(j, n, state)
-    built[j, 0], built[j, 1] = t, 0
-
-
-@njit(strict=True)
-def _learn(X: Array, codes: Array, state: State) -> None:
-    """Take in a batch, a block of features at a time."""
-    ring, seen, class_counts = state[2], state[3], state[4]
-    before, d = ring.copy(), X.shape[1]
-    for begin in range(0, d, _BLOCK):
-        ring[:] = before
-        _take(X, codes, begin, min(begin + _BLOCK, d), state)
-    seen[0] += len(X)
-    class_counts[:] = 0
-    for p in range(min(seen[0], len(ring))):
-        class_counts[ring[p]] += 1
-
-
-@njit(strict=True)
-def _measure(state: State) -> None:
-    """Write H(X), H(Y), H(Y|X) and the bias of each feature; H(Y) is that of the rows where it is counted."""
-    _, _, ring, seen, class_counts, start, _, counts, sums, _, _, _, _, _, _, f, options, measures, _ = (
-        state
-    )
-    unit = 2.0 ** -options[2]
-    for j in range(len(start) - 1):
-        n, last, t_y, classes = min(seen[0], len(ring)), start[j + 1] - 1, 0, 0
-        skipped = options[1] * counts[last, 0]
-        n -= skipped
-        for c in range(len(class_counts)):
-            k = class_counts[c] - (counts[last, 1 + c] if skipped else 0)
-            t_y += f[k]
-            classes += k > 0
-        measures[:, j] = 0.0
-        if n > 0:
-            measures[0, j] = (f[n] - sums[j, 0]) * unit / n  # (1)
-            measures[1, j] = (f[n] - t_y) * unit / n
-            measures[2, j] = (sums[j, 0] - sums[j, 1]) * unit / n  # (2)
-            measures[3, j] = max(sums[j, 2] - 1, 0) * max(classes - 1, 0) / (n * _LN4)  # (4)
-
-
-@njit(strict=True)
-def _uncertainty(measures: Array, corrected: bool, su: Array) -> None:
-    for j in range(len(su)):
-        h_x, h_y = measures[0, j], measures[1, j]
-        gain = h_y - measures[2, j] - (measures[3, j] if corrected else 0.0)
-        su[j] = min(max(2.0 * gain / (h_x + h_y), 0.0), 1.0) if h_x + h_y > 0.0 else 0.0  # (3)
-
-
-@njit(strict=True)
-def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) -> None:
-    """Take in one row and refresh the symmetrical uncertainties; the module's docstring tells how to call it.
-
-    Examples
-    --------
-    >>> counts, su = WindowCounts(2, 2, window=4, categorical=[0, 1]), np.zeros(2)
-    >>> X, codes = np.array([[0.0, 3.0], [1.0, 3.0], [0.0, 4.0], [1.0, 4.0]]), np.array([0, 1, 0, 1])
-    >>> for row, code in zip(X[: counts.prepare(X, codes)], codes):
-    ...     update_row(row, code, counts.state, su, False)
-    >>> su
-    array([1., 0.])
-    """
-    ring, seen, class_counts, measures = state[2], state[3], state[4], state[17]
-    t = seen[0]
-    p = t % len(ring)
-    old = ring[p] if t >= len(ring) else -1
-    if old >= 0:
-        class_counts[old] -= 1
-    class_counts[code] += 1
-    _take(row.reshape(1, len(row)), np.full(1, code), 0, len(row), state)
-    seen[0] = t + 1
-    _measure(state)
-    _uncertainty(measures, corrected, su)
-
-
-@njit(strict=True)
-def _pairs(i: int, others: Array, n: int, state: State, su: Array) -> None:
-    """Write SU of feature i with others, counted from the bins of the window's rows in which both are known."""
-    bins, start, f, skip = state[1], state[5], state[15], state[16][1]
-    width = start[i + 1] - start[i]
-    a = np.zeros(width, np.int64)
-    for o in range(len(others)):
-        j = others[o]
-        other = start[j + 1] - start[j]
-        b, both = np.zeros(other, np.int64), np.zeros(width * other, np.int64)
-        a[:], known = 0, 0
-        for p in range(n):
-            x, z = bins[i, p], bins[j, p]
-            if skip and (x == width - 1 or z == other - 1):
-                continue
-            known += 1
-            a[x] += 1
-            b[z] += 1
-            both[x * other + z] += 1
-        t_a, t_b, t_both = 0, 0, 0
-        for k in a:
-            t_a += f[k]
-        for k in b:
-            t_b += f[k]
-        for k in both:
-            t_both += f[k]
-        spread = float(2 * f[known] - t_a - t_b)
-        gain = f[known] - t_a - t_b + t_both
-        su[o] = min(max(2.0 * gain / spread, 0.0), 1.0) if spread > 0.0 else 0.0
+_ROWS = 1024  # counted at once, so that memory does not follow the batch
 
 
 class WindowCounts:
@@ -311,7 +74,7 @@ class WindowCounts:
     n_features : int, at least 1
     n_classes : int, at least 0
         Classes are the codes 0, 1, ..., n_classes - 1; :meth:`grow` makes room for more.
-    window : int, at least 2, default=200
+    window : int, at least 1, default=200
         Rows that count, w.
     categorical : sequence of int, default=()
         Columns whose values are categories: any finite numbers. All others are numbers, to be binned.
@@ -372,7 +135,7 @@ class WindowCounts:
     ) -> None:
         check_number("n_features", n_features, low=1, integer=True)
         check_number("n_classes", n_classes, low=0, integer=True)
-        check_number("window", window, low=2, integer=True)
+        check_number("window", window, low=1, integer=True)
         check_number("n_bins", n_bins, low=2, integer=True)
         check_choice("discretizer", discretizer, ("pad", "quantile"))
         check_choice("missing", missing, ("category", "skip"))
@@ -380,16 +143,14 @@ class WindowCounts:
         self.discretizer, self.missing = discretizer, missing
         self._numeric = _numeric_columns(categorical, self.n_features)
         self._sparse: SparseWindow | None = None  # instead of what follows, if the first rows are CSR
-        self._raw = np.zeros(
-            (0, self.window)
-        )  # value of each feature in each row, a ring; made by the first rows
+        self._raw = np.zeros((0, self.window))  # made by the first rows, as is the rest of the state
         self._bins = np.zeros((0, self.window), np.int32)
-        self._ring = np.zeros(self.window, np.int64)  # class of each row
+        self._ring = np.zeros(self.window, np.int64)
         self._seen = np.zeros(1, np.int64)
         self._class_counts = np.zeros(int(n_classes), np.int64)
         k = np.arange(self.window + 1, dtype=np.float64)
         f = k * np.log2(np.maximum(k, 1.0))
-        scale = _BITS - int(np.ceil(np.log2(f[-1])))
+        scale = _BITS - int(np.ceil(np.log2(max(f[-1], 1.0))))
         self._f = np.rint(np.ldexp(f, scale)).astype(np.int64)
         self._step = np.r_[0, np.diff(self._f)]
         self._options = np.array([discretizer == "pad", missing == "skip", scale], np.int64)
@@ -423,26 +184,24 @@ class WindowCounts:
         if len(self._raw) == 0:
             self._build()
         return (
-            self._raw, self._bins, self._ring, self._seen, self._class_counts, self._start, self._keys, self._counts,
-            self._sums, self._numeric, self._cuts, self._grid, self._band, self._built, self._cells, self._f,
-            self._options, self._measures, self._step,
-        )  # fmt: skip
+            (self._raw, self._bins, self._ring, self._seen, self._class_counts),
+            (self._start, self._keys, self._counts, self._sums),
+            (self._numeric, self._cuts, self._grid, self._band, self._built, self._cells),
+            (self._f, self._step, self._options, self._measures),
+        )
 
     def _build(self) -> None:
-        d, cuts = self.n_features, self.n_bins - 1
+        d = self.n_features
         self._raw = np.zeros((d, self.window))
         self._bins = np.zeros((d, self.window), np.int32)
         self._start = np.r_[0, np.cumsum(np.where(self._numeric, self.n_bins + 1, room_for(2)))]
-        self._keys = np.full(self._start[-1], np.nan)  # the category of each slot
-        self._used = np.zeros(d, np.int64)  # slots that have one
-        self._counts = np.zeros(
-            (self._start[-1], 1 + self.n_classes), np.int32
-        )  # n_x, then n_xy of each class
-        self._sums = np.zeros((d, 3), np.int64)  # T_X, T_XY, values with counts
-        self._cuts = np.full((d, cuts), np.inf)
-        self._grid = np.zeros((d, 2))  # of PaD, as is what follows
-        self._band = np.zeros((d, 2))
-        self._built = np.zeros((d, 2), np.int64)  # row of the last build, and whether another is due
+        self._keys = np.full(self._start[-1], np.nan)
+        self._used = np.zeros(d, np.int64)  # slots with a key
+        self._counts = np.zeros((self._start[-1], 1 + self.n_classes), np.int32)
+        self._sums = np.zeros((d, 3), np.int64)
+        self._cuts = np.full((d, self.n_bins - 1), np.inf)
+        self._grid, self._band = np.zeros((d, 2)), np.zeros((d, 2))
+        self._built = np.zeros((d, 2), np.int64)
         self._cells = np.zeros(10 * CELLS_PER_BIN * self.n_bins + 2, np.int32)
         self._measures = np.zeros((4, d))
 
@@ -479,18 +238,17 @@ class WindowCounts:
         DataError
             If X or codes are not as above; nothing is changed.
         """
-        if sp.issparse(X) and self.n_seen == 0 and self._sparse is None:
-            self._check(X, codes)
+        if self._sparse is None and sp.issparse(X) and self.n_seen == 0:
+            check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
             self._sparse = SparseWindow(self.n_features, self.n_classes, self.window)
         if self._sparse is not None:
-            self._check(X, codes)
+            check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
             self._sparse.update(X, codes, self._ring, self._seen, self._class_counts)
             return
-        X = X.toarray() if sp.issparse(X) else X
-        codes = np.ascontiguousarray(codes, np.int64) if codes.dtype.kind in "iu" else codes
+        X, codes = self._checked(X, codes)
         while len(X):
-            n = self.prepare(X, codes)
-            _learn(np.ascontiguousarray(X[:n], np.float64), codes[:n], self.state)
+            n = self._make_ready(X)
+            learn(X[:n], codes[:n], self.state)
             X, codes = X[n:], codes[n:]
 
     def prepare(self, X: Array, codes: Array) -> int:
@@ -511,22 +269,32 @@ class WindowCounts:
         DataError
             As :meth:`update`.
         """
-        self._check(X, codes)
-        state = self.state
-        n, t, quarter = len(X), self.n_seen, max(self.window // 4, 1)
-        if self.discretizer == "quantile" and self._numeric.any():
-            due = t % quarter == 0 or (t < quarter and t & (t - 1) == 0)
-            if due and self._renewed != t:
+        return self._make_ready(self._checked(X, codes)[0])
+
+    def _checked(self, X: Rows, codes: Array) -> tuple[Array, Array]:
+        X = X.toarray() if sp.issparse(X) else X
+        plain = X.ndim == 2 and X.dtype == np.float64 and codes.dtype == np.int64 and X.flags.c_contiguous
+        shapes = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
+        if not (plain and shapes and acceptable(X, codes, self.n_classes)):
+            check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
+            refuse_nonfinite(X, allow_nan=True)
+        return np.ascontiguousarray(X, np.float64), np.ascontiguousarray(codes, np.int64)
+
+    def _make_ready(self, X: Array) -> int:
+        """Take the quantiles anew where it is time, give all categories a slot; return for how many rows it is done."""
+        state, n = self.state, min(len(X), _ROWS)
+        if self.discretizer == "quantile":
+            quarter, t = max(self.window // 4, 1), self.n_seen
+            if t != self._renewed and (t % quarter == 0 or (t < quarter and t & (t - 1) == 0)):
                 self._cuts[self._numeric] = quantile_cuts(
                     self._raw[self._numeric, : self.n_rows], self.n_bins
                 )
-                _cut_anew(self.n_rows, state)
+                cut_anew(self.n_rows, state)
                 self._renewed = t
-            next_time = min(quarter - t % quarter, t if t > 0 and 2 * t < quarter else quarter)
-            n = min(n, 1 if t == 0 else next_time)
+            n = min(n, quarter - t % quarter, (1 << t.bit_length()) - t if t < quarter else n)
         columns = np.flatnonzero(~self._numeric)
         if len(columns):
-            self._make_room(np.ascontiguousarray(X[:n], np.float64), columns)
+            self._make_room(X[:n], columns)
         return n
 
     def _make_room(self, X: Array, columns: Array) -> None:
@@ -557,19 +325,13 @@ class WindowCounts:
         self._start, self._keys, self._counts = start, keys, counts
         insert(X, columns, start, keys, self._used, np.zeros_like(short))
 
-    def _check(self, X: Rows, codes: Array) -> None:
-        check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
-        if X.dtype.kind not in "fiub":
-            raise DataError(f"X is of dtype {X.dtype}: give numbers.")
-        refuse_nonfinite(X, allow_nan=True)
-
     # -- read-outs -----------------------------------------------------------------------------------------
 
     def _measured(self) -> Floats:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
         if self._sparse is not None:
             return self._sparse.measures(self._class_counts, self._f, int(self._options[2]))
-        _measure(self.state)
+        measure(self.state)
         return self._measures
 
     def entropy(self) -> Floats:
@@ -615,7 +377,7 @@ class WindowCounts:
             Whether to subtract the bias (4) from IG.
         """
         su = np.empty(self.n_features)
-        _uncertainty(self._measured(), bool(corrected), su)
+        uncertainty(self._measured(), bool(corrected), su)
         return su
 
     def pair_symmetrical_uncertainty(self, i: int, others: Array) -> Floats:
@@ -639,7 +401,7 @@ class WindowCounts:
         if self._sparse is not None:
             return self._sparse.pairs(i, others, self._f, self.n_rows)
         su = np.empty(len(others))
-        _pairs(i, others, self.n_rows, self.state, su)
+        pairs(i, others, self.n_rows, self.state, su)
         return su
 
     # -- the window ----------------------------------------------------------------------------------------
@@ -688,7 +450,7 @@ class WindowCounts:
         """Bytes of the state."""
         if self._sparse is not None:
             return self._sparse.nbytes + self._ring.nbytes
-        return sum(part.nbytes for part in self.state)
+        return sum(part.nbytes for parts in self.state for part in parts)
 
 
 def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.bool_]:

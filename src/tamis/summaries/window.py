@@ -1,0 +1,245 @@
+"""Kernels that count the rows of a sliding window: see :mod:`tamis.summaries.entropy` for what they are for.
+
+The state is four tuples of arrays, with d features, w rows, c classes, and S slots (all bins of all features)::
+
+    rows    raw (d, w) float64, the values, a ring; bins (d, w) int32, their bins; ring (w,) int64, the classes;
+            seen (1,) int64, rows so far; class_counts (c,) int64
+    table   start (d + 1,) int64, first slot of each feature, its last is that of missing values; keys (S,) float64, the
+            category of each slot; counts (S, 1 + c) int32, n_x and n_xy; sums (d, 3) int64, T_X, T_XY and how many
+            values there are
+    bounds  numeric (d,) bool; cuts (d, n_bins - 1) float64; grid, band (d, 2) float64 and cells, of PaD;
+            built (d, 2) int64, the row of PaD's last build, and whether another one is due
+    fixed   f, step (w + 1,) int64, k log2 k and its differences, times 2**scale; options (3,) int64, whether it is
+            PaD, whether missing values are skipped, scale; measures (4, d) float64
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.summaries.categories import find_slot
+from tamis.summaries.discretize import MIN_GAP, build_bins
+
+__all__ = ["State", "acceptable", "cut_anew", "learn", "measure", "pairs", "uncertainty", "update_row"]
+
+State: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...], tuple[Array, ...], tuple[Array, ...]]
+Arrays: TypeAlias = Any
+_BLOCK = 64  # features whose counts stay in the nearest cache while a batch is counted
+_LN4 = 2.0 * np.log(2.0)
+
+
+@njit(strict=True)
+def acceptable(X: Array, codes: Array, n_classes: int) -> bool:
+    """Return whether no value is infinite and every code is that of a class."""
+    for code in codes:
+        if not 0 <= code < n_classes:
+            return False
+    flat, none = X.reshape(-1), 0
+    for i in range(len(flat)):
+        none += abs(flat[i]) == np.inf
+    return none == 0
+
+
+@njit(strict=True)
+def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None:
+    """Count the bins of the window's rows anew, for one feature."""
+    _, bins, ring, _, _ = rows
+    start, _, counts, sums = table
+    f, _, options, _ = fixed
+    first, last = start[j], start[j + 1] - 1
+    counts[first : last + 1] = 0
+    for p in range(n):
+        counts[first + bins[j, p], 1 + ring[p]] += 1
+    sums[j] = 0
+    for slot in range(first, last + 1):
+        total, t_xy = 0, 0
+        for c in range(1, counts.shape[1]):
+            total += counts[slot, c]
+            t_xy += f[counts[slot, c]]
+        counts[slot, 0] = total
+        if slot < last or options[1] == 0:
+            sums[j, 0] += f[total]
+            sums[j, 1] += t_xy
+            sums[j, 2] += total > 0
+
+
+@njit(strict=True)
+def cut_anew(n: int, state: State) -> None:
+    """Bin the window's numbers by their cuts."""
+    rows, table, bounds, fixed = state
+    raw, bins, _, _, _ = rows
+    numeric, cuts, _, _, _, _ = bounds
+    for j in range(len(raw)):
+        if not numeric[j]:
+            continue
+        for p in range(n):
+            b = 0
+            for q in range(cuts.shape[1]):
+                b += cuts[j, q] < raw[j, p]
+            bins[j, p] = b if raw[j, p] == raw[j, p] else cuts.shape[1] + 1
+        _recount(j, n, rows, table, fixed)
+
+
+@njit(strict=True)
+def _bin_number(x: float, cuts: Array, grid: Array, j: int, pad: bool) -> int:
+    v, b = np.floor((0.5 * x - grid[j, 0]) * grid[j, 1]) if pad else x, 0
+    for q in range(cuts.shape[1]):
+        b += cuts[j, q] < v
+    return b
+
+
+@njit(strict=True)
+def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
+    """Count rows, and forget those they replace, for some features; class_counts and seen stay as they are."""
+    rows, table, bounds, fixed = state
+    raw, bins, ring, seen, _ = rows
+    start, keys, counts, sums = table
+    numeric, cuts, grid, band, built, _ = bounds
+    _, step, options, _ = fixed
+    w, pad, skip = len(ring), options[0] == 1, options[1] == 1
+    for i in range(len(X)):
+        t = seen[0] + i
+        p, y, row = t % w, codes[i], X[i]
+        old_y = ring[p] if t >= w else -1
+        fresh = t < w and (t + 1 == w or (t + 1) & t == 0)  # the window is full, or has doubled
+        bits, ring[p] = row.view(np.uint64), y
+        for j in range(begin, end):
+            x, first, missing = row[j], start[j], start[j + 1] - start[j] - 1
+            if x != x:
+                b = missing
+            elif numeric[j]:
+                b = _bin_number(x, cuts, grid, j, pad)
+            else:
+                b = find_slot(x, bits[j], keys, first, first + missing) - first
+            old, k_old, t_x, t_xy, values = bins[j, p], 0, 0, 0, 0
+            raw[j, p], bins[j, p] = x, b
+            if old_y >= 0:
+                k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
+                counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
+                k_old = k - 1
+                if not (skip and old == missing):
+                    t_x, t_xy, values = -step[k], -step[k_y], -(k == 1)
+            k, k_y = counts[first + b, 0] + 1, counts[first + b, 1 + y] + 1
+            counts[first + b, 0], counts[first + b, 1 + y] = k, k_y
+            if not (skip and b == missing):
+                t_x, t_xy, values = t_x + step[k], t_xy + step[k_y], values + (k == 1)
+            sums[j, 0] += t_x
+            sums[j, 1] += t_xy
+            sums[j, 2] += values
+            if not (pad and numeric[j]):
+                continue
+            if old_y < 0 or old != b:
+                left = old_y >= 0 and old != missing and k_old < band[j, 0]
+                if left or (b != missing and k > band[j, 1]):
+                    built[j, 1] = 1
+            if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
+                _rebuild(j, t, fresh, rows, table, bounds, fixed)
+
+
+@njit(strict=True)
+def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: Arrays, fixed: Arrays) -> None:
+    raw, bins, _, _, _ = rows
+    _, cuts, grid, band, built, cells = bounds
+    n = min(t + 1, raw.shape[1])
+    build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
+    _recount(j, n, rows, table, fixed)
+    built[j, 0], built[j, 1] = t, 0
+
+
+@njit(strict=True)
+def learn(X: Array, codes: Array, state: State) -> None:
+    """Take in a batch, a block of features at a time."""
+    _, _, ring, seen, class_counts = state[0]
+    before, d = ring.copy(), X.shape[1]
+    for begin in range(0, d, _BLOCK):
+        ring[:] = before
+        _take(X, codes, begin, min(begin + _BLOCK, d), state)
+    seen[0] += len(X)
+    class_counts[:] = 0
+    for p in range(min(seen[0], len(ring))):
+        class_counts[ring[p]] += 1
+
+
+@njit(strict=True)
+def measure(state: State) -> None:
+    """Write H(X), H(Y), H(Y|X) and the bias of each feature; H(Y) is that of the rows where it is counted."""
+    rows, table, _, fixed = state
+    _, _, ring, seen, class_counts = rows
+    start, _, counts, sums = table
+    f, _, options, measures = fixed
+    unit = 2.0 ** -options[2]
+    for j in range(len(sums)):
+        n, last, t_y, classes = min(seen[0], len(ring)), start[j + 1] - 1, 0, 0
+        skipped = options[1] * counts[last, 0]
+        n -= skipped
+        for c in range(len(class_counts)):
+            k = class_counts[c] - (counts[last, 1 + c] if skipped else 0)
+            t_y += f[k]
+            classes += k > 0
+        measures[:, j] = 0.0
+        if n > 0:
+            measures[0, j] = (f[n] - sums[j, 0]) * unit / n  # (1)
+            measures[1, j] = (f[n] - t_y) * unit / n
+            measures[2, j] = (sums[j, 0] - sums[j, 1]) * unit / n  # (2)
+            measures[3, j] = max(sums[j, 2] - 1, 0) * max(classes - 1, 0) / (n * _LN4)  # (4)
+
+
+@njit(strict=True)
+def uncertainty(measures: Array, corrected: bool, su: Array) -> None:
+    """Write the symmetrical uncertainties that these measures make."""
+    for j in range(len(su)):
+        h_x, h_y = measures[0, j], measures[1, j]
+        gain = h_y - measures[2, j] - (measures[3, j] if corrected else 0.0)
+        su[j] = min(max(2.0 * gain / (h_x + h_y), 0.0), 1.0) if h_x + h_y > 0.0 else 0.0  # (3)
+
+
+@njit(strict=True)
+def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) -> None:
+    """Take in one row and refresh the symmetrical uncertainties; :mod:`tamis.summaries.entropy` tells how to call it.
+
+    Examples
+    --------
+    >>> from tamis.summaries.entropy import WindowCounts
+    >>> counts, su = WindowCounts(2, 2, window=4, categorical=[0, 1]), np.zeros(2)
+    >>> X, codes = np.array([[0.0, 3.0], [1.0, 3.0], [0.0, 4.0], [1.0, 4.0]]), np.array([0, 1, 0, 1])
+    >>> for row, code in zip(X[: counts.prepare(X, codes)], codes):
+    ...     update_row(row, code, counts.state, su, False)
+    >>> su
+    array([1., 0.])
+    """
+    _, _, ring, seen, class_counts = state[0]
+    if seen[0] >= len(ring):
+        class_counts[ring[seen[0] % len(ring)]] -= 1
+    class_counts[code] += 1
+    _take(row.reshape(1, len(row)), np.full(1, code), 0, len(row), state)
+    seen[0] += 1
+    measure(state)
+    uncertainty(state[3][3], corrected, su)
+
+
+@njit(strict=True)
+def pairs(i: int, others: Array, n: int, state: State, su: Array) -> None:
+    """Write SU of feature i with others, counted from the bins of the window's rows in which both are known."""
+    bins, start, f, skip = state[0][1], state[1][0], state[3][0], state[3][2][1]
+    width = start[i + 1] - start[i]
+    a = np.zeros(width, np.int64)
+    for o in range(len(others)):
+        j = others[o]
+        other = start[j + 1] - start[j]
+        b, both = np.zeros(other, np.int64), np.zeros(width * other, np.int64)
+        a[:], known = 0, 0
+        for p in range(n):
+            x, z = bins[i, p], bins[j, p]
+            if skip and (x == width - 1 or z == other - 1):
+                continue
+            known += 1
+            a[x] += 1
+            b[z] += 1
+            both[x * other + z] += 1
+        t_a, t_b, t_both = f[a].sum(), f[b].sum(), f[both].sum()
+        spread, gain = float(2 * f[known] - t_a - t_b), f[known] - t_a - t_b + t_both
+        su[o] = min(max(2.0 * gain / spread, 0.0), 1.0) if spread > 0.0 else 0.0

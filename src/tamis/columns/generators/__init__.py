@@ -9,11 +9,9 @@ Deviation: the paper multiplies "the features selected from the first two blocks
 """
 
 from tamis.columns.generators.chain import Chain
+from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.explore import Exploration, Progress, explore
-from tamis.columns.generators.generator import Book, FeatureGenerator, Made
-from tamis.columns.generators.pairs import Interactions, Ratios
-from tamis.columns.generators.queries import Database, Query, SQLFeatures
-from tamis.columns.generators.recipes import (
+from tamis.columns.generators.formulas import (
     Column,
     Component,
     Log,
@@ -23,10 +21,13 @@ from tamis.columns.generators.recipes import (
     Projection,
     Ratio,
     Recipe,
-    Recipes,
 )
+from tamis.columns.generators.generator import Book, FeatureGenerator, Made
+from tamis.columns.generators.pairs import Interactions, Ratios
+from tamis.columns.generators.queries import Database, Query, SQLFeatures
+from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.relational import Relational
-from tamis.columns.generators.sources import FromIterable, Originals, PrincipalComponents
+from tamis.columns.generators.sources import FromIterable, Originals
 from tamis.columns.generators.table import Columns
 from tamis.columns.generators.transforms import Logs, Powers
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.components import PrincipalComponents
+from tamis.columns.generators.formulas import Recipe
 from tamis.columns.generators.generator import Book, FeatureGenerator, Made
 from tamis.columns.generators.pairs import Interactions
-from tamis.columns.generators.recipes import Recipe
-from tamis.columns.generators.sources import Originals, PrincipalComponents, check_seed
+from tamis.columns.generators.sources import Originals, check_seed
 from tamis.columns.generators.table import as_columns
 
 __all__ = ["Chain"]

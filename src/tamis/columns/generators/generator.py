@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.column_selector import ColumnSelector
-from tamis.columns.generators.recipes import Column, Recipe, Recipes
+from tamis.columns.generators.formulas import Column, Recipe
+from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.table import Block, Columns, dense
 from tamis.errors import DataError
 
@@ -46,7 +47,6 @@ class Book:
     ----------
     recipes : dict of str to Recipe
     values : dict of str to ndarray of shape (n_rows,)
-        Of those that are no columns of a table.
     means : dict of str to float
         Of the values that are not missing.
     powers : dict of str to int
@@ -59,7 +59,7 @@ class Book:
         self.means: dict[str, float] = {}
         self.powers: dict[str, int] = {}
 
-    def add(self, name: str, recipe: Recipe, values: Floats, *, keep: bool) -> None:
+    def add(self, name: str, recipe: Recipe, values: Floats) -> None:
         """Note a feature that was accepted.
 
         Parameters
@@ -67,12 +67,10 @@ class Book:
         name : str
         recipe : Recipe
         values : ndarray of shape (n_rows,)
-        keep : bool
-            Whether the values are found nowhere else.
         """
         self.recipes[name] = recipe
-        if keep:
-            self.values[name] = np.array(values)
+        self.values[name] = np.array(values, dtype=np.float64)
+        values = self.values[name]
         known = values[~np.isnan(values)]
         self.means[name] = float(known.mean()) if len(known) else 0.0
 
@@ -170,9 +168,7 @@ class FeatureGenerator(ABC):
         places = {name: i for i, name in enumerate(made.names)}
         for name in new:
             if (i := places.get(name)) is not None:
-                recipe, values = made.recipe(i), dense(made.values[:, [i]])[:, 0].astype(np.float64)
-                in_table = isinstance(recipe, Column) and self.columns is not None
-                self.book.add(name, recipe, values, keep=not in_table)
+                self.book.add(name, made.recipe(i), dense(made.values[:, [i]])[:, 0])
                 self._accepted(name, i)
 
     def forget(self) -> None:
@@ -268,8 +264,9 @@ class FeatureGenerator(ABC):
     def _apart(self, names: list[str]) -> list[str]:
         """Put those names in brackets that columns have already."""
         assert self.columns is not None
-        taken = self.columns.index
-        return [f"({name})" if name in taken else name for name in names]
+        if not self.columns.formulas:
+            return names
+        return [f"({name})" if name in self.columns.index else name for name in names]
 
 
 def order(n: int, seed: Sequence[int] | None) -> NDArray[np.int64]:

@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from tamis._check import check_choice, check_number
 from tamis.column_selector import ColumnSelector
-from tamis.columns.generators.generator import FeatureGenerator, Made, order
-from tamis.columns.generators.recipes import (
+from tamis.columns.generators.formulas import (
     Column,
     Power,
     Product,
     Ratio,
     Recipe,
     away_from_zero,
-    label,
     product_name,
 )
+from tamis.columns.generators.generator import FeatureGenerator, Made, order
 from tamis.columns.generators.sources import check_seed, seed_of
-from tamis.columns.generators.table import Block, Columns, as_columns, dense
+from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
 
 __all__ = ["Interactions", "Ratios"]
 
@@ -230,11 +229,9 @@ class Interactions(_Pairs):
             free[self.columns.index[more[0]]] = False
 
     def _names(self, parent: str, codes: NDArray[np.int64]) -> list[str]:
-        factors, columns = self._factors(parent), self.columns.names
+        factors, labels = self._factors(parent), self.columns.labels
         front = product_name(factors)
-        names = [f"{front}*{columns[j]}" for j in codes.tolist()]
-        if any(sign in name for name in (columns[j] for j in codes.tolist()) for sign in "*/^"):
-            names = [f"{front}*{label(columns[j])}" for j in codes.tolist()]
+        names = [f"{front}*{labels[j]}" for j in codes.tolist()]
         for factor in set(factors):
             for i in np.flatnonzero(codes == self.columns.index.get(factor, -1)).tolist():
                 names[i] = product_name((*factors, factor))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.generator import FeatureGenerator, Made
-from tamis.columns.generators.recipes import NewRows, Recipe
 from tamis.errors import DataError
 
 __all__ = ["Database", "Query", "SQLFeatures"]

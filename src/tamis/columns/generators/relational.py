@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,34 +13,20 @@ from tamis._check import Array, check_number
 from tamis.column_selector import ColumnSelector
 from tamis.columns.generators.generator import FeatureGenerator, Made
 from tamis.columns.generators.queries import Database, Keys, Query, as_database, numbers, quoted, text_of
+from tamis.columns.generators.schema import Condition, Link, Schema
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.errors import DataError
 
 __all__ = ["Relational"]
 
 AGGREGATES = ("count", "sum", "mean", "min", "max", "distinct")
-_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL)\b")
-_TIME = re.compile(r"(DATE|TIMESTAMP)\b")
-_CATEGORY = re.compile(r"(VARCHAR|BOOLEAN|ENUM)\b")
-Condition = tuple[str, str, Any]  # table, column, value
-
-
-@dataclass(frozen=True)
-class _Link:
-    """A step from a table to another: to its children, or to the one row that it refers to."""
-
-    near: str
-    near_column: str
-    far: str
-    far_column: str
-    to_children: bool
 
 
 @dataclass(frozen=True)
 class _Scope:
     """The rows that a feature sums up: those at the end of a path, under conditions."""
 
-    path: tuple[_Link, ...]
+    path: tuple[Link, ...]
     where: tuple[Condition, ...]
 
     @property
@@ -149,12 +134,11 @@ class Relational(FeatureGenerator):
             )
         self.database: Database = as_database(database)
         self.target, self.key, self.depth = target, key, int(depth)
-        self.aggregates, self.exclude = tuple(aggregates), frozenset(exclude)
+        self.aggregates = tuple(aggregates)
         self.max_values, self.max_conditions = int(max_values), int(max_conditions)
         self.random_state = check_seed(random_state)
-        self._types: dict[str, dict[str, str]] = {}
-        self._check_column(f"{target}.{key}")
-        self._links = [self._link(*pair) for pair in links]
+        self.schema = Schema(self.database, links, exclude)
+        self.schema.check_column(f"{target}.{key}")
         table_keys = self.database.columns(f"SELECT {quoted(key)} FROM {quoted(target)}")[0]
         Keys(table_keys, key).refuse_repeated()
         self.keys = Keys(table_keys if keys is None else keys, key)
@@ -174,7 +158,7 @@ class Relational(FeatureGenerator):
         -------
         ndarray of shape (n_rows,)
         """
-        self._check_column(f"{self.target}.{name}")
+        self.schema.check_column(f"{self.target}.{name}")
         query = f"SELECT {quoted(self.key)}, {quoted(name)} FROM {quoted(self.target)}"
         keys, values = self.database.columns(query)
         found = numbers(values)
@@ -185,74 +169,12 @@ class Relational(FeatureGenerator):
             raise DataError(f"A row's key is not in {self.target!r}: choose among those of the table.")
         return np.asarray(values)[places.astype(np.int64)]
 
-    # -- what there is -------------------------------------------------------------------------------------
-
-    def _columns(self, table: str) -> dict[str, str]:
-        if table not in self._types:
-            found = self.database.columns(f"DESCRIBE SELECT * FROM {quoted(table)}")
-            self._types[table] = dict(zip(map(str, found[0]), map(str, found[1]), strict=True))
-        return self._types[table]
-
-    def _check_column(self, place: str) -> tuple[str, str]:
-        table, _, column = place.rpartition(".")
-        if not table or column not in self._columns(table):
-            raise DataError(f"There is no column {place!r} in the database: name it as table.column.")
-        return table, column
-
-    def _link(self, child: str, parent: str) -> tuple[str, str, str, str]:
-        return (*self._check_column(child), *self._check_column(parent))
-
-    def _steps(self, table: str) -> list[_Link]:
-        """Return the steps from a table."""
-        found = []
-        for child, child_column, parent, parent_column in self._links:
-            if parent == table:
-                found.append(_Link(table, parent_column, child, child_column, True))
-            if child == table:
-                found.append(_Link(table, child_column, parent, parent_column, False))
-        return found
-
-    def _paths(self) -> list[tuple[_Link, ...]]:
-        """Return the paths from the target, short ones first."""
-        found: list[tuple[_Link, ...]] = []
-        last: list[tuple[_Link, ...]] = [()]
-        for _ in range(self.depth):
-            longer = []
-            for path in last:
-                been = {self.target, *(link.far for link in path)}
-                longer += [(*path, link) for link in self._steps(path[-1].far if path else self.target)
-                           if link.far not in been]  # fmt: skip
-            found += longer
-            last = longer
-        return found
-
-    def _is_key(self, table: str, column: str) -> bool:
-        return any((table, column) in ((a, b), (c, d)) for a, b, c, d in self._links)
-
-    def _of_kind(self, table: str, kind: re.Pattern[str]) -> list[str]:
-        return [
-            column for column, type_ in self._columns(table).items()
-            if kind.match(type_) and not self._is_key(table, column) and f"{table}.{column}" not in self.exclude
-        ]  # fmt: skip
-
-    def _conditions(self, path: tuple[_Link, ...]) -> list[Condition]:
-        """Return the conditions on the tables of a path, the last table's first."""
-        found: list[Condition] = []
-        for table in reversed([link.far for link in path]):
-            for column in self._of_kind(table, _CATEGORY):
-                name = quoted(column)
-                values = self.database.columns(
-                    f"SELECT {name} FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY 1"
-                    f" ORDER BY count(*) DESC, 1 LIMIT {self.max_values}"
-                )[0]
-                if len(values) > 1:
-                    found += [(table, column, value) for value in np.asarray(values).tolist()]
-        return found
+    # -- scopes --------------------------------------------------------------------------------------------
 
     def _first_scopes(self) -> list[_Scope]:
         found = []
-        for path in self._paths():
-            conditions = self._conditions(path) if self.max_conditions else []
+        for path in self.schema.paths(self.target, self.depth):
+            conditions = self.schema.conditions(path, self.max_values) if self.max_conditions else []
             found += [_Scope(path, ()), *(_Scope(path, (condition,)) for condition in conditions)]
         if self.random_state is not None:
             seed = seed_of(self.random_state, self.place)
@@ -275,19 +197,21 @@ class Relational(FeatureGenerator):
                 a.far for i, a in enumerate(path[:-1]) if not any(b.to_children for b in path[i + 1 :])
             ]
         for table in tables:
-            for column in [*self._of_kind(table, _NUMERIC), *self._of_kind(table, _TIME)]:
+            for column in [*self.schema.numbers(table), *self.schema.times(table)]:
                 found += self._of_column(scope, table, column, lookup)
         if "distinct" in self.aggregates and not lookup:
             fixed = {(table, column) for table, column, _ in scope.where}
-            for column in [c for c in self._of_kind(last, _CATEGORY) if (last, c) not in fixed]:
+            for column in [c for c in self.schema.categories(last) if (last, c) not in fixed]:
                 sql = f"count(DISTINCT {quoted(last)}.{quoted(column)})"
                 found.append(self._aggregate(scope, "distinct", column, sql))
         return found
 
     def _of_column(self, scope: _Scope, table: str, column: str, lookup: bool) -> list[_Aggregate]:
         value = f"{quoted(table)}.{quoted(column)}"
-        is_time = _TIME.match(self._columns(table)[column]) is not None
+        is_time = column in self.schema.times(table)
         value = f"epoch({value})" if is_time else value
+        if lookup and scope.where:
+            return []  # the value itself, where it is not missing
         if lookup:
             return [self._aggregate(scope, "value", column, f"any_value({value})", table)]
         names = {"sum": "sum", "mean": "avg", "min": "min", "max": "max"}
@@ -297,7 +221,7 @@ class Relational(FeatureGenerator):
     def _aggregate(
         self, scope: _Scope, kind: str, column: str | None, sql: str, table: str | None = None
     ) -> _Aggregate:
-        steps = [f"{self._step_name(link)}" for link in scope.path]
+        steps = [self.schema.step_name(link) for link in scope.path]
         last = scope.path[-1].far
         inside = ".".join(steps) + (f".{column}" if column is not None else "")
         if table is not None and table != last:
@@ -306,13 +230,6 @@ class Relational(FeatureGenerator):
                  for table, column, value in scope.where]  # fmt: skip
         inside += f" | {' and '.join(tests)}" if tests else ""
         return _Aggregate(f"{kind}({inside})", sql, 0.0 if kind in ("count", "sum", "distinct") else np.nan)
-
-    def _step_name(self, link: _Link) -> str:
-        """Return a table's name, with the foreign key if two lead there."""
-        same = [other for other in self._steps(link.near) if other.far == link.far]
-        if len(same) == 1:
-            return link.far
-        return f"{link.far}[{link.far_column if link.to_children else link.near_column}]"
 
     def _query(self, scope: _Scope, sql: list[str]) -> str:
         first = scope.path[0]
@@ -376,7 +293,7 @@ class Relational(FeatureGenerator):
         if not 1 <= len(scope.where) < self.max_conditions:
             return
         fixed = {(table, column) for table, column, _ in scope.where}
-        for condition in self._conditions(scope.path):
+        for condition in self.schema.conditions(scope.path, self.max_values):
             finer = _Scope(scope.path, (*scope.where, condition))
             if condition[:2] not in fixed and _identity(finer) not in self._known_scopes:
                 self._known_scopes.add(_identity(finer))
@@ -391,7 +308,7 @@ class Relational(FeatureGenerator):
         """
         added = []
         if self._scopes is not None:
-            paths = self._paths()
+            paths = self.schema.paths(self.target, self.depth)
             added = [(paths.index(scope.path), scope.where) for scope in self._scopes if len(scope.where) > 1]
         return {"at": self._at, "next": self._next, "added": added}
 
@@ -402,16 +319,16 @@ class Relational(FeatureGenerator):
         ----------
         position : dict
         """
-        paths = self._paths()
+        paths = self.schema.paths(self.target, self.depth)
         first = [scope for scope in self._all_scopes() if len(scope.where) < 2]
         self._scopes = [*first, *(_Scope(paths[at], tuple(where)) for at, where in position["added"])]
         self._known_scopes = {_identity(scope) for scope in self._scopes}
         self._at, self._next = int(position["at"]), int(position["next"])
 
     def _settings(self) -> dict[str, Any]:
-        return {"target": self.target, "key": self.key, "links": self._links, "depth": self.depth,
+        return {"target": self.target, "key": self.key, "links": self.schema.links, "depth": self.depth,
                 "aggregates": self.aggregates, "max_values": self.max_values,
-                "max_conditions": self.max_conditions, "exclude": sorted(self.exclude),
+                "max_conditions": self.max_conditions, "exclude": sorted(self.schema.exclude),
                 "random_state": self.random_state, "keys": self.keys.digest()}  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Features that need no other: the columns themselves, their principal components, and whatever can be iterated."""
+"""Features that need no other: the columns themselves, and whatever can be iterated."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from tamis._check import check_number
 from tamis.column_selector import ColumnSelector, FeatureStream, _block, _one_column
+from tamis.columns.generators.formulas import Column
 from tamis.columns.generators.generator import FeatureGenerator, Made, order
-from tamis.columns.generators.recipes import Column, Component, Projection
-from tamis.columns.generators.table import Columns, as_columns, dense
+from tamis.columns.generators.table import Columns, as_columns
 from tamis.errors import DataError
 
-__all__ = ["FromIterable", "Originals", "PrincipalComponents"]
+__all__ = ["FromIterable", "Originals", "check_seed", "seed_of"]
 
 Floats = NDArray[np.float64]
 _CELLS = 1 << 20
@@ -79,142 +78,6 @@ class Originals(FeatureGenerator):
 
     def _settings(self) -> dict[str, Any]:
         return {"random_state": self.random_state}
-
-
-class PrincipalComponents(FeatureGenerator):
-    """The first principal components of a table, which the paper puts in front of the columns.
-
-    Learned from the rows that are given (those of the training set), from columns of mean 0 and, with `scale`, variance
-    1; a missing value counts as its column's mean. Of each accepted component the loadings are kept.
-
-    Parameters
-    ----------
-    X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
-    n_components : int, default=10
-        At least 1; fewer come if the columns have no more directions. The paper takes 3 to 50.
-    scale : bool, default=True
-    prefix : str, default="pc"
-        Of the names, which count from 0.
-
-    Notes
-    -----
-    The table is read in parts, twice or three times; memory is O(m^2) with m the smaller of rows and columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tamis import AlphaInvesting
-    >>> from tamis.columns.generators import PrincipalComponents
-    >>> rng = np.random.default_rng(0)
-    >>> hidden = rng.normal(size=200)
-    >>> X = hidden[:, None] + rng.normal(size=(200, 30))
-    >>> AlphaInvesting().fit_stream(PrincipalComponents(X, 5), hidden).selected_[0]
-    'pc0'
-    """
-
-    columns: Columns
-
-    def __init__(self, X: Any, n_components: int = 10, *, scale: bool = True, prefix: str = "pc") -> None:
-        super().__init__(as_columns(X))
-        check_number("n_components", n_components, low=1, integer=True)
-        self.n_components, self.scale, self.prefix = int(n_components), bool(scale), prefix
-        self._projection: Projection | None = None
-        self._next = 0
-
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
-        if self._projection is None:
-            self._projection = principal_directions(self.columns, self.n_components, self.scale)
-            self._values = self._projection.values(self.columns)
-        projection, first = self._projection, self._next
-        stop = min(first + width, self._values.shape[1])
-        if first >= stop:
-            return None
-        names = [f"{self.prefix}{j}" for j in range(first, stop)]
-        if taken := [name for name in names if name in self.columns.index]:
-            raise DataError(
-                f"A column is called {taken[0]!r}, as a component would be: choose another prefix."
-            )
-        self._next = stop
-        return Made(names, self._values[:, first:stop], lambda i: Component(projection, first + i))
-
-    def position(self) -> Any:
-        """Return how many components were offered.
-
-        Returns
-        -------
-        int
-        """
-        return self._next
-
-    def seek(self, position: Any) -> None:
-        """Go to the component of that place.
-
-        Parameters
-        ----------
-        position : int
-        """
-        self._next = int(position)
-
-    def _settings(self) -> dict[str, Any]:
-        return {"n_components": self.n_components, "scale": self.scale, "prefix": self.prefix}
-
-
-def principal_directions(columns: Columns, n_components: int, scale: bool) -> Projection:
-    """Return the first principal directions of a table, largest variance first, the largest loading positive.
-
-    Parameters
-    ----------
-    columns : Columns
-    n_components : int
-    scale : bool
-        Whether columns are divided by their standard deviations.
-
-    Returns
-    -------
-    Projection
-    """
-    n, p = columns.n_rows, columns.n_columns
-    mean, spread = np.zeros(p), np.ones(p)
-    for part, block in columns.parts(_CELLS):
-        values = dense(block)
-        known = ~np.isnan(values)
-        count = np.maximum(known.sum(axis=0), 1)
-        mean[part] = np.where(known, values, 0.0).sum(axis=0) / count
-        if scale:
-            spread[part] = np.sqrt((np.where(known, values - mean[part], 0.0) ** 2).sum(axis=0) / count)
-    spread[~(spread > 0)] = 1.0
-
-    def centred(block: Any, part: slice) -> Floats:
-        values = (dense(block) - mean[part]) / spread[part]
-        return np.where(np.isnan(values), 0.0, values)
-
-    if n <= p:
-        gram = np.zeros((n, n))
-        for part, block in columns.parts(_CELLS):
-            z = centred(block, part)
-            gram += z @ z.T
-        size, left = leading(gram, n_components)
-        axes = np.empty((p, len(size)))
-        for part, block in columns.parts(_CELLS):
-            axes[part] = centred(block, part).T @ left / np.sqrt(size)
-    else:
-        gram = np.zeros((p, p))
-        rows = columns.X.tocsr() if columns.is_sparse else columns.X
-        for start in range(0, n, max(1, _CELLS // p)):
-            z = centred(rows[start : start + max(1, _CELLS // p)], slice(None))
-            gram += z.T @ z
-        axes = leading(gram, n_components)[1]
-    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    return Projection(tuple(columns.names), mean, spread, axes * signs)
-
-
-def leading(gram: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues of a Gram matrix and their vectors; no more than it has directions."""
-    m = len(gram)
-    size, vectors = scipy.linalg.eigh(gram, subset_by_index=[max(0, m - k), m - 1])
-    size, vectors = size[::-1], vectors[:, ::-1]
-    real = size > 10 * m * np.finfo(float).eps * max(size[0], 0.0)
-    return size[real], vectors[:, real]
 
 
 class FromIterable(FeatureGenerator):

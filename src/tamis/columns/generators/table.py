@@ -34,7 +34,11 @@ class Columns:
     Attributes
     ----------
     names : list of str
+    labels : list of str
+        The names as they stand in a formula.
     n_rows, n_columns : int
+    formulas : bool
+        Whether a name might be taken for a formula.
 
     Raises
     ------
@@ -70,6 +74,8 @@ class Columns:
             raise DataError(
                 f"names has {len(self.names)} entries, but X has {self.n_columns} columns: give one for each."
             )
+        self.labels = [label(name) for name in self.names]  # as they stand in a formula
+        self.formulas = self.labels != self.names or any("(" in name for name in self.names)
         self.index = {name: j for j, name in enumerate(self.names)}
         if len(self.index) < self.n_columns:
             twice = next(name for j, name in enumerate(self.names) if self.index[name] != j)
@@ -156,6 +162,11 @@ def dense(block: Block) -> Floats:
     """Return a block as an array."""
     array: Array = block.toarray() if sp.issparse(block) else block
     return array
+
+
+def label(name: str) -> str:
+    """Return a name as it stands in a formula: in brackets if it might be taken for one."""
+    return f"({name})" if any(sign in name for sign in "*/^") else name
 
 
 def _few(names: list[str]) -> str:

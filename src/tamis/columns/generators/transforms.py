@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tamis._check import check_choice, check_number
 from tamis.column_selector import ColumnSelector
+from tamis.columns.generators.formulas import Log, Power, Recipe, power_of
 from tamis.columns.generators.generator import FeatureGenerator, Made, order
-from tamis.columns.generators.recipes import Log, Power, Recipe, label, power_of
 from tamis.columns.generators.sources import check_seed, seed_of
-from tamis.columns.generators.table import Block, Columns, as_columns, dense
+from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
 
 __all__ = ["Logs", "Powers"]
 

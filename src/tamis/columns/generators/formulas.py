@@ -1,0 +1,345 @@
+"""How one feature is made: from a column, or from other features, in a form that is kept and applied to new rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis.columns.generators.table import Columns, dense, label
+
+__all__ = [
+    "Column",
+    "Component",
+    "Log",
+    "NewRows",
+    "Power",
+    "Product",
+    "Projection",
+    "Ratio",
+    "Recipe",
+    "power_of",
+    "product_name",
+]
+
+Floats = NDArray[np.float64]
+_CELLS = 1 << 20
+
+
+@dataclass
+class NewRows:
+    """What features are made from: columns, and for queries a database and the keys of the rows.
+
+    Attributes
+    ----------
+    columns : Columns or None
+    keys : dict of str to ndarray
+        By the name of the column that holds them.
+    database : object
+        What queries run against.
+    """
+
+    columns: Columns | None
+    keys: dict[str, Array] = field(default_factory=dict)
+    database: Any = None
+
+
+class Recipe(ABC):
+    """How one feature is made; ``str(recipe)`` is its formula.
+
+    Attributes
+    ----------
+    is_atom : bool
+        Whether the feature is not made of others: a column, a component, a query.
+    """
+
+    is_atom = False
+
+    @abstractmethod
+    def values(self, rows: NewRows) -> Floats:
+        """Return the feature's values for rows, shape (n_rows,)."""
+
+    @abstractmethod
+    def needs(self) -> set[str]:
+        """Return the names of the columns it is made from."""
+
+    def factors(self, name: str) -> tuple[str, ...]:
+        """Return the names whose product the feature is: its own, unless it is a product."""
+        return (name,)
+
+    def size(self) -> int:
+        """Return of how many atoms it is made."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Column(Recipe):
+    """A column as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.columns.generators import Column, Columns, NewRows
+    >>> Column("x1").values(NewRows(Columns(np.eye(2))))
+    array([0., 1.])
+    """
+
+    name: str
+    is_atom = True
+
+    def values(self, rows: NewRows) -> Floats:
+        """Return the column."""
+        assert rows.columns is not None
+        return rows.columns.column(self.name)
+
+    def needs(self) -> set[str]:
+        """Return its name."""
+        return {self.name}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Directions in the space of all columns; a missing value counts as its column's mean.
+
+    Attributes
+    ----------
+    names : tuple of str
+    mean, scale : ndarray of shape (n_columns,)
+    axes : ndarray of shape (n_columns, n_components)
+    """
+
+    names: tuple[str, ...]
+    mean: Floats
+    scale: Floats
+    axes: Floats
+
+    def values(self, columns: Columns, which: Any = slice(None)) -> Floats:
+        """Return the components of rows, shape (n_rows, n_components).
+
+        Parameters
+        ----------
+        columns : Columns
+        which : slice or list of int, optional
+        """
+        places = [columns.index[name] for name in self.names] if list(self.names) != columns.names else None
+        found = np.zeros((columns.n_rows, self.axes[:1, which].shape[1]))
+        width = max(1, _CELLS // columns.n_rows)
+        for start in range(0, len(self.names), width):
+            part = slice(start, min(start + width, len(self.names)))
+            block = dense(columns.block(part if places is None else places[part]))
+            centred = (block - self.mean[part]) / self.scale[part]
+            found += np.where(np.isnan(centred), 0.0, centred) @ self.axes[part, which]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Component(Recipe):
+    """One of the directions of a projection."""
+
+    projection: Projection
+    number: int
+    is_atom = True
+
+    def values(self, rows: NewRows) -> Floats:
+        """Return the component."""
+        assert rows.columns is not None
+        return self.projection.values(rows.columns, [self.number])[:, 0]
+
+    def needs(self) -> set[str]:
+        """Return the names of all columns."""
+        return set(self.projection.names)
+
+    def __str__(self) -> str:
+        return f"principal component {self.number + 1} of {len(self.projection.names)} columns"
+
+
+def power_of(values: Any, exponent: float) -> Any:
+    """Return a power; one that is no integer is that of the size, with the sign kept.
+
+    Parameters
+    ----------
+    values : ndarray
+    exponent : float or ndarray
+
+    Returns
+    -------
+    ndarray
+    """
+    if np.all(exponent == np.floor(exponent)):
+        return values**exponent
+    return np.sign(values) * np.abs(values) ** exponent
+
+
+@dataclass(frozen=True)
+class Power(Recipe):
+    """A power of a feature.
+
+    Examples
+    --------
+    >>> from tamis.columns.generators import Column, Power
+    >>> str(Power(Column("age"), "age", 2))
+    'age^2'
+    """
+
+    base: Recipe
+    base_name: str
+    exponent: float
+
+    def values(self, rows: NewRows) -> Floats:
+        """Return the power."""
+        found: Floats = power_of(self.base.values(rows), self.exponent)
+        return found
+
+    def needs(self) -> set[str]:
+        """Return the base's columns."""
+        return self.base.needs()
+
+    def factors(self, name: str) -> tuple[str, ...]:
+        """Return the base as often as the exponent says."""
+        whole = float(self.exponent).is_integer()
+        return (self.base_name,) * int(self.exponent) if whole else (name,)
+
+    def size(self) -> int:
+        """Return how many factors it has."""
+        return len(self.factors(""))
+
+    def __str__(self) -> str:
+        return f"{label(self.base_name)}^{self.exponent:g}"
+
+
+@dataclass(frozen=True)
+class Product(Recipe):
+    """A product of features, each as often as it is named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.columns.generators import Column, Columns, NewRows, Product
+    >>> product = Product((Column("a"), Column("b")), ("a", "b"))
+    >>> str(product), product.values(NewRows(Columns([[2, 3], [4, 5]], names=["a", "b"])))
+    ('a*b', array([ 6., 20.]))
+    """
+
+    parts: tuple[Recipe, ...]
+    names: tuple[str, ...]
+
+    def values(self, rows: NewRows) -> Floats:
+        """Return the product."""
+        found = self.parts[0].values(rows)
+        for part in self.parts[1:]:
+            found = found * part.values(rows)
+        return found
+
+    def needs(self) -> set[str]:
+        """Return the columns of all parts."""
+        return set().union(*(part.needs() for part in self.parts))
+
+    def factors(self, name: str) -> tuple[str, ...]:
+        """Return the names of its parts."""
+        return self.names
+
+    def size(self) -> int:
+        """Return how many parts it has."""
+        return len(self.parts)
+
+    def __str__(self) -> str:
+        return product_name(self.names)
+
+
+@dataclass(frozen=True)
+class Log(Recipe):
+    """The logarithm of a feature, shifted so that it was positive; no new row falls below where training rows were.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.columns.generators import Column, Columns, Log, NewRows
+    >>> log = Log(Column("x0"), "x0", 1.0, 1.0)
+    >>> str(log), log.values(NewRows(Columns([[0.0], [np.e - 1], [-5.0]])))
+    ('log(x0 + 1)', array([0., 1., 0.]))
+    """
+
+    base: Recipe
+    base_name: str
+    shift: float
+    floor: float
+
+    def values(self, rows: NewRows) -> Floats:
+        """Return the logarithm."""
+        found: Floats = np.log(np.maximum(self.base.values(rows) + self.shift, self.floor))
+        return found
+
+    def needs(self) -> set[str]:
+        """Return the base's columns."""
+        return self.base.needs()
+
+    def __str__(self) -> str:
+        return f"log({self.base_name} + {self.shift:g})" if self.shift else f"log({self.base_name})"
+
+
+@dataclass(frozen=True)
+class Ratio(Recipe):
+    """One feature over another, which is kept as far from zero as the smallest that is not zero.
+
+    Examples
+    --------
+    >>> from tamis.columns.generators import Column, Columns, NewRows, Ratio
+    >>> ratio = Ratio(Column("a"), Column("b"), ("a", "b"), 0.5)
+    >>> str(ratio), ratio.values(NewRows(Columns([[1, 2], [1, 0]], names=["a", "b"])))
+    ('a/b', array([0.5, 2. ]))
+    """
+
+    above: Recipe
+    below: Recipe
+    names: tuple[str, str]
+    floor: float
+
+    def values(self, rows: NewRows) -> Floats:
+        """Return the ratio."""
+        found: Floats = self.above.values(rows) / away_from_zero(self.below.values(rows), self.floor)
+        return found
+
+    def needs(self) -> set[str]:
+        """Return the columns of both."""
+        return self.above.needs() | self.below.needs()
+
+    def size(self) -> int:
+        """Return 2."""
+        return 2
+
+    def __str__(self) -> str:
+        return f"{label(self.names[0])}/{label(self.names[1])}"
+
+
+def away_from_zero(values: Floats, floor: Any) -> Floats:
+    """Return the values, none smaller in size than the floor; zero is moved up."""
+    found: Floats = np.where(np.abs(values) < floor, np.where(values < 0, -1.0, 1.0) * floor, values)
+    return found
+
+
+def product_name(names: tuple[str, ...]) -> str:
+    """Return the name of a product: its factors in order, repeated ones as powers.
+
+    Parameters
+    ----------
+    names : tuple of str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from tamis.columns.generators.formulas import product_name
+    >>> product_name(("a", "b", "a"))
+    'a^2*b'
+    """
+    return "*".join(f"{label(name)}^{k}" if k > 1 else label(name) for name, k in Counter(names).items())

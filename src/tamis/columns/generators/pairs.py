@@ -225,6 +225,8 @@ class Interactions(_Pairs):
     def _exclude(self, factors: Counter[str], done: Counter[str], free: NDArray[np.bool_]) -> None:
         """Strike out the column with which a product was offered already, as another product and its partner."""
         more, less = list((done - factors).elements()), list((factors - done).elements())
+        if not self.squares and any(name in done for name in less):
+            return  # the other one left that partner out
         if len(more) == len(less) == 1 and less[0] in self.columns.index and more[0] in self.columns.index:
             free[self.columns.index[more[0]]] = False
 

@@ -130,7 +130,7 @@ def _extremes(bins: Array) -> tuple[int, int]:
         b = bins[p]
         low = b if b < low else low
         high = b if b > high and b < _FAR else high
-    return low, high
+    return int(low), int(high)
 
 
 @njit(strict=True)

@@ -238,12 +238,13 @@ class WindowCounts:
         DataError
             If X or codes are not as above; nothing is changed.
         """
-        if self._sparse is None and sp.issparse(X) and self.n_seen == 0:
+        sparse = self._sparse
+        if sparse is None and self.n_seen == 0 and sp.issparse(X):
+            sparse = SparseWindow(self.n_features, self.n_classes, self.window)
+        if sparse is not None:
             check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
-            self._sparse = SparseWindow(self.n_features, self.n_classes, self.window)
-        if self._sparse is not None:
-            check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
-            self._sparse.update(X, codes, self._ring, self._seen, self._class_counts)
+            sparse.update(X, codes, self._ring, self._seen, self._class_counts)
+            self._sparse = sparse
             return
         X, codes = self._checked(X, codes)
         while len(X):
@@ -278,7 +279,9 @@ class WindowCounts:
         if not (plain and shapes and acceptable(X, codes, self.n_classes)):
             check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
             refuse_nonfinite(X, allow_nan=True)
-        return np.ascontiguousarray(X, np.float64), np.ascontiguousarray(codes, np.int64)
+        X, codes = np.ascontiguousarray(X, np.float64), np.ascontiguousarray(codes, np.int64)
+        # Kernels would be compiled once more for arrays that cannot be written to.
+        return X if X.flags.writeable else X.copy(), codes if codes.flags.writeable else codes.copy()
 
     def _make_ready(self, X: Array) -> int:
         """Take the quantiles anew where it is time, give all categories a slot; return for how many rows it is done."""
@@ -396,13 +399,52 @@ class WindowCounts:
         """
         others = np.asarray(others, np.int64)
         for j in (i, *others.tolist()):
-            if not (is_integer(j) and 0 <= j < self.n_features):
-                raise ValueError(f"There is no feature {j!r}: the features are 0 to {self.n_features - 1}.")
+            self._check_feature(j)
         if self._sparse is not None:
             return self._sparse.pairs(i, others, self._f, self.n_rows)
         su = np.empty(len(others))
         pairs(i, others, self.n_rows, self.state, su)
         return su
+
+    # -- the bins ------------------------------------------------------------------------------------------
+
+    def table(self, j: int) -> NDArray[np.int64]:
+        """Return how often feature j has each value together with each class.
+
+        Parameters
+        ----------
+        j : int
+
+        Returns
+        -------
+        ndarray of shape (n_values, n_classes), int64
+            Row b counts what :meth:`binned` calls b; the last row counts NaN.
+        """
+        self._check_feature(j)
+        if self._sparse is not None:
+            return self._sparse.table(j, self._class_counts)
+        _, (start, keys, counts, _), _, _ = self.state
+        slots, last = np.arange(start[j], start[j + 1] - 1), start[j + 1] - 1
+        if not self._numeric[j]:
+            slots = slots[counts[slots, 0] > 0]
+            slots = slots[np.argsort(keys[slots])]
+        return counts[np.append(slots, last), 1:].astype(np.int64)
+
+    def edges(self, j: int) -> Floats:
+        """Return where the bins of a numeric feature meet, ascending: shape (bins - 1,), float64.
+
+        With PaD a bin includes its lower edge, with quantiles its upper one.
+        """
+        self._check_feature(j)
+        if self._sparse is not None or not self._numeric[j]:
+            raise ValueError(f"Feature {j} is categorical: it has values, no edges.")
+        _, _, (_, cuts, grid, _, _, _), _ = self.state
+        found: Floats = cuts[j][np.isfinite(cuts[j])]
+        return 2.0 * ((found + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else found
+
+    def _check_feature(self, j: Any) -> None:
+        if not (is_integer(j) and 0 <= j < self.n_features):
+            raise ValueError(f"There is no feature {j!r}: the features are 0 to {self.n_features - 1}.")
 
     # -- the window ----------------------------------------------------------------------------------------
 

@@ -119,12 +119,14 @@ class SparseWindow:
             X.eliminate_zeros()
             X.sum_duplicates()
         for begin in range(0, len(codes), len(ring)):
-            part, of_part = X[begin : begin + len(ring)], codes[begin : begin + len(ring)]
+            rows = slice(begin, begin + len(ring))
+            part, of_part = X[rows], codes[rows].astype(np.int64)
             self._make_room(part.nnz, int(seen[0]))
+            columns, ends = part.indices.astype(np.int32), part.indptr.astype(np.int64)
+            pool, place = self._pool, self._place
             self._end = _learn_ones(
-                part.indices, part.indptr, of_part.astype(np.int64), self._pool, self._place, self._end, ring, seen,
-                class_counts, self._ones,
-            )  # fmt: skip
+                columns, ends, of_part, pool, place, self._end, ring, seen, class_counts, self._ones
+            )
 
     def _make_room(self, more: int, seen: int) -> None:
         if self._end + more <= len(self._pool):
@@ -143,6 +145,11 @@ class SparseWindow:
         if class_counts.sum() > 0:
             _measure_ones(self._ones, class_counts, f, 2.0**-scale, found)
         return found
+
+    def table(self, j: int, class_counts: Array) -> NDArray[np.int64]:
+        """Return how often feature j is 0, 1 and NaN (never) together with each class."""
+        ones = self._ones[j, 1:].astype(np.int64)
+        return np.stack([class_counts - ones, ones, np.zeros_like(ones)])
 
     def pairs(self, i: int, others: Array, f: Array, n: int) -> NDArray[np.float64]:
         """Return SU of feature i with each of the others, from the rows in which both are one."""

@@ -149,7 +149,7 @@ class Keys:
     """The rows' keys, by which the rows of a query are put in their order."""
 
     def __init__(self, keys: Any, name: str = "key") -> None:
-        known, self.values = _comparable(keys)
+        known, self.values = _comparable(keys if isinstance(keys, np.ma.MaskedArray) else np.asarray(keys))
         self.name = name
         if not known.all():
             raise DataError(f"The key {name!r} of row {int(np.flatnonzero(~known)[0])} is missing.")

@@ -143,7 +143,7 @@ class Relational(FeatureGenerator):
         Keys(table_keys, key).refuse_repeated()
         self.keys = Keys(table_keys if keys is None else keys, key)
         self._scopes: list[_Scope] | None = None
-        self._known_scopes: set[tuple[Any, ...]] = set()
+        self._known_scopes: set[_Scope] = set()
         self._at = self._next = 0
         self._loaded: tuple[int, list[_Aggregate], list[NDArray[np.float64]]] | None = None
 
@@ -270,7 +270,7 @@ class Relational(FeatureGenerator):
     def _all_scopes(self) -> list[_Scope]:
         if self._scopes is None:
             self._scopes = self._first_scopes()
-            self._known_scopes = {_identity(scope) for scope in self._scopes}
+            self._known_scopes = set(self._scopes)
         return self._scopes
 
     def _load(self, scope: _Scope) -> tuple[list[_Aggregate], list[NDArray[np.float64]]]:
@@ -287,30 +287,33 @@ class Relational(FeatureGenerator):
         return self._loaded[1], self._loaded[2]
 
     def _accepted(self, name: str, i: int) -> None:
-        """Refine the conditions of a feature that was accepted."""
+        """Refine the conditions of a feature that was accepted, at once: the bar is highest after a discovery."""
         scopes = self._all_scopes()
         scope = scopes[self._at]
         if not 1 <= len(scope.where) < self.max_conditions:
             return
         fixed = {(table, column) for table, column, _ in scope.where}
+        finer = []
         for condition in self.schema.conditions(scope.path, self.max_values):
-            finer = _Scope(scope.path, (*scope.where, condition))
-            if condition[:2] not in fixed and _identity(finer) not in self._known_scopes:
-                self._known_scopes.add(_identity(finer))
-                scopes.append(finer)
+            both = sorted((*scope.where, condition), key=lambda one: (*one[:2], text_of(one[2])))
+            new = _Scope(scope.path, tuple(both))
+            if condition[:2] not in fixed and new not in self._known_scopes:
+                self._known_scopes.add(new)
+                finer.append(new)
+        scopes[self._at + 1 : self._at + 1] = finer
 
     def position(self) -> Any:
-        """Return which scope is at work, how many of its features were offered, and the scopes that were added.
+        """Return the scopes, which is at work, and how many of its features were offered.
 
         Returns
         -------
         dict
         """
-        added = []
+        scopes = None
         if self._scopes is not None:
-            paths = self.schema.paths(self.target, self.depth)
-            added = [(paths.index(scope.path), scope.where) for scope in self._scopes if len(scope.where) > 1]
-        return {"at": self._at, "next": self._next, "added": added}
+            paths = {path: i for i, path in enumerate(self.schema.paths(self.target, self.depth))}
+            scopes = [(paths[scope.path], scope.where) for scope in self._scopes]
+        return {"scopes": scopes, "at": self._at, "next": self._next}
 
     def seek(self, position: Any) -> None:
         """Go to where the stream was.
@@ -319,19 +322,20 @@ class Relational(FeatureGenerator):
         ----------
         position : dict
         """
-        paths = self.schema.paths(self.target, self.depth)
-        first = [scope for scope in self._all_scopes() if len(scope.where) < 2]
-        self._scopes = [*first, *(_Scope(paths[at], tuple(where)) for at, where in position["added"])]
-        self._known_scopes = {_identity(scope) for scope in self._scopes}
         self._at, self._next = int(position["at"]), int(position["next"])
+        if position["scopes"] is None:
+            self._scopes = self._loaded = None
+            return
+        paths = self.schema.paths(self.target, self.depth)
+        scopes = [
+            _Scope(paths[i], tuple(tuple(condition) for condition in where))
+            for i, where in position["scopes"]
+        ]
+        if scopes != self._scopes:
+            self._scopes, self._known_scopes, self._loaded = scopes, set(scopes), None
 
     def _settings(self) -> dict[str, Any]:
         return {"target": self.target, "key": self.key, "links": self.schema.links, "depth": self.depth,
                 "aggregates": self.aggregates, "max_values": self.max_values,
                 "max_conditions": self.max_conditions, "exclude": sorted(self.schema.exclude),
                 "random_state": self.random_state, "keys": self.keys.digest()}  # fmt: skip
-
-
-def _identity(scope: _Scope) -> tuple[Any, ...]:
-    """Return what two scopes with the same rows have in common."""
-    return (scope.path, frozenset((table, column, text_of(value)) for table, column, value in scope.where))

@@ -47,7 +47,8 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
     A subclass stores its parameters in the constructor, `n_features_to_select` among them, and writes three hooks:
-    `_start` allocates the state, `_learn` updates it with a batch, `_relevance` reads the scores out.
+    `_start` allocates the state, `_learn` updates it with a batch, `_relevance` reads the scores out. A method that
+    decides itself how many features to keep says so (`_decides_how_many`) and writes a fourth, `_selection`.
 
     Attributes
     ----------
@@ -65,12 +66,15 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     n_features_to_select: int | float
+    drift_detected_: bool  # where the method says so, with `n_replay`: see `tamis.replay`
     classes_: Array
     n_seen_: int
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _finite_in_kernel = False  # True: `_learn` itself raises on NaN and Inf, before it changes anything
+
+    _decides_how_many = False  # True: `_selection` says which columns are kept, however many
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
@@ -83,6 +87,10 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _relevance(self) -> NDArray[np.float64]:
         """Return the scores, shape (n_features,)."""
+
+    def _selection(self) -> NDArray[np.bool_]:
+        """Return which columns are kept, where the method decides how many."""
+        raise NotImplementedError
 
     def _is_regression(self) -> bool:
         return False
@@ -170,7 +178,8 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        n_to_select(self.n_features_to_select, self.n_features_in_)
+        if not self._decides_how_many:
+            n_to_select(self.n_features_to_select, self.n_features_in_)
         if not self._is_regression():
             self.classes_ = np.array([]) if classes is None else as_classes(classes)
         self.n_seen_ = 0
@@ -205,11 +214,11 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return not self._is_regression() and self.classes_.shape[0] < 2
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        waiting = self.waiting_
-        n_selected = n_to_select(self.n_features_to_select, self.n_features_in_)
-        return (
-            np.ones(self.n_features_in_, dtype=bool) if waiting else top_mask(self._relevance(), n_selected)
-        )
+        if self.waiting_:
+            return np.ones(self.n_features_in_, dtype=bool)
+        if self._decides_how_many:
+            return self._selection()
+        return top_mask(self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")

@@ -43,13 +43,20 @@ class Subject:
         return self.prototype._is_regression()
 
     @property
+    def decides_how_many(self) -> bool:
+        """Whether the method itself decides how many features to keep."""
+        return self.prototype._decides_how_many
+
+    @property
     def tags(self) -> Any:
         """What the selector says of its input, as scikit-learn asks."""
         return get_tags(self.prototype).input_tags
 
     def new(self, n_features_to_select: Any = 2) -> Any:
         """Return a copy that has learned nothing, with a fixed seed if it has one."""
-        selector = clone(self.prototype).set_params(n_features_to_select=n_features_to_select)
+        selector = clone(self.prototype)
+        if not self.decides_how_many:
+            selector.set_params(n_features_to_select=n_features_to_select)
         if "random_state" in selector.get_params():
             selector.set_params(random_state=0)
         return selector

@@ -215,6 +215,15 @@ def _shares(
                 table[slot, c] = (exponents[j] * math.log(k + 1.0) if k > 0.0 else 0.0) - total
 
 
+@njit(strict=True)
+def _priors(n_rows: Array, level: Array, prior: Array, base: Array) -> None:
+    """Write log P[c], and its sum with all levels."""
+    total = n_rows.sum()
+    for c in range(n_rows.shape[0]):
+        prior[c] = math.log(n_rows[c] / total) if n_rows[c] > 0.0 else -np.inf
+        base[c] = prior[c] + level[c].sum()
+
+
 @njit()
 def _distances(x0: Array, x1: Array, x2: Array, x3: Array, centre: Array, pull: Array, out: Array) -> None:
     """Sum pull (x - centre)^2 for four rows in one pass."""
@@ -404,13 +413,13 @@ class ClassLikelihoods:
         exponents : ndarray of shape (n_features,), float64, not negative
             e of (3); 0 leaves a feature out.
         """
-        centre, pull, level, miss = (np.zeros_like(self.mean) for _ in range(4))
+        centre, pull, level, miss = np.zeros((4, *self.mean.shape))
         _gaussians(self.n, self.mean, self.m2, exponents, self._is_number, centre, pull, level, miss)
         table = np.zeros_like(self._counts)
-        _shares(self.n, exponents, self._columns, self._start, self._keys, self._counts, table)
-        with np.errstate(divide="ignore"):
-            prior = np.log(self.n_rows / self.n_rows.sum())
-        base = prior + level.sum(axis=1)
+        if len(self._columns):
+            _shares(self.n, exponents, self._columns, self._start, self._keys, self._counts, table)
+        prior, base = np.empty((2, len(self.n_rows)))
+        _priors(self.n_rows, level, prior, base)
         self._constants = prior, centre, pull, level, miss, base, np.flatnonzero(miss), table
 
     def joint(self, X: Array) -> NDArray[np.float64]:

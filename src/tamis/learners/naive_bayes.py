@@ -228,7 +228,7 @@ class WeightedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if first or not plain or X.shape[1] != self.n_features_in_:
             validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
         # Kernels are compiled once, for arrays of one kind.
-        return np.require(rows, dtype=np.float64, requirements=["C", "W"])
+        return rows if rows.dtype.char == "d" and rows.flags.writeable else np.array(rows, dtype=np.float64)
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         if self.window is not None:
@@ -248,16 +248,19 @@ class WeightedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def weights_(self) -> NDArray[np.float64]:
         """Weight of each feature now, the largest 1."""
-        check_is_fitted(self)
-        weights = self._weighting_.weights()
+        weights = self._weighting().weights()
         found: NDArray[np.float64] = weights / weights.max()
         return found
 
     @property
     def unweighted_(self) -> bool:
         """Whether no weights are in use."""
-        check_is_fitted(self)
-        return self._weighting_.neutral
+        return self._weighting().neutral
+
+    def _weighting(self) -> WindowWeights:
+        if "n_seen_" not in vars(self):
+            check_is_fitted(self)
+        return self._weighting_
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row.
@@ -294,7 +297,8 @@ class WeightedNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def _joint(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
+        if "n_seen_" not in vars(self):
+            check_is_fitted(self)
         rows = self._rows(X, False)
         if first_beyond(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)

@@ -71,18 +71,20 @@ class _Pairs(FeatureGenerator):
 
     def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
         self._extend(selector)
-        while self._at < len(self._queue):
+        pieces: list[Made] = []
+        while width > 0 and self._at < len(self._queue):
             parent = self._queue[self._at]
             if self._codes is None:
                 self._codes = self._shuffled(self._partners(parent))
                 self._values = self._values_of(parent)
             codes = self._codes[self._next : self._next + width]
             if len(codes):
-                self._next += len(codes)
-                return self._make(parent, codes)
-            self._finish(parent)
-            self._at, self._next, self._codes = self._at + 1, 0, None
-        return None
+                self._next, width = self._next + len(codes), width - len(codes)
+                pieces.append(self._make(parent, codes))
+            else:
+                self._finish(parent)
+                self._at, self._next, self._codes = self._at + 1, 0, None
+        return _joined(pieces) if pieces else None
 
     def _make(self, parent: str, codes: NDArray[np.int64]) -> Made:
         names = self._apart(self._names(parent, codes))
@@ -142,6 +144,23 @@ class _Pairs(FeatureGenerator):
 
     def _settings(self) -> dict[str, Any]:
         return {"of": self.of, "random_state": self.random_state}
+
+
+def _joined(pieces: list[Made]) -> Made:
+    """Return blocks of several parents as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    stops = np.cumsum([len(piece.names) for piece in pieces])
+    blocks = [piece.values for piece in pieces]
+    values = (
+        sp.hstack(blocks, format="csc") if any(map(sp.issparse, blocks)) else np.concatenate(blocks, axis=1)
+    )
+
+    def recipe(i: int) -> Recipe:
+        which = int(np.searchsorted(stops, i, side="right"))
+        return pieces[which].recipe(i - int(stops[which]) + len(pieces[which].names))
+
+    return Made([name for piece in pieces for name in piece.names], values, recipe)
 
 
 class Interactions(_Pairs):

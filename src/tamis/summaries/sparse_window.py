@@ -106,7 +106,7 @@ class SparseWindow:
 
     def update(self, X: Rows, codes: Array, ring: Array, seen: Array, class_counts: Array) -> None:
         """Take in rows of zeros and ones, CSR or dense, in order."""
-        X = sp.csr_matrix(X)
+        X = X if isinstance(X, sp.csr_matrix) else sp.csr_matrix(X)
         if not ((X.data == 0) | (X.data == 1)).all():
             at = int(np.flatnonzero((X.data != 0) & (X.data != 1))[0])
             row = int(np.searchsorted(X.indptr, at, side="right")) - 1
@@ -120,7 +120,7 @@ class SparseWindow:
             X.sum_duplicates()
         for begin in range(0, len(codes), len(ring)):
             rows = slice(begin, begin + len(ring))
-            part, of_part = X[rows], codes[rows].astype(np.int64)
+            part, of_part = X if len(codes) <= len(ring) else X[rows], codes[rows].astype(np.int64)
             self._make_room(part.nnz, int(seen[0]))
             columns, ends = part.indices.astype(np.int32), part.indptr.astype(np.int64)
             pool, place = self._pool, self._place

@@ -128,6 +128,18 @@ def test_printed_formula_predicts_as_naive_bayes(rng):
     assert np.abs(exponents.predict_proba(X) - plain.predict_proba(X)).max() > 0.01
 
 
+@pytest.mark.parametrize(("formulation", "power"), [("exponents", 1.0), ("roots", 0.5)])
+def test_weights_are_exponents_or_their_roots(rng, formulation, power):
+    X, y = rows(rng, 300)
+    model = WeightedNaiveBayes(200, formulation=formulation, categorical=[3, 4]).fit(X, y)
+    kept = list(zip(X.tolist(), y.tolist(), strict=True))[-200:]
+    exponents = model.weights_**power
+    expected = np.exp([twin.joint(kept, x, 3, (3, 4), exponents) for x in X[:20].tolist()])
+    np.testing.assert_allclose(
+        model.predict_proba(X[:20]), expected / expected.sum(axis=1)[:, None], rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize("kind", ["su", "entropy", "entropy_thesis"])
 def test_weights_are_those_of_the_score_window(rng, kind):
     X, y = rows(rng, 500)
@@ -239,7 +251,7 @@ def test_refusals_leave_the_model_as_it_was(rng):
         ({"window": 0}, "window must be an integer in \\[1, inf\\), got 0"),
         ({"weight": "mi"}, "weight must be one of 'su', 'entropy', 'entropy_thesis', None, got 'mi'"),
         ({"score_window": 1}, "score_window must be an integer in \\[2"),
-        ({"formulation": "product"}, "formulation must be one of 'exponents', 'printed'"),
+        ({"formulation": "product"}, "formulation must be one of 'exponents', 'roots', 'printed'"),
         ({"categorical": [7]}, "categorical names the column 7"),
     ],
 )

@@ -30,131 +30,16 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis.learners.class_counts import learn_rows, move_tables
 from tamis.summaries.categories import find_slot, insert, room_for
 
-__all__ = ["LARGEST", "ClassLikelihoods", "first_beyond"]
+__all__ = ["LARGEST", "ClassLikelihoods"]
 
 LARGEST = 1e150  # its square is still a number
-_LOST = 1e-9  # of the sum of squares: when no more is left, it is counted anew
+_LEAST = 1e-18  # of a variance, in that of all classes
 _ROCK_BOTTOM = 1e300  # minus the lowest log-likelihood
 _LOG_2PI = math.log(2.0 * math.pi)
 _Constants = tuple[Array, Array, Array, Array, Array, Array, Array, Array]
-
-
-@njit()
-def first_beyond(X: Array, limit: float) -> int:
-    """Return the place of the first value beyond the limit, in the order of memory, or -1; NaN is not."""
-    flat = X.reshape(-1)
-    beyond = 0
-    for x in flat:
-        beyond += abs(x) > limit
-    if beyond == 0:
-        return -1
-    at = 0
-    while not abs(flat[at]) > limit:
-        at += 1
-    return at
-
-
-# -- learning ----------------------------------------------------------------------------------------------
-
-
-@njit(strict=True)
-def _add(row: Array, n: Array, mean: Array, m2: Array) -> None:
-    for j in range(row.shape[0]):
-        seen = row[j] == row[j]
-        step = row[j] - mean[j] if seen else 0.0
-        n[j] += 1.0 if seen else 0.0
-        shift = step / max(n[j], 1.0)
-        mean[j] += shift
-        m2[j] += step * (step - shift)
-
-
-@njit(strict=True)
-def _remove(row: Array, n: Array, mean: Array, m2: Array) -> int:
-    """Take a row out; where too few digits are left, m2 becomes -1. Return in how many features."""
-    n_lost = 0
-    for j in range(row.shape[0]):
-        seen = row[j] == row[j]
-        step = row[j] - mean[j] if seen else 0.0
-        n[j] -= 1.0 if seen else 0.0
-        shift = step / max(n[j], 1.0)
-        left = m2[j] - step * (step + shift)
-        lost = left < _LOST * m2[j]
-        n_lost += lost
-        mean[j] = mean[j] - shift if n[j] > 0.0 else 0.0
-        m2[j] = -1.0 if lost else left
-    return n_lost
-
-
-@njit(strict=True)
-def _repair(rows: Array, row_codes: Array, y: int, n: Array, mean: Array, m2: Array) -> None:
-    """Count the marked features of class y anew from the window."""
-    for j in range(rows.shape[1]):
-        if m2[j] >= 0.0:
-            continue
-        count, centre, square = 0.0, 0.0, 0.0
-        for p in range(rows.shape[0]):
-            if row_codes[p] == y and rows[p, j] == rows[p, j]:
-                step = rows[p, j] - centre
-                count += 1.0
-                centre += step / count
-                square += step * (rows[p, j] - centre)
-        n[j], mean[j], m2[j] = count, centre, square
-
-
-@njit(strict=True)
-def _count(row: Array, y: int, by: float, columns: Array, start: Array, keys: Array, counts: Array) -> None:
-    bits = row.view(np.uint64)
-    for j in columns:
-        if row[j] == row[j]:
-            counts[find_slot(row[j], bits[j], keys, start[j], start[j + 1] - 1), y] += by
-
-
-@njit(strict=True)
-def _learn(
-    X: Array, codes: Array, rows: Array, row_codes: Array, clock: Array, n_rows: Array,
-    n: Array, mean: Array, m2: Array, columns: Array, start: Array, keys: Array, counts: Array,
-) -> None:  # fmt: skip
-    w = rows.shape[0]
-    for i in range(X.shape[0]):
-        y = codes[i]
-        if w > 0:
-            p = clock[0] % w
-            if clock[0] >= w:
-                old = row_codes[p]
-                row_codes[p] = -1
-                n_rows[old] -= 1.0
-                if _remove(rows[p], n[old], mean[old], m2[old]) > 0:
-                    _repair(rows, row_codes, old, n[old], mean[old], m2[old])
-                _count(rows[p], old, -1.0, columns, start, keys, counts)
-            rows[p], row_codes[p] = X[i], y
-        clock[0] += 1
-        n_rows[y] += 1.0
-        _count(X[i], y, 1.0, columns, start, keys, counts)
-        if w > 0 and clock[0] % w == 0:
-            n[:], mean[:], m2[:] = 0.0, 0.0, 0.0
-            for p in range(w):
-                _add(rows[p], n[row_codes[p]], mean[row_codes[p]], m2[row_codes[p]])
-        else:
-            _add(X[i], n[y], mean[y], m2[y])
-
-
-@njit(strict=True)
-def _move(
-    start: Array, keys: Array, counts: Array, new_start: Array, new_keys: Array, new_counts: Array
-) -> None:
-    """Move the categories that are left (those whose key is no NaN) to new tables."""
-    bits = keys.view(np.uint64)
-    for j in range(start.shape[0] - 1):
-        for slot in range(start[j], start[j + 1] - 1):
-            if keys[slot] == keys[slot]:
-                to = find_slot(keys[slot], bits[slot], new_keys, new_start[j], new_start[j + 1] - 1)
-                new_keys[to] = keys[slot]
-                new_counts[to] = counts[slot]
-
-
-# -- reading -----------------------------------------------------------------------------------------------
 
 
 @njit(strict=True)
@@ -189,7 +74,7 @@ def _gaussians(
                 )
                 miss[c, j] = -e * math.log(k + 1.0)
                 continue
-            variance = max(m2[c, j] / (k - 1.0), _LOST * _LOST * spread) if k > 1.0 else spread
+            variance = max(m2[c, j] / (k - 1.0), _LEAST * spread) if k > 1.0 else spread
             pull[c, j] = 0.5 * e / variance
             level[c, j] = -0.5 * e * (_LOG_2PI + math.log(variance))
 
@@ -365,7 +250,7 @@ class ClassLikelihoods:
         """
         if len(self._columns):
             self._make_room(X)
-        _learn(
+        learn_rows(
             X, codes, self._rows, self._row_codes, self._clock, self.n_rows, self.n, self.mean, self.m2,
             self._columns, self._start, self._keys, self._counts,
         )  # fmt: skip
@@ -391,7 +276,7 @@ class ClassLikelihoods:
     def _rehouse(self, sizes: Array) -> None:
         start, keys, counts = self._start, self._keys, self._counts
         self._build_tables(sizes)
-        _move(start, keys, counts, self._start, self._keys, self._counts)
+        move_tables(start, keys, counts, self._start, self._keys, self._counts)
         self._used = self._n_categories()
 
     def _n_categories(self) -> NDArray[np.int64]:

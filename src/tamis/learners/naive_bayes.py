@@ -52,7 +52,8 @@ from tamis._check import (
     refuse_nonfinite,
 )
 from tamis.errors import DataError
-from tamis.learners.class_likelihoods import LARGEST, ClassLikelihoods, first_beyond
+from tamis.learners.class_counts import first_beyond
+from tamis.learners.class_likelihoods import LARGEST, ClassLikelihoods
 from tamis.learners.weighting import WindowWeights
 
 __all__ = ["WeightedNaiveBayes"]

@@ -1,0 +1,141 @@
+"""Counts, means and sums of squares of every feature within every class, over all rows or the last ones.
+
+The kernels behind :mod:`tamis.learners.class_likelihoods`, which says what is counted, and when it is counted anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.summaries.categories import find_slot
+
+__all__ = ["first_beyond", "learn_rows", "move_tables"]
+
+_LOST = 1e-9  # of the sum of squares: when no more is left, it is counted anew
+
+
+@njit()
+def first_beyond(X: Array, limit: float) -> int:
+    """Return the place of the first value beyond the limit, in the order of memory, or -1; NaN is not."""
+    flat = X.reshape(-1)
+    beyond = 0
+    for x in flat:
+        beyond += abs(x) > limit
+    if beyond == 0:
+        return -1
+    at = 0
+    while not abs(flat[at]) > limit:
+        at += 1
+    return at
+
+
+@njit(strict=True)
+def _add(row: Array, n: Array, mean: Array, m2: Array) -> None:
+    for j in range(row.shape[0]):
+        seen = row[j] == row[j]
+        step = row[j] - mean[j] if seen else 0.0
+        n[j] += 1.0 if seen else 0.0
+        shift = step / max(n[j], 1.0)
+        mean[j] += shift
+        m2[j] += step * (step - shift)
+
+
+@njit(strict=True)
+def _remove(row: Array, n: Array, mean: Array, m2: Array) -> int:
+    """Take a row out; where too few digits are left, m2 becomes -1. Return in how many features."""
+    n_lost = 0
+    for j in range(row.shape[0]):
+        seen = row[j] == row[j]
+        step = row[j] - mean[j] if seen else 0.0
+        n[j] -= 1.0 if seen else 0.0
+        shift = step / max(n[j], 1.0)
+        left = m2[j] - step * (step + shift)
+        lost = left < _LOST * m2[j]
+        n_lost += lost
+        mean[j] = mean[j] - shift if n[j] > 0.0 else 0.0
+        m2[j] = -1.0 if lost else left
+    return n_lost
+
+
+@njit(strict=True)
+def _repair(rows: Array, row_codes: Array, y: int, n: Array, mean: Array, m2: Array) -> None:
+    """Count the marked features of class y anew from the window."""
+    for j in range(rows.shape[1]):
+        if m2[j] >= 0.0:
+            continue
+        count, centre, square = 0.0, 0.0, 0.0
+        for p in range(rows.shape[0]):
+            if row_codes[p] == y and rows[p, j] == rows[p, j]:
+                step = rows[p, j] - centre
+                count += 1.0
+                centre += step / count
+                square += step * (rows[p, j] - centre)
+        n[j], mean[j], m2[j] = count, centre, square
+
+
+@njit(strict=True)
+def _count(row: Array, y: int, by: float, columns: Array, start: Array, keys: Array, counts: Array) -> None:
+    bits = row.view(np.uint64)
+    for j in columns:
+        if row[j] == row[j]:
+            counts[find_slot(row[j], bits[j], keys, start[j], start[j + 1] - 1), y] += by
+
+
+@njit(strict=True)
+def learn_rows(
+    X: Array, codes: Array, rows: Array, row_codes: Array, clock: Array, n_rows: Array,
+    n: Array, mean: Array, m2: Array, columns: Array, start: Array, keys: Array, counts: Array,
+) -> None:  # fmt: skip
+    """Take in rows, oldest first; `rows` and `row_codes` are the window as a ring, empty if all rows count.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), float64
+    codes : ndarray of shape (n_rows,), int64
+    rows, row_codes : ndarray of shape (window, n_features) and (window,)
+    clock : ndarray of shape (1,), int64
+        How many rows ever came.
+    n_rows : ndarray of shape (n_classes,), float64
+    n, mean, m2 : ndarray of shape (n_classes, n_features), float64
+    columns, start, keys : ndarray
+        The columns of categories and their tables, as in :mod:`tamis.summaries.categories`.
+    counts : ndarray of shape (n_slots, n_classes), float64
+    """
+    w = rows.shape[0]
+    for i in range(X.shape[0]):
+        y = codes[i]
+        if w > 0:
+            p = clock[0] % w
+            if clock[0] >= w:
+                old = row_codes[p]
+                row_codes[p] = -1
+                n_rows[old] -= 1.0
+                if _remove(rows[p], n[old], mean[old], m2[old]) > 0:
+                    _repair(rows, row_codes, old, n[old], mean[old], m2[old])
+                _count(rows[p], old, -1.0, columns, start, keys, counts)
+            rows[p], row_codes[p] = X[i], y
+        clock[0] += 1
+        n_rows[y] += 1.0
+        _count(X[i], y, 1.0, columns, start, keys, counts)
+        if w > 0 and clock[0] % w == 0:
+            n[:], mean[:], m2[:] = 0.0, 0.0, 0.0
+            for p in range(w):
+                _add(rows[p], n[row_codes[p]], mean[row_codes[p]], m2[row_codes[p]])
+        else:
+            _add(X[i], n[y], mean[y], m2[y])
+
+
+@njit(strict=True)
+def move_tables(
+    start: Array, keys: Array, counts: Array, new_start: Array, new_keys: Array, new_counts: Array
+) -> None:
+    """Move the categories that are left (those whose key is no NaN) to new tables."""
+    bits = keys.view(np.uint64)
+    for j in range(start.shape[0] - 1):
+        for slot in range(start[j], start[j + 1] - 1):
+            if keys[slot] == keys[slot]:
+                to = find_slot(keys[slot], bits[slot], new_keys, new_start[j], new_start[j + 1] - 1)
+                new_keys[to] = keys[slot]
+                new_counts[to] = counts[slot]

@@ -64,10 +64,10 @@ def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, sho
 def room_for(n_categories: int) -> int:
     """Return how many slots a table of so many categories gets, that of the missing included.
 
-    >>> room_for(2), room_for(3)
-    (5, 9)
+    >>> room_for(2), room_for(10)
+    (5, 17)
     """
-    return 1 + max(4, 1 << (2 * n_categories - 1).bit_length())
+    return 1 + max(4, 1 << (3 * n_categories // 2).bit_length())
 
 
 @njit(strict=True)

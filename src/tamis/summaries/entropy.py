@@ -103,8 +103,8 @@ class WindowCounts:
     -----
     Rows are counted one by one: a batch leaves the same scores, bit for bit, as its rows in any other batches.
 
-    Memory: 12 bytes per feature and row of the window, 4 per feature, bin and class, and about 300 per feature. CSR
-    rows of zeros and ones are kept as they are, 4 bytes per one, with 4 bytes per feature and class.
+    Memory: 12 bytes per number and 4 per category in the window, 4 per feature, bin and class, and about 300 per
+    feature. Of CSR rows the ones are kept, 4 bytes each, and 4 bytes per feature and class.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class WindowCounts:
     @property
     def state(self) -> State:
         """The arrays that :func:`update_row` changes."""
-        if len(self._raw) == 0:
+        if len(self._bins) == 0:
             self._build()
         return (
             (self._raw, self._bins, self._ring, self._seen, self._class_counts),
@@ -192,9 +192,9 @@ class WindowCounts:
 
     def _build(self) -> None:
         d = self.n_features
-        self._raw = np.zeros((d, self.window))
+        self._raw = np.zeros((np.count_nonzero(self._numeric >= 0), self.window))
         self._bins = np.zeros((d, self.window), np.int32)
-        self._start = np.r_[0, np.cumsum(np.where(self._numeric, self.n_bins + 1, room_for(2)))]
+        self._start = np.r_[0, np.cumsum(np.where(self._numeric >= 0, self.n_bins + 1, room_for(2)))]
         self._keys = np.full(self._start[-1], np.nan)
         self._used = np.zeros(d, np.int64)  # slots with a key
         self._counts = np.zeros((self._start[-1], 1 + self.n_classes), np.int32)
@@ -220,7 +220,7 @@ class WindowCounts:
         self._class_counts = np.r_[self._class_counts, np.zeros(new, np.int64)]
         if self._sparse is not None:
             self._sparse.grow(n_classes)
-        elif len(self._raw):
+        elif len(self._bins):
             self._counts = np.pad(self._counts, ((0, 0), (0, new)))
 
     def update(self, X: Rows, codes: Array) -> None:
@@ -289,13 +289,11 @@ class WindowCounts:
         if self.discretizer == "quantile":
             quarter, t = max(self.window // 4, 1), self.n_seen
             if t != self._renewed and (t % quarter == 0 or (t < quarter and t & (t - 1) == 0)):
-                self._cuts[self._numeric] = quantile_cuts(
-                    self._raw[self._numeric, : self.n_rows], self.n_bins
-                )
+                self._cuts[self._numeric >= 0] = quantile_cuts(self._raw[:, : self.n_rows], self.n_bins)
                 cut_anew(self.n_rows, state)
                 self._renewed = t
             n = min(n, quarter - t % quarter, (1 << t.bit_length()) - t if t < quarter else n)
-        columns = np.flatnonzero(~self._numeric)
+        columns = np.flatnonzero(self._numeric < 0)
         if len(columns):
             self._make_room(X[:n], columns)
         return n
@@ -425,7 +423,7 @@ class WindowCounts:
             return self._sparse.table(j, self._class_counts)
         _, (start, keys, counts, _), _, _ = self.state
         slots, last = np.arange(start[j], start[j + 1] - 1), start[j + 1] - 1
-        if not self._numeric[j]:
+        if self._numeric[j] < 0:
             slots = slots[counts[slots, 0] > 0]
             slots = slots[np.argsort(keys[slots])]
         return counts[np.append(slots, last), 1:].astype(np.int64)
@@ -436,7 +434,7 @@ class WindowCounts:
         With PaD a bin includes its lower edge, with quantiles its upper one.
         """
         self._check_feature(j)
-        if self._sparse is not None or not self._numeric[j]:
+        if self._sparse is not None or self._numeric[j] < 0:
             raise ValueError(f"Feature {j} is categorical: it has values, no edges.")
         _, _, (_, cuts, grid, _, _, _), _ = self.state
         found: Floats = cuts[j][np.isfinite(cuts[j])]
@@ -465,10 +463,10 @@ class WindowCounts:
         order = self._order()
         if self._sparse is not None:
             return self._sparse.rows(order).toarray().astype(np.int32), self._ring[order]
-        self.state  # noqa: B018
+        _, (start, keys, _, _), _, _ = self.state
         bins = np.ascontiguousarray(self._bins[:, order].T)
-        for j in np.flatnonzero(~self._numeric):
-            values = self._raw[j, order]
+        for j in np.flatnonzero(self._numeric < 0):
+            values = keys[start[j] + bins[:, j]]
             known = np.unique(values[~np.isnan(values)])
             bins[:, j] = np.where(np.isnan(values), len(known), np.searchsorted(known, values))
         return bins, self._ring[order]
@@ -484,8 +482,10 @@ class WindowCounts:
         order = self._order()
         if self._sparse is not None:
             return self._sparse.rows(order), self._ring[order]
-        self.state  # noqa: B018
-        return np.ascontiguousarray(self._raw[:, order].T), self._ring[order]
+        _, (start, keys, _, _), _, _ = self.state
+        X = keys[start[:-1] + self._bins[:, order].T]  # those of numbers have no keys
+        X[:, self._numeric >= 0] = self._raw[:, order].T
+        return X, self._ring[order]
 
     @property
     def nbytes(self) -> int:
@@ -495,7 +495,8 @@ class WindowCounts:
         return sum(part.nbytes for parts in self.state for part in parts)
 
 
-def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.bool_]:
+def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:
+    """Return how many numeric columns are before each numeric one, and -1 for the others."""
     numeric = np.ones(n_features, np.bool_)
     for j in np.asarray(categorical).reshape(-1).tolist():
         if not (is_integer(j) and 0 <= j < n_features):
@@ -503,4 +504,5 @@ def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.bool_]:
                 f"categorical names the column {j!r}, but the columns are 0 to {n_features - 1}: give their numbers."
             )
         numeric[j] = False
-    return numeric
+    found: NDArray[np.int64] = np.where(numeric, np.cumsum(numeric) - 1, -1)
+    return found

@@ -2,13 +2,14 @@
 
 The state is four tuples of arrays, with d features, w rows, c classes, and S slots (all bins of all features)::
 
-    rows    raw (d, w) float64, the values, a ring; bins (d, w) int32, their bins; ring (w,) int64, the classes;
-            seen (1,) int64, rows so far; class_counts (c,) int64
+    rows    raw (m, w) float64, the values of the m numeric features, a ring; bins (d, w) int32, the bins of all;
+            ring (w,) int64, the classes; seen (1,) int64, rows so far; class_counts (c,) int64
     table   start (d + 1,) int64, first slot of each feature, its last is that of missing values; keys (S,) float64, the
             category of each slot; counts (S, 1 + c) int32, n_x and n_xy; sums (d, 3) int64, T_X, T_XY and how many
             values there are
-    bounds  numeric (d,) bool; cuts (d, n_bins - 1) float64; grid, band (d, 2) float64 and cells, of PaD;
-            built (d, 2) int64, the row of PaD's last build, and whether another one is due
+    bounds  numeric (d,) int64, which row of raw a feature has, -1 if it is categorical; cuts (d, n_bins - 1)
+            float64; grid, band (d, 2) float64 and cells, of PaD; built (d, 2) int64, the row of PaD's last build, and
+            whether another one is due
     fixed   f, step (w + 1,) int64, k log2 k and its differences, times 2**scale; options (3,) int64, whether it is
             PaD, whether missing values are skipped, scale; measures (4, d) float64
 """
@@ -73,14 +74,14 @@ def cut_anew(n: int, state: State) -> None:
     rows, table, bounds, fixed = state
     raw, bins, _, _, _ = rows
     numeric, cuts, _, _, _, _ = bounds
-    for j in range(len(raw)):
-        if not numeric[j]:
+    for j in range(len(numeric)):
+        if numeric[j] < 0:
             continue
         for p in range(n):
-            b = 0
+            x, b = raw[numeric[j], p], 0
             for q in range(cuts.shape[1]):
-                b += cuts[j, q] < raw[j, p]
-            bins[j, p] = b if raw[j, p] == raw[j, p] else cuts.shape[1] + 1
+                b += cuts[j, q] < x
+            bins[j, p] = b if x == x else cuts.shape[1] + 1
         _recount(j, n, rows, table, fixed)
 
 
@@ -108,15 +109,17 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
         fresh = t < w and (t + 1 == w or (t + 1) & t == 0)  # the window is full, or has doubled
         bits, ring[p] = row.view(np.uint64), y
         for j in range(begin, end):
-            x, first, missing = row[j], start[j], start[j + 1] - start[j] - 1
+            x, at, first, missing = row[j], numeric[j], start[j], start[j + 1] - start[j] - 1
+            if at >= 0:
+                raw[at, p] = x
             if x != x:
                 b = missing
-            elif numeric[j]:
+            elif at >= 0:
                 b = _bin_number(x, cuts, grid, j, pad)
             else:
                 b = find_slot(x, bits[j], keys, first, first + missing) - first
             old, k_old, t_x, t_xy, values = bins[j, p], 0, 0, 0, 0
-            raw[j, p], bins[j, p] = x, b
+            bins[j, p] = b
             if old_y >= 0:
                 k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
                 counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
@@ -130,7 +133,7 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
             sums[j, 0] += t_x
             sums[j, 1] += t_xy
             sums[j, 2] += values
-            if not (pad and numeric[j]):
+            if not pad or at < 0:
                 continue
             if old_y < 0 or old != b:
                 left = old_y >= 0 and old != missing and k_old < band[j, 0]
@@ -143,9 +146,9 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
 @njit(strict=True)
 def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: Arrays, fixed: Arrays) -> None:
     raw, bins, _, _, _ = rows
-    _, cuts, grid, band, built, cells = bounds
+    numeric, cuts, grid, band, built, cells = bounds
     n = min(t + 1, raw.shape[1])
-    build_bins(raw[j, :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
+    build_bins(raw[numeric[j], :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
     _recount(j, n, rows, table, fixed)
     built[j, 0], built[j, 1] = t, 0
 

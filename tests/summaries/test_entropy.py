@@ -314,3 +314,6 @@ def test_features_and_edges_that_there_are_not():
         counts.edges(0)
     with pytest.raises(ValueError, match="n_classes must be"):
         counts.grow(1)
+    counts.update(sp.csr_matrix([[0, 1]]), np.array([1]))
+    with pytest.raises(ValueError, match="The first rows were CSR"):
+        counts.prepare(np.zeros((1, 2)), np.array([1]))

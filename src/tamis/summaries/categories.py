@@ -13,7 +13,9 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["find_slot", "insert", "rehouse", "room_for"]
+__all__ = ["find_slot", "make_room", "room_for"]
+
+Table = tuple[Array, Array, Array]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
@@ -43,7 +45,7 @@ def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
 
 
 @njit(strict=True)
-def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, short: Array) -> None:
+def _insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, short: Array) -> None:
     """Give each new category a slot, and tell which columns are short of slots."""
     for i in range(X.shape[0]):
         row = X[i]
@@ -71,7 +73,7 @@ def room_for(n_categories: int) -> int:
 
 
 @njit(strict=True)
-def rehouse(
+def _rehouse(
     start: Array,
     keys: Array,
     counts: Array,
@@ -104,3 +106,39 @@ def rehouse(
         new_counts[new_last] = counts[last]
         for p in range(n):
             bins[j, p] = moved[first + bins[j, p]] - to
+
+
+def make_room(X: Array, columns: Array, table: Table, bins: Array, n: int, used: Array) -> Table:
+    """Return the tables with a slot for each category of the rows; new ones if a table had to grow or be cleared.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), float64
+        C-contiguous.
+    columns : ndarray of int64
+        Those that are categorical.
+    table : tuple
+        start (n_features + 1,), keys (n_slots,) and counts (n_slots, 1 + n_classes).
+    bins : ndarray of shape (n_features, window), int32
+        Slots of the categories in the window, counted from the feature's first; the first `n` are in use; changed.
+    used : ndarray of shape (n_features,), int64
+        How many slots have a key; changed.
+    """
+    start, keys, counts = table
+    short = np.zeros(len(used), np.bool_)
+    _insert(X, columns, start, keys, used, short)
+    if not short.any():
+        return table
+    width = np.diff(start)
+    for j in np.flatnonzero(short):
+        slots = slice(start[j], start[j + 1] - 1)
+        values = np.union1d(keys[slots][counts[slots, 0] > 0], X[:, j][~np.isnan(X[:, j])])
+        width[j] = max(width[j], room_for(len(values)))
+    new_start = np.r_[0, np.cumsum(width)]
+    new_keys, new_counts = (
+        np.full(new_start[-1], np.nan),
+        np.zeros((new_start[-1], counts.shape[1]), np.int32),
+    )
+    _rehouse(start, keys, counts, short, bins, n, used, new_start, new_keys, new_counts)
+    _insert(X, columns, new_start, new_keys, used, np.zeros_like(short))
+    return new_start, new_keys, new_counts

@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number, is_integer, refuse_nonfinite
 from tamis.summaries.batch import check_batch
-from tamis.summaries.categories import insert, rehouse, room_for
+from tamis.summaries.categories import make_room, room_for
 from tamis.summaries.discretize import CELLS_PER_BIN, quantile_cuts
 from tamis.summaries.sparse_window import SparseWindow
 from tamis.summaries.window import State, acceptable, cut_anew, learn, measure, pairs, uncertainty, update_row
@@ -181,6 +181,10 @@ class WindowCounts:
     @property
     def state(self) -> State:
         """The arrays that :func:`update_row` changes."""
+        if self._sparse is not None:
+            raise ValueError(
+                "The first rows were CSR, and only their ones are kept: take in rows with update()."
+            )
         if len(self._bins) == 0:
             self._build()
         return (
@@ -274,14 +278,13 @@ class WindowCounts:
 
     def _checked(self, X: Rows, codes: Array) -> tuple[Array, Array]:
         X = X.toarray() if sp.issparse(X) else X
-        plain = X.ndim == 2 and X.dtype == np.float64 and codes.dtype == np.int64 and X.flags.c_contiguous
-        shapes = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
-        if not (plain and shapes and acceptable(X, codes, self.n_classes)):
+        plain = X.dtype == np.float64 and codes.dtype == np.int64 and X.flags.carray and codes.flags.carray
+        fits = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
+        if not (plain and fits and acceptable(X, codes, self.n_classes)):
             check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
             refuse_nonfinite(X, allow_nan=True)
-        X, codes = np.ascontiguousarray(X, np.float64), np.ascontiguousarray(codes, np.int64)
         # Kernels would be compiled once more for arrays that cannot be written to.
-        return X if X.flags.writeable else X.copy(), codes if codes.flags.writeable else codes.copy()
+        return np.require(X, np.float64, ["C", "A", "W"]), np.require(codes, np.int64, ["C", "A", "W"])
 
     def _make_ready(self, X: Array) -> int:
         """Take the quantiles anew where it is time, give all categories a slot; return for how many rows it is done."""
@@ -295,36 +298,10 @@ class WindowCounts:
             n = min(n, quarter - t % quarter, (1 << t.bit_length()) - t if t < quarter else n)
         columns = np.flatnonzero(self._numeric < 0)
         if len(columns):
-            self._make_room(X[:n], columns)
+            table = self._start, self._keys, self._counts
+            table = make_room(X[:n], columns, table, self._bins, self.n_rows, self._used)
+            self._start, self._keys, self._counts = table
         return n
-
-    def _make_room(self, X: Array, columns: Array) -> None:
-        short = np.zeros(self.n_features, np.bool_)
-        insert(X, columns, self._start, self._keys, self._used, short)
-        if not short.any():
-            return
-        width = np.diff(self._start)
-        for j in np.flatnonzero(short):
-            slots = slice(self._start[j], self._start[j + 1] - 1)
-            live = self._keys[slots][self._counts[slots, 0] > 0]
-            values = np.union1d(live, X[:, j][~np.isnan(X[:, j])])
-            width[j] = max(width[j], room_for(len(values)))
-        start = np.r_[0, np.cumsum(width)]
-        keys, counts = np.full(start[-1], np.nan), np.zeros((start[-1], 1 + self.n_classes), np.int32)
-        rehouse(
-            self._start,
-            self._keys,
-            self._counts,
-            short,
-            self._bins,
-            self.n_rows,
-            self._used,
-            start,
-            keys,
-            counts,
-        )
-        self._start, self._keys, self._counts = start, keys, counts
-        insert(X, columns, start, keys, self._used, np.zeros_like(short))
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["find_slot", "make_room", "room_for"]
+__all__ = ["find_slot", "insert", "make_room", "room_for"]
 
 Table = tuple[Array, Array, Array]
 
@@ -45,7 +45,7 @@ def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
 
 
 @njit(strict=True)
-def _insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, short: Array) -> None:
+def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, short: Array) -> None:
     """Give each new category a slot, and tell which columns are short of slots."""
     for i in range(X.shape[0]):
         row = X[i]
@@ -126,7 +126,7 @@ def make_room(X: Array, columns: Array, table: Table, bins: Array, n: int, used:
     """
     start, keys, counts = table
     short = np.zeros(len(used), np.bool_)
-    _insert(X, columns, start, keys, used, short)
+    insert(X, columns, start, keys, used, short)
     if not short.any():
         return table
     width = np.diff(start)
@@ -140,5 +140,5 @@ def make_room(X: Array, columns: Array, table: Table, bins: Array, n: int, used:
         np.zeros((new_start[-1], counts.shape[1]), np.int32),
     )
     _rehouse(start, keys, counts, short, bins, n, used, new_start, new_keys, new_counts)
-    _insert(X, columns, new_start, new_keys, used, np.zeros_like(short))
+    insert(X, columns, new_start, new_keys, used, np.zeros_like(short))
     return new_start, new_keys, new_counts

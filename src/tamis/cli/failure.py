@@ -21,6 +21,11 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "protocol": "--protocol",
     "eps": "--eps",
     "half_life": "--half-life",
+    "model": "--model",
+    "target_fdr": "--target-fdr",
+    "initial_wealth": "--initial-wealth",
+    "payout": "--payout",
+    "max_seconds": "--max-seconds",
 }
 
 

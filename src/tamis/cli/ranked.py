@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tamis.cli.screen import Ranking
 
-__all__ = ["TITLES", "Output"]
+__all__ = ["TITLES", "Output", "printable"]
 
 TITLES = {
     "t": "T-score",
@@ -159,7 +159,7 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
     most = float(finite.max(initial=0.0)) or 1.0
     for i in range(len(shown["rank"])):
         score = float(shown[names[0]][i])
-        cells = [Text(f"{shown['rank'][i]}", style="dim"), Text(_printable(str(shown["feature"][i])))]
+        cells = [Text(f"{shown['rank'][i]}", style="dim"), Text(printable(str(shown["feature"][i])))]
         cells += [
             Text(_number(float(shown[name][i])), style="" if name == names[0] else "dim") for name in names
         ]
@@ -178,7 +178,8 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
         console.print(Text(f"      {empty:,} column{'s' * (empty > 1)} without any value", style="dim"))
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
+    """Return a name with question marks for what a terminal would take for an order."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
-__all__ = ["command_line", "option", "snippet", "subject"]
+__all__ = ["command_line", "file_words", "option", "snippet", "subject"]
 
 Settings: TypeAlias = dict[str, Any]
 
@@ -149,6 +149,25 @@ def command_line(settings: Settings) -> str | None:
     return shlex.join(["tamis", "run", *words, "--report", "report.html"])
 
 
+def file_words(stream: dict[str, Any]) -> list[str] | None:
+    """Return the words that name a stream on the command line, or None where it has none for it.
+
+    Parameters
+    ----------
+    stream : dict
+        What its `describe` returns.
+
+    Examples
+    --------
+    >>> file_words({"kind": "file", "path": "a.csv", "format": "csv", "label": "y", "missing": "error"})
+    ['a.csv', '--label', 'y']
+    """
+    try:
+        return _stream_words(stream)
+    except _UnsayableError:
+        return None
+
+
 def _stream_words(stream: dict[str, Any]) -> list[str]:
     if stream.get("kind") == "dataset" and stream["shuffle"] is None:
         return ["--dataset", stream["name"]]
@@ -163,7 +182,10 @@ def _stream_words(stream: dict[str, Any]) -> list[str]:
     words = [path if path == "-" or not path.startswith("-") else f"./{path}"]
     words += ["--no-header"] * (options.pop("header", True) is False)
     words += ["--drop-unlabelled"] * options.pop("drop_unlabelled", False)
-    words += [word for name in options.pop("categorical", ()) for word in ("--categorical", name)]
+    for repeated in ("categorical", "drop"):
+        words += [word for name in options.pop(repeated, ()) for word in (f"--{repeated}", name)]
+    if (zero_based := options.pop("zero_based", None)) is not None:
+        words.append("--zero-based" if zero_based else "--one-based")
     return words + _option_words(options, _FILE_OPTIONS)
 
 

@@ -1,0 +1,263 @@
+"""What `tamis columns` works with: the table as columns of numbers, its target, the selector, and the candidates."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tamis.catalog import find
+from tamis.cli.failure import MisuseError
+from tamis.cli.options import check_whole, option
+from tamis.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.cli.train import Table
+
+__all__ = ["RULES", "Generating", "Matter", "Rule", "find_rule"]
+
+_SPENDING = (
+    "alpha-investing", "alpha-spending", "lond", "e-lond", "lord++", "lord3", "saffron", "saffron-investing", "addis",
+    "generalized-investing",
+)  # fmt: skip
+_PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")
+_CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m")
+RULES = (*_SPENDING, *_PENALISED, *_CLASSES)
+_MODELS = ("linear", "logistic", "poisson")
+_MOST_TEXTS = 100  # different ones in a column
+_FEWEST = 3  # rows
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule by its name on the command line.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"spending", "penalised", "stepwise", "classes"}
+    """
+
+    name: str
+    kind: str
+
+    def make(self, model: str, **parameters: Any) -> Any:
+        """Return the selector; parameters that are None, or that it does not have, are left out."""
+        if self.kind == "spending":
+            key, own = "alpha-investing", {"model": model, "rule": self.name}
+        elif self.kind == "classes":
+            key, own = self.name, {}
+        else:
+            key = "stepwise" if self.kind == "stepwise" else "penalised"
+            own = {"model": model, "criterion": self.name.removeprefix("stepwise-")}
+        made = find(key, "columns").load()
+        given = {name: value for name, value in parameters.items() if value is not None}
+        known = made().get_params()
+        return made(**own, **{name: value for name, value in given.items() if name in known})
+
+
+def find_rule(name: str) -> Rule:
+    """Return the rule of a name, or suggest the nearest."""
+    known = name.lower()
+    if known not in RULES:
+        near = difflib.get_close_matches(known, RULES, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise MisuseError(f"--rule {name} is no rule{hint} Known: {', '.join(RULES)}.")
+    kind = "spending" if known in _SPENDING else "classes" if known in _CLASSES else "penalised"
+    return Rule(known, "stepwise" if known.startswith("stepwise-") else kind)
+
+
+_MAKING = "Candidates"
+
+
+@dataclass
+class Generating:
+    """Which candidates are made of the columns, and in which order they come."""
+
+    pca: Annotated[
+        int | None, option(_MAKING, "N", "So many principal components first.", show_default=False)
+    ] = None
+    powers: Annotated[bool, option(_MAKING, None, "Squares and cubes of the columns.", "--powers")] = False
+    logs: Annotated[bool, option(_MAKING, None, "Logarithms of the columns.", "--logs")] = False
+    interactions: Annotated[
+        bool, option(_MAKING, None, "Products of accepted features and columns.", "--interactions")
+    ] = False
+    ratios: Annotated[bool, option(_MAKING, None, "Ratios of accepted features and columns.", "--ratios")] = (
+        False
+    )
+    shuffle: Annotated[
+        bool, option(_MAKING, None, "Offer them in random order, each kind by itself.", "--shuffle")
+    ] = False
+    seed: Annotated[int, option(_MAKING, "N", "Of the order, and of a rule that draws.")] = 0
+
+    def __post_init__(self) -> None:
+        check_whole("--pca", self.pca, 1)
+        check_whole("--seed", self.seed, 0)
+
+    def names(self) -> list[str]:
+        """Return the classes of generators, in the order in which they come."""
+        wanted = {
+            "PrincipalComponents": self.pca, "Originals": True, "Powers": self.powers, "Logs": self.logs,
+            "Interactions": self.interactions, "Ratios": self.ratios,
+        }  # fmt: skip
+        return [name for name, is_wanted in wanted.items() if is_wanted]
+
+    def stream(self, columns: Any) -> Any:
+        """Return the candidates."""
+        import tamis.columns.generators as kinds
+
+        parts = [
+            getattr(kinds, name)(columns, *([self.pca] if name == "PrincipalComponents" else []))
+            for name in self.names()
+        ]
+        return kinds.Chain(*parts, random_state=self.seed if self.shuffle else None)
+
+    def expected(self, n_columns: int, n_parents: int) -> int:
+        """Return how many candidates there will be, if no further column or component is accepted."""
+        pairs = n_parents * n_columns - n_parents * (n_parents - 1) // 2
+        once = 1 + 2 * self.powers + self.logs
+        return (self.pca or 0) + n_columns * once + pairs * (self.interactions + 2 * self.ratios)
+
+
+class Matter:
+    """A table as columns of numbers, and its target.
+
+    Parameters
+    ----------
+    table : Table
+        Each column of text becomes one column for each of its values, 1 where the row has it and 0 elsewhere; a single
+        one if there are two.
+    label : str
+        What the target is called.
+    rule : Rule
+    model : str or None
+        By default as the target suggests.
+
+    Attributes
+    ----------
+    columns : tamis.columns.generators.Columns
+    y : ndarray of shape (n_rows,)
+    texts : dict of str to list of str
+        Columns of text, and the columns made of each.
+    model, guess : str
+        What is fitted ("" for a rule that fits none), and why, if nobody said so.
+    """
+
+    def __init__(self, table: Table, label: str, rule: Rule, model: str | None) -> None:
+        from tamis.columns.generators import Columns
+
+        self.label, self.rule = label, rule
+        self.y = table.y
+        self.n_given = int(table.X.shape[1])
+        self._check_target()
+        self.model, self.guess = self._model(model)
+        self.texts: dict[str, list[str]] = {}
+        X, names = self._numbers(table)
+        self.columns = Columns(X, names)
+
+    # -- the target ----------------------------------------------------------------------------------------
+
+    def _check_target(self) -> None:
+        import numpy as np
+
+        if len(self.y) < _FEWEST:
+            raise DataError(
+                f"{len(self.y)} row{'s are' if len(self.y) > 1 else ' is'} too few to test a column on:"
+                f" give {_FEWEST} or more."
+            )
+        self.labels = np.unique(self.y)
+        if len(self.labels) == 1:
+            raise DataError(
+                f"Each of the {len(self.y):,} rows has the label {self.labels[0]!s}, so there is nothing to explain:"
+                " check --label."
+            )
+
+    def _is_numeric(self) -> bool:
+        return bool(self.y.dtype.kind in "fiub")
+
+    def _model(self, model: str | None) -> tuple[str, str]:
+        """Return which model, and why."""
+        if model is not None and model not in _MODELS:
+            near = difflib.get_close_matches(model, _MODELS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise MisuseError(f"--model {model} is no model{hint} Known: {', '.join(_MODELS)}.")
+        if self.rule.kind == "classes":
+            return "", self._for_classes(model)
+        if model is not None:
+            self._check_model(model)
+            return model, ""
+        if len(self.labels) == 2:
+            return "logistic", f"for the two labels {self.labels[0]!s} and {self.labels[1]!s}"
+        if self._is_numeric():
+            return "linear", f"for a numeric label of {len(self.labels):,} values"
+        self._refuse_classes()
+        raise AssertionError
+
+    def _check_model(self, model: str) -> None:
+        if model == "logistic" and len(self.labels) > 2:
+            self._refuse_classes()
+        if model != "logistic" and not self._is_numeric():
+            raise DataError(
+                f"--model {model} needs a numeric label, but {self.label!r} holds {str(self.labels[0])!r}:"
+                " choose --model logistic."
+            )
+        if model == "poisson" and self.y.min() < 0:
+            raise DataError(
+                f"--model poisson needs counts, but {self.label!r} holds {self.y.min():g}: choose --model linear."
+            )
+
+    def _refuse_classes(self) -> None:
+        others = f"choose a rule for any number of classes ({', '.join(_CLASSES)}), or keep the rows of two"
+        advice = "choose --model linear" if self._is_numeric() else others
+        raise DataError(
+            f"{self.label!r} has {len(self.labels):,} different labels, but a logistic model has two: {advice}."
+        )
+
+    def _for_classes(self, model: str | None) -> str:
+        if model is not None:
+            raise MisuseError(f"--rule {self.rule.name} fits no model: leave --model out.")
+        fractions = self.y.dtype.kind == "f" and (self.y != self.y.round()).any()
+        if fractions or (self._is_numeric() and len(self.labels) > max(20, len(self.y) // 2)):
+            raise DataError(
+                f"--rule {self.rule.name} tells classes apart, but {self.label!r} holds {len(self.labels):,} different"
+                " numbers: choose a rule that fits a model, such as alpha-investing."
+            )
+        return f"{len(self.labels)} classes"
+
+    # -- the columns ---------------------------------------------------------------------------------------
+
+    def _numbers(self, table: Table) -> tuple[Any, list[str] | None]:
+        """Return the table with columns of text made into columns of 0 and 1."""
+        import numpy as np
+        import scipy.sparse as sp
+
+        if sp.issparse(table.X):
+            return table.X.tocsc(), table.names
+        given = table.names or [f"x{j}" for j in range(table.X.shape[1])]
+        if not table.categories:
+            return np.asfortranarray(table.X), given
+        made: list[NDArray[Any]] = []
+        names: list[str] = []
+        for j, name in enumerate(given):
+            if (values := table.categories.get(name)) is None:
+                made.append(table.X[:, j])
+                names.append(name)
+                continue
+            for value, code in self._shown(name, values):
+                made.append((table.X[:, j] == code).astype(np.float64))
+                names.append(f"{name}={value}")
+                self.texts.setdefault(name, []).append(names[-1])
+        return np.array(made).T, names
+
+    def _shown(self, name: str, values: list[Any]) -> list[tuple[Any, int]]:
+        """Return the texts of a column that get a column of their own, with their codes."""
+        known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
+        if len(known) > _MOST_TEXTS:
+            raise DataError(
+                f"Column {name!r} holds text, {len(known):,} different ones such as {known[0][0]!r}: leave it out with"
+                f" --drop {shlex.quote(name)}."
+            )
+        return known[1:] if len(known) == 2 and len(known) == len(values) else known

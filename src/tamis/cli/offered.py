@@ -1,0 +1,251 @@
+"""What `tamis columns` leaves: a table in the terminal, one JSON document, a report, a saved selector."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.output import check_place, print_json, terminal
+
+if TYPE_CHECKING:
+    from tamis.cli.columns import Walk
+    from tamis.report.columns_numbers import Course
+
+__all__ = ["Output"]
+
+
+@dataclass
+class Output:
+    """Where the result goes; every place is tried before the first row is read."""
+
+    top: int
+    save: str | None
+    report: str | None
+    checkpoint: str | None
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        for option_, place in (("--save", self.save), ("--checkpoint", self.checkpoint)):
+            if place is not None:
+                check_place(option_, place, is_folder=False)
+        if self.report is not None:
+            from tamis.report.html import check_writable
+
+            check_writable(self.report)
+
+    def finish(self, walk: Walk, error: str | None = None) -> None:
+        """Show what was found, and write it where it is wanted."""
+        from tamis.report.columns_numbers import course_of
+
+        course, coefficients = course_of(walk.selector), walk.coefficients()
+        if not self.as_json:
+            _show(walk, course, coefficients, self.top)
+        written = self._write(walk, coefficients, error)
+        if self.as_json:
+            print_json(_document(walk, course, coefficients, error, written))
+        else:
+            for name, place in written.items():
+                print(f"The {name}: {place}")
+
+    def _write(self, walk: Walk, coefficients: dict[str, float] | None, error: str | None) -> dict[str, str]:
+        written = {}
+        if self.save is not None:
+            import tamis
+
+            saved = {"selector": walk.selector, "recipes": walk.recipes(), "texts": walk.matter.texts}
+            tamis.save(saved, self.save)
+            written["selector"] = self.save
+        if self.report is not None:
+            from tamis.report.columns import write_report
+
+            alert = f"Interrupted by: {error}" if error else ""
+            if walk.ended == "interrupted":
+                alert = "This search was interrupted: the page shows what was found until then."
+            write_report(
+                walk.selector, self.report, walk.heading, note=_sentence(walk), alert=alert,
+                coefficients=coefficients, speaks_for=walk.speaks_for(), stages=walk.stages, seconds=walk.seconds,
+                repeat=_repeat(walk),
+            )  # fmt: skip
+            written["report"] = self.report
+        return written
+
+
+def _sentence(walk: Walk) -> str:
+    return f"{walk.detail[0].upper()}{walk.detail[1:]}. The search ended: {walk.why_ended() or 'an error'}."
+
+
+def _repeat(walk: Walk) -> dict[str, str]:
+    """Return the lines that do the same again."""
+    from tamis.report.repeat import file_words
+
+    lines = {}
+    words = file_words({**walk.source, "missing": "error"})
+    if words is not None:
+        for name, value in walk.settings.items():
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        lines["In a shell"] = shlex.join(["tamis", "columns", *words, "--report", "report.html"])
+    parts = ", ".join(_made(name, walk) for name in walk.generating.names())
+    seed = f", random_state={walk.generating.seed}" if walk.generating.shuffle else ""
+    lines["In Python"] = "\n".join(
+        [
+            f"from tamis import {type(walk.selector).__name__}",
+            "from tamis.columns.generators import Chain, explore, "
+            + ", ".join(sorted(walk.generating.names())),
+            "",
+            "# X: a frame of the columns, y: the label" + _texts(walk),
+            f"found = explore({walk.selector!r}, Chain({parts}{seed}), y)",
+            "found.selector.selected_, found.transform(X)",
+        ]
+    )
+    return lines
+
+
+def _made(name: str, walk: Walk) -> str:
+    return f"{name}(X, {walk.generating.pca})" if name == "PrincipalComponents" else f"{name}(X)"
+
+
+def _texts(walk: Walk) -> str:
+    return '; text as pandas.get_dummies(frame, prefix_sep="=") makes it' if walk.matter.texts else ""
+
+
+# -- what is shown -----------------------------------------------------------------------------------------
+
+
+def _document(
+    walk: Walk,
+    course: Course,
+    coefficients: dict[str, float] | None,
+    error: str | None,
+    written: dict[str, str],
+) -> dict[str, Any]:
+    records = course.records
+    features = [
+        {
+            "name": str(records["name"][i]),
+            "candidate": int(course.offer[i]),
+            "p_value": float(records["p_value"][i]),
+            "statistic": float(records["statistic"][i]),
+            "threshold": float(records["threshold"][i]),
+            "wealth": float(records["wealth"][i]),
+            "coefficient": (coefficients or {}).get(str(records["name"][i])),
+        }
+        for i in course.kept.tolist()
+    ]
+    return {
+        "stream": walk.source,
+        "rule": walk.matter.rule.name,
+        "model": walk.matter.model or None,
+        "options": walk.settings,
+        "selector": repr(walk.selector),
+        "n_rows": len(walk.matter.y),
+        "n_columns": walk.matter.columns.n_columns,
+        "texts": walk.matter.texts,
+        "n_offered": course.n_offered,
+        "decisions": course.counts(),
+        "selected": walk.selector.selected_,
+        "features": features,
+        "wealth": getattr(walk.selector, "wealth_", None),
+        "classes": walk.selector.classes_.tolist() if hasattr(walk.selector, "classes_") else None,
+        "seconds": walk.seconds,
+        "ended": walk.ended or None,
+        "written": written,
+        "error": error,
+    }
+
+
+def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top: int) -> None:
+    """Print the accepted features, and what became of the others."""
+    from rich.text import Text
+
+    console = terminal()
+    console.print(Text(walk.heading, style="bold", no_wrap=True, overflow="ellipsis"))
+    console.print(Text(walk.detail, style="dim"))
+    console.print()
+    if len(course.kept):
+        console.print(_grid(console, course, coefficients, top))
+        if (more := len(course.kept) - top) > 0:
+            console.print(Text(f"      and {more:,} more", style="dim"))
+        console.print()
+    for line in _told(walk, course, coefficients):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, top: int) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tamis.cli.ranked import printable
+
+    shown = course.kept[:top].tolist()
+    figures: dict[str, list[str]] = {
+        course.scale.evidence: [_figure(course, course.evidence[i]) for i in shown],
+        course.scale.bar: [_figure(course, course.bar[i]) for i in shown],
+    }
+    if _known(course.wealth[shown]):
+        figures["wealth"] = [f"{course.wealth[i]:.4f}" for i in shown]
+    if coefficients is not None:
+        own = [coefficients.get(str(course.records["name"][i]), math.nan) for i in shown]
+        figures["coefficient"] = [f"{value:.4g}" if math.isfinite(value) else "-" for value in own]
+    names = [printable(str(course.records["name"][i])) for i in shown]
+    widths = [max(len(head), *map(len, cells)) for head, cells in figures.items()]
+    room = min(console.width, 100) - 6 - sum(widths) - 2 * len(widths)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=4, justify="right")
+    grid.add_column(width=max(8, min(room, max(map(len, names)))), no_wrap=True, overflow="ellipsis")
+    for width in widths:
+        grid.add_column(width=width, justify="right", no_wrap=True)
+    grid.add_row("", "", *(Text(head, style="dim") for head in figures))
+    for place, cells in enumerate(zip(names, *figures.values(), strict=True), start=1):
+        grid.add_row(Text(str(place), style="dim"), *map(Text, cells))
+    return grid
+
+
+def _known(values: Any) -> bool:
+    return bool((values == values).any())
+
+
+def _figure(course: Course, value: float) -> str:
+    """Return evidence or a bar in plain letters."""
+    if not math.isfinite(value):
+        return "-"
+    if course.scale.sign > 0:
+        return f"{10.0**value:.2f}" if course.scale.logarithmic else f"{value:.4f}"
+    power = course.scale.sign * value
+    if power < -300:
+        return "<1e-300"
+    number = 10.0**power
+    return f"{number:.4f}" if 1e-3 <= number < 1e4 else f"{number:.0e}"
+
+
+_WHY = {
+    "rejected": "refused for too little evidence",
+    "redundant": "refused because others tell the same",
+    "constant": "constant",
+    "collinear": "collinear with accepted ones",
+    "full": "not tested",
+}
+
+
+def _told(walk: Walk, course: Course, coefficients: dict[str, float] | None) -> list[str]:
+    counts = course.counts()
+    parts = [f"{counts.get('accepted', 0):,} accepted"]
+    if left := len(course.dropped()):
+        parts[0] += f" ({left:,} of them dropped again)"
+    counts["redundant"] = int(course.redundant().sum())
+    counts["rejected"] = counts.get("rejected", 0) - counts["redundant"]
+    parts += [f"{counts[name]:,} {why}" for name, why in _WHY.items() if counts.get(name)]
+    lines = [f"{course.n_offered:,} candidates in {walk.seconds:.1f} s: {', '.join(parts)}."]
+    imputed = int((course.records["n_missing"] > 0).sum())
+    if imputed:
+        lines.append(
+            f"{imputed:,} of them lacked values; the mean of the others stands in (--missing error refuses)."
+        )
+    wealth = getattr(walk.selector, "wealth_", None)
+    ended = f"It ended: {walk.why_ended()}" if walk.ended else "It ended with an error"
+    lines.append(ended + (f"; wealth left {wealth:.4g}." if wealth is not None else "."))
+    if coefficients and walk.speaks_for():
+        lines.append(walk.speaks_for())
+    return lines

@@ -1,0 +1,289 @@
+"""`tamis columns` as a stranger uses it: any table, every rule, budgets, Ctrl-C, going on; mistakes in one line."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+import signal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+import tamis
+from tamis.cli import main
+from tamis.cli.candidates import RULES
+from tamis.columns.generators import Chain, Interactions, Originals, PrincipalComponents, explore
+from tamis.columns.spending import RULES as SPENDING
+
+
+@pytest.fixture(scope="module")
+def table():
+    """The price is made of `a`, `a*b`, being red and being m; `c` has holes, `same` is constant, `twice` is 2 a."""
+    rng = np.random.default_rng(0)
+    n = 300
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    frame["colour"] = rng.choice(["blue", "green", "red"], n)
+    frame["sex"] = rng.choice(["f", "m"], n)
+    frame["same"] = 1
+    frame["twice"] = 2 * frame["a"]
+    frame["price"] = (
+        3 * frame["a"] + 2 * frame["a"] * frame["b"] + 2 * (frame["colour"] == "red") + (frame["sex"] == "m")
+    )
+    frame["price"] += 0.5 * rng.normal(size=n)
+    frame["visits"] = rng.poisson(np.exp(0.4 * frame["a"] + 0.3))
+    frame["state"] = np.where(frame["a"] + rng.normal(size=n) > 0, "on", "off")
+    frame["code"] = rng.integers(0, 3, n)
+    frame["url"] = [f"u{i}" for i in range(n)]
+    frame.loc[::9, "c"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def folder(table, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("columns")
+    table.drop(columns=["url"]).to_csv(folder / "table.csv", index=False)
+    table.to_csv(folder / "text.csv", index=False)
+    table[["a", "b", "c", "state"]].fillna(0).to_parquet(folder / "table.parquet")
+    table.iloc[:2, [0, 1, 7]].to_csv(folder / "two.csv", index=False)
+    rng = np.random.default_rng(1)
+    words = rng.random((200, 400)) * (rng.random((200, 400)) < 0.1)
+    kind = np.where(words[:, 7] + words[:, 90] + 0.1 * rng.normal(size=200) > 0.1, 1, -1)
+    dump_svmlight_file(sp.csr_matrix(words), kind, str(folder / "words.svm"), zero_based=False)
+    genes = pd.DataFrame(rng.normal(size=(60, 3000)), columns=[f"g{j}" for j in range(3000)])
+    genes["type"] = np.where(genes["g1234"] > 0, "ALL", "AML")
+    genes.to_csv(folder / "genes.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def call(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TAMIS_DATA", str(folder / "none"))
+
+    def call(*arguments):
+        code = main(["columns", *map(str, arguments)])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+PRICE = ("table.csv", "--label", "price", "--drop", "visits", "--drop", "state", "--drop", "code", "-q")
+
+
+def told(call, *arguments):
+    code, out, err = call(*arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_what_is_shown_fits_the_terminal(call):
+    code, out, err = call(*PRICE, "--interactions", "--top", "3")
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0] == "alpha-investing on table.csv"
+    detail = " ".join(" ".join(lines[1:3]).split())
+    assert "linear model for a numeric label of 300 values" in detail
+    assert "text as 4 columns of 0 and 1 (colour, sex)" in detail
+    assert "p-value     bar  wealth  coefficient" in out
+    assert re.search(r"^ +1  a +\de-\d+  0\.0125  0\.0375", out, flags=re.MULTILINE)
+    assert re.search(r"^ +and \d more$", out, flags=re.MULTILINE)
+    assert re.search(
+        r"candidates in .* s: \d+ accepted, \d+ refused for too little evidence, \d+ constant, ", out
+    )
+    assert "collinear with accepted ones" in out
+    assert "lacked values; the mean of the others stands in" in out
+    assert "It ended: no more candidates; wealth left 0." in out
+    assert max(len(line) for line in lines[:9]) <= 80
+
+
+def test_numbers_are_those_of_the_api(call, table):
+    found = told(
+        call, *PRICE, "--interactions", "--pca", "2", "--shuffle", "--seed", "3", "--target-fdr", "0.1"
+    )
+    frame = pd.get_dummies(
+        table[["a", "b", "c", "colour", "sex", "same", "twice"]], prefix_sep="=", dtype=float
+    )
+    frame = frame[["a", "b", "c", "colour=blue", "colour=green", "colour=red", "sex=m", "same", "twice"]]
+    chain = Chain(PrincipalComponents(frame, 2), Originals(frame), Interactions(frame), random_state=3)
+    selector = tamis.AlphaInvesting(target_fdr=0.1, missing="mean")
+    same = explore(selector, chain, table["price"].to_numpy())
+    assert found["selected"] == selector.selected_
+    assert found["n_offered"] == same.n_candidates
+    trace = {record["name"]: record for record in selector.trace_}
+    for feature in found["features"]:
+        record = trace[feature["name"]]
+        for name in ("p_value", "threshold", "wealth"):
+            assert feature[name] == pytest.approx(record[name], rel=1e-6)
+    made = same.transform(frame)
+    fitted = np.linalg.lstsq(np.column_stack([made, np.ones(300)]), table["price"].to_numpy(), rcond=None)[0]
+    named = dict(zip(selector.get_feature_names_out(), fitted, strict=False))
+    for feature in found["features"]:
+        assert feature["coefficient"] == pytest.approx(named[feature["name"]], rel=1e-6)
+
+
+def test_every_spending_rule_has_its_name():
+    assert set(SPENDING) <= set(RULES)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "alpha-investing"])
+def test_every_rule_finds_what_shows(call, rule):
+    found = told(call, "table.parquet", "--label", "state", "--rule", rule.upper())
+    assert found["rule"] == rule
+    assert found["selected"][0] == "a"
+    assert found["n_offered"] == 3
+    assert found["model"] == (None if "fs" in rule or rule == "saola" else "logistic")
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        (("--label", "state"), "logistic"),
+        (("--label", "visits"), "linear"),
+        (("--label", "visits", "--model", "poisson"), "poisson"),
+        (("--label", "sex", "--robust"), "logistic"),
+    ],
+)
+def test_model_is_guessed_and_said(call, words, model):
+    found = told(call, "table.csv", *words)
+    assert found["model"] == model
+    if model != "poisson":
+        return
+    assert found["features"][0]["name"] == "a"
+    assert 0.2 < found["features"][0]["coefficient"] < 0.6
+
+
+def test_svmlight_and_wide_tables(call):
+    found = told(call, "words.svm")
+    assert {"x7", "x90"} <= set(found["selected"])
+    assert found["classes"] == [-1, 1] or found["classes"] == [1, -1]
+    found = told(call, "words.svm", "--interactions", "--rule", "bic", "--max-features", "2")
+    assert len(found["selected"]) == 2
+    assert found["ended"].startswith("max_features")
+    assert told(call, "genes.csv", "--label", "type")["selected"] == ["g1234"]
+    assert (
+        told(call, "genes.csv", "--label", "type", "--rule", "saola", "--max-candidates", "50")["n_offered"]
+        == 50
+    )
+
+
+def test_stepwise_searches_all_columns(call, table):
+    found = told(call, *PRICE, "--rule", "stepwise-bic", "--drop", "c")
+    assert found["selected"][0] in ("a", "twice")
+    assert set(found["selected"][1:]) <= {"colour=red", "colour=blue", "colour=green", "sex=m", "b"}
+    assert found["features"][0]["name"] == found["selected"][0]
+
+
+def test_features_are_made_again_from_what_was_saved(call, table, tmp_path):
+    found = told(call, *PRICE, "--interactions", "--save", tmp_path / "price.tamis")
+    saved = tamis.load(tmp_path / "price.tamis")
+    frame = pd.get_dummies(table, prefix_sep="=", dtype=float)
+    made = saved["recipes"].transform(frame)
+    assert saved["selector"].selected_ == found["selected"]
+    np.testing.assert_allclose(made[:, saved["recipes"].names.index("a*b")], table["a"] * table["b"])
+    assert saved["texts"] == {"colour": ["colour=blue", "colour=green", "colour=red"], "sex": ["sex=m"]}
+
+
+def test_report_says_how_to_repeat_it(call, tmp_path):
+    line = ("--interactions", "--payout", "0.1", "--robust", "--report")
+    code, out, _ = call(*PRICE, *line, tmp_path / "first.html")
+    page = (tmp_path / "first.html").read_text(encoding="utf-8")
+    assert (code, out.splitlines()[-1]) == (0, f"The report: {tmp_path / 'first.html'}")
+    again = html.unescape(re.search(r"tamis columns (table\.csv [^<]*)", page).group(1))
+    assert call(*shlex.split(again)[:-1], tmp_path / "second.html", "-q")[0] == 0
+    pages = [
+        re.sub(r"<dt>Time.*?</dd>", "", text)
+        for text in (page, (tmp_path / "second.html").read_text("utf-8"))
+    ]
+    assert pages[0] == pages[1]
+
+
+def test_interrupt_keeps_what_was_found_and_goes_on(call, tmp_path, monkeypatch):
+    line = (*PRICE, "--interactions", "--checkpoint", tmp_path / "walk.tamis")
+    whole = told(call, *PRICE, "--interactions")
+    draw = Interactions._draw
+
+    def interrupted(self, selector, width):
+        signal.raise_signal(signal.SIGINT)
+        return draw(self, selector, min(width, 5))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Interactions, "_draw", interrupted)
+        code, out, err = call(*line, "--report", tmp_path / "part.html")
+    assert (code, err) == (130, "tamis: interrupted; the same command goes on from the checkpoint\n")
+    assert "It ended: interrupted" in out
+    assert "This search was interrupted" in (tmp_path / "part.html").read_text(encoding="utf-8")
+    rest = told(call, *line)
+    for name in ("selected", "features", "n_offered", "decisions"):
+        assert rest[name] == whole[name]
+
+
+def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
+    from tamis.errors import DataError
+
+    def broken(self, selector, width):
+        raise DataError("The disk is gone.")
+
+    monkeypatch.setattr(Interactions, "_draw", broken)
+    code, out, err = call(*PRICE, "--interactions")
+    assert (code, err) == (1, "tamis: The disk is gone.\n")
+    assert "It ended with an error" in out
+    assert "  a  " in out
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        (("--rule", "alpha-investin"), 2, "--rule alpha-investin is no rule; did you mean 'alpha-investing'? "),
+        (("--label", "prise"), 1, "'table.csv' has no column 'prise'; did you mean 'price'"),
+        (("--model", "logit"), 2, "--model logit is no model; did you mean 'logistic'? Known: linear, "),
+        (("--label", "same"), 1, "Each of the 300 rows has the label 1, so there is nothing to explain: "),
+        (("--model", "logistic"), 1, "'price' has 300 different labels, but a logistic model has two: choose --mod"),
+        (("--label", "colour"), 1, "'colour' has 3 different labels, but a logistic model has two: choose a ru"),
+        (("--label", "state", "--model", "linear"), 2, "--model linear needs a numeric label, but 'state' holds 'off'"),
+        (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' holds -"),
+        (("--rule", "osfs"), 2, "--rule osfs tells classes apart, but 'price' holds 300 different numbers"),
+        (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
+        (("--rule", "bic", "--robust"), 2, "--robust is for the rules that spend, not for bic."),
+        (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),
+        (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Say either --target-fdr, or --initial-wealth and --payout."),
+        (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1), got 2.0."),
+        (("--max-candidates", "0"), 2, "--max-candidates must be 1 or more, got 0."),
+        (("--missing", "keep"), 2, "--missing keep is not known here: write mean or error."),
+        (("--missing", "error"), 1, "'table.csv': Column 'c' is missing in row 1: mend or drop the row, or "),
+        (("--report", "no/a.html"), 1, "Cannot write the report 'no/a.html': the folder 'no' does not exist"),
+        (("--save", "no/a.tamis"), 2, "--save no/a.tamis: the folder"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_one_line(call, line, code, message):
+    given = line if "--label" in line else (*line, "--label", "price")
+    found = call("table.csv", *given)
+    assert (found[0], found[1]) == (code, "")
+    assert found[2].startswith(f"tamis: {message}")
+    assert found[2].count("\n") == 1
+
+
+def test_text_and_too_few_rows_are_told(call):
+    code, _, err = call("text.csv", "--label", "price")
+    assert (code, err) == (
+        1, "tamis: Column 'url' holds text, 300 different ones such as 'u0': leave it out with --drop url.\n"
+    )  # fmt: skip
+    code, _, err = call("two.csv", "--label", "price")
+    assert (code, err) == (1, "tamis: 2 rows are too few to test a column on: give 3 or more.\n")
+
+
+def test_page_shows_what_the_command_prints(call):
+    page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    command, shown = re.search(r"\$ tamis columns (.*)\n((?:.|\n)*?)```", page).groups()
+    out = call(*shlex.split(command), "-q")[1]
+
+    def steady(text):
+        return [line.rstrip() for line in text.rstrip().splitlines() if " candidates in " not in line]
+
+    assert steady(out) == steady(shown)

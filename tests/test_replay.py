@@ -138,11 +138,11 @@ def test_goes_on_from_a_checkpoint(tmp_path):
     np.testing.assert_array_equal(again.frames["steps"]["accuracy"], whole.frames["steps"]["accuracy"])
 
 
-def test_the_oracle_begins_anew_once_for_each_drift():
+def test_the_oracle_begins_anew_at_first_and_once_for_each_drift():
     stream = load_stream("SEA", seed=0, n_rows=4000)
     result = prequential(stream, Oracle(stream), GaussianNB(), batch_size=50)
     plain = prequential(stream, None, GaussianNB(), batch_size=50)
-    assert result.settings["replays"] == len(stream.drifts) > 0
+    assert result.settings["replays"] == 1 + len(stream.drifts) > 1
     assert result.summary()["accuracy"] > plain.summary()["accuracy"] + 0.02
 
 
@@ -150,3 +150,15 @@ def test_the_oracle_begins_anew_once_for_each_drift():
 def test_refuses_what_it_does_not_know(wrong):
     with pytest.raises(ValueError, match="replay"):
         prequential(rows(), None, GaussianNB(), replay=wrong)
+
+
+@pytest.mark.parametrize("size", [50, 130])
+def test_the_oracle_says_how_many_rows_came_since_the_drift(size):
+    stream = load_stream("SEA", seed=0, n_rows=1000, n_drifts=1)
+    oracle, told = Oracle(stream), []
+    for X, y in stream.batches(size):
+        oracle.partial_fit(X, y)
+        told.append(oracle.n_replay if oracle.drift_detected_ else None)
+    at = (stream.drifts[0] - 1) // size  # the batch after which the features of the next row are others
+    since = (at + 1) * size - stream.drifts[0]
+    assert told == [size, *[None] * (at - 1), since, *[None] * (len(told) - at - 1)]

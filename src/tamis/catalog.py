@@ -108,6 +108,11 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True, mergeable=True,
     ),
     Entry(
+        "joint", "JointScreening", "tamis.rows.joint", "rows",
+        "Keeps the features that tell of the class alone or in pairs, by tests on all rows since the last drift.",
+        "Tamis; the problem: Barddal (2018), section 8.5",
+    ),
+    Entry(
         "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",
         "Accepts a feature if its p-value is below a bar that rises with each acceptance and falls with each test.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",
@@ -209,6 +214,10 @@ LEARNERS: tuple[Entry, ...] = (
           "Naive Bayes over the last 1000 rows.", "Barddal (2019)", parameters=(("weight", None),)),
     Entry("nb", "WeightedNaiveBayes", "tamis.learners.naive_bayes", "learners",
           "Naive Bayes over all rows.", "Barddal (2019)", parameters=(("window", None), ("weight", None))),
+    Entry("knn-su", "WeightedKNN", "tamis.learners.knn", "learners",
+          "Nearest neighbours of the last 1000 rows; features count by their symmetrical uncertainty.", "Barddal (2019)"),
+    Entry("knn", "WeightedKNN", "tamis.learners.knn", "learners",
+          "Nearest neighbours of the last 1000 rows.", "Barddal (2019)", parameters=(("weight", None),)),
     Entry("river-naive-bayes", "RiverClassifier", "tamis.adapters.river", "learners",
           "River's Gaussian naive Bayes.", "River", sparse=True, parameters=(("model", "naive-bayes"),)),
     Entry("river-knn", "RiverClassifier", "tamis.adapters.river", "learners",

@@ -288,3 +288,12 @@ def test_columns_by_name_and_the_callers_rows_unchanged(rng):
         model.partial_fit(frame[list("abced")], y)
     halves = WeightedNaiveBayes(categorical=[3, 4]).fit(X.astype(np.float32), y)
     assert np.abs(halves.predict_proba(X.astype(np.float32)) - expected).max() < 0.2
+
+
+def test_columns_that_are_always_zero_change_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=300) > 0.8).astype(int)
+    wide = np.hstack([X, np.zeros((300, 60))])
+    few, many = (WeightedNaiveBayes(window=None, weight=None).fit(rows, y) for rows in (X, wide))
+    np.testing.assert_allclose(many.predict_proba(wide), few.predict_proba(X), rtol=1e-12)

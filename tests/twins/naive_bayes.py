@@ -19,9 +19,10 @@ def gaussian(x, values, everyone):
     """Log-density of x, given the class's values and those of all classes."""
     spread = square_sum(everyone) / max(len(everyone) - 1, 1)
     n = len(values)
-    if spread == 0 or (n > 1 and len(set(values)) == 1):
-        same = x == (values[0] if values else everyone[0])
-        return math.log((n + 1 if same else 1) / (n + 2)) - (0.5 * math.log(spread) if spread > 0 else 0)
+    if spread == 0:
+        return 0.0
+    if n > 1 and len(set(values)) == 1:
+        return math.log((n + 1 if x == values[0] else 1) / (n + 2)) - 0.5 * math.log(spread)
     if n > 1:
         centre, variance = fmean(values), max(square_sum(values) / (n - 1), 1e-18 * spread)
     else:

@@ -16,8 +16,8 @@ class Oracle:
     """Selects the relevant features of the next row, which the stream tells it.
 
     It is a yardstick, no upper bound: a learner may do better with copies of a relevant feature as well. When the
-    relevant features change it says so, and the learner begins anew with nothing (Barddal's thesis, Chapter 9, whose
-    oracle compares row with row, and so begins anew hundreds of times within a gradual drift; here once).
+    relevant features change it says so, and the learner begins anew with the rows since then (Barddal's thesis, Chapter
+    9, whose oracle compares row with row, and so begins anew hundreds of times within a gradual drift; here once).
 
     Parameters
     ----------
@@ -29,21 +29,30 @@ class Oracle:
     drift_detected_ : bool
         Whether other features are relevant to the next row than before the last batch.
     n_replay : int
-        0: no row of the past helps.
+        How many rows of the last batch came since then.
     """
 
-    n_replay = 0
-
     def __init__(self, stream: Any) -> None:
-        self.stream, self.n_seen_, self.drift_detected_ = stream, 0, False
+        self.stream, self.n_seen_, self.drift_detected_, self.n_replay = stream, 0, False, 0
 
     def partial_fit(self, X: Rows, y: Array) -> Oracle:
         """Count the rows."""
         self.n_features_in_ = X.shape[1]
         before = self.get_support() if self.n_seen_ else None
         self.n_seen_ += X.shape[0]
-        self.drift_detected_ = before is not None and bool((before != self.get_support()).any())
+        now = self.get_support()
+        self.drift_detected_ = before is None or bool((before != now).any())
+        self.n_replay = 0
+        while (
+            self.drift_detected_
+            and self.n_replay < X.shape[0]
+            and self._is_at(self.n_seen_ - 1 - self.n_replay, now)
+        ):
+            self.n_replay += 1
         return self
+
+    def _is_at(self, t: int, mask: NDArray[np.bool_]) -> bool:
+        return np.array_equal(np.sort(self.stream.relevant_at(t)), np.flatnonzero(mask))
 
     def get_support(self) -> NDArray[np.bool_]:
         """Return which features are relevant in the next row, shape (n_features,)."""

@@ -1,7 +1,8 @@
 """Classifiers: those that choose their own features, and those that begin anew after a drift."""
 
+from tamis.learners.knn import WeightedKNN
 from tamis.learners.naive_bayes import WeightedNaiveBayes
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
-__all__ = ["ResetOnDrift", "SparseFSA", "WeightedNaiveBayes"]
+__all__ = ["ResetOnDrift", "SparseFSA", "WeightedKNN", "WeightedNaiveBayes"]

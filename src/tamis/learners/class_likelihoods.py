@@ -13,6 +13,8 @@ they are counted anew from the window: rounding does not pile up, and a feature 
 
 Where (1) does not say what to do, with S^2 the variance of the feature over all classes:
 
+* A feature that has had one value only, in all classes, tells nothing: it is left out, as columns that a selector
+  did not select are.
 * s is at least 1e-9 S.
 * A class with one value of a feature has mean that value and s = S; one with none has the mean of all classes and S.
 * A class with two values or more, all the same, has P = (n + 1) / (n + 2) at that value and 1 / (n + 2) elsewhere, both
@@ -65,13 +67,13 @@ def _gaussians(
         for c in range(n_classes):
             square += m2[c, j] + n[c, j] * (mean[c, j] - overall) ** 2
         spread = square / max(total - 1.0, 1.0)
+        if spread == 0.0:
+            continue
         for c in range(n_classes):
             k = n[c, j]
             centre[c, j] = mean[c, j] if k > 0.0 else overall
-            if spread == 0.0 or (k > 1.0 and m2[c, j] == 0.0):
-                level[c, j] = e * (
-                    math.log((k + 1.0) / (k + 2.0)) - (0.5 * math.log(spread) if spread > 0.0 else 0.0)
-                )
+            if k > 1.0 and m2[c, j] == 0.0:
+                level[c, j] = e * (math.log((k + 1.0) / (k + 2.0)) - 0.5 * math.log(spread))
                 miss[c, j] = -e * math.log(k + 1.0)
                 continue
             variance = max(m2[c, j] / (k - 1.0), _LEAST * spread) if k > 1.0 else spread

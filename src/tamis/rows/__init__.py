@@ -1,6 +1,7 @@
 """Rows arrive: which features matter now?"""
 
 from tamis.rows.fires import FIRES
+from tamis.rows.joint import JointScreening
 from tamis.rows.ofs import OFS
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
 
@@ -10,6 +11,7 @@ __all__ = [
     "ChiSquare",
     "FisherScore",
     "GiniIndex",
+    "JointScreening",
     "MutualInformation",
     "Screening",
     "TScore",

@@ -1,0 +1,213 @@
+"""Counts of pairs of features by class, of all rows since some row, one bit a row and level.
+
+A feature x has levels 0..K by K edges; bit k of a row says whether x lies above edge k. In a block of 32 rows these
+bits are one word per feature and edge; *and* of the words of two features and a class, and a count of bits, give how
+many rows of that class lie above both edges: what a table of levels by levels by classes is made of. All pairs of d
+features cost d^2 K^2 / 64 words a row and class, whatever the features are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["BLOCK", "Counts", "Gains", "cut", "fold", "levels_of", "measure", "put", "table", "zeros"]
+
+BLOCK = 32  # rows in a word
+_FINE = 10  # levels of a feature alone
+_WORDS = 12_250  # pairs times edges squared that a block may cost, where there are more than two levels
+
+
+class Counts(NamedTuple):
+    """d features, q of them in pairs, K edges, C classes."""
+
+    edges: NDArray[np.float64]  # (d, K), infinite where a feature has fewer levels
+    fine: NDArray[np.float64]  # (d, 9)
+    columns: NDArray[np.intp]  # (q,) the features in pairs
+    bits: NDArray[np.uint32]  # (K, q) of the block in work
+    class_bits: NDArray[np.uint32]  # (C,)
+    alone: NDArray[np.int64]  # (d, 10, C) rows of each fine level
+    above: NDArray[np.int64]  # (q, K, C) rows above each edge
+    pairs: NDArray[np.int32]  # (K, K, C, q (q - 1) / 2) rows above both edges
+    n: NDArray[np.int64]  # (2,) rows counted, and how many of them are only in the bits
+
+
+class Gains(NamedTuple):
+    """What the pairs tell, (q, q) each; `x given z` stands in row x, column z."""
+
+    given: NDArray[np.float64]  # how far G of x given z is above its bar; negative: not significant
+    gain: NDArray[np.float64]  # bits that x adds to z, less what chance would add
+    dependent: NDArray[np.float64]  # how far G of the dependence of x and z is above its bar
+    joint: NDArray[np.float64]  # bits that both tell of the class
+
+
+def levels_of(n_features: int, n_bins: int | None) -> int:
+    """Return how many levels a feature has in pairs.
+
+    >>> levels_of(20, None), levels_of(50, None), levels_of(500, None)
+    (9, 4, 2)
+    """
+    if n_bins is not None:
+        return n_bins
+    n_pairs = max(1, n_features * (n_features - 1) // 2)
+    return min(_FINE, max(2, 1 + math.isqrt(_WORDS // n_pairs)))
+
+
+def cut(rows: Array, n_levels: int) -> NDArray[np.float64]:
+    """Return the edges of each column: between its values if they are few, else its quantiles."""
+    edges = np.full((rows.shape[1], n_levels - 1), np.inf)
+    for j in range(rows.shape[1]):
+        values = np.unique(rows[:, j])
+        few = len(values) <= n_levels
+        found = (
+            values[:-1] + (values[1:] - values[:-1]) / 2.0
+            if few
+            else np.unique(np.quantile(rows[:, j], np.arange(1, n_levels) / n_levels))
+        )
+        edges[j, : len(found)] = found
+    return edges
+
+
+def zeros(rows: Array, columns: NDArray[np.intp], n_levels: int, n_classes: int) -> Counts:
+    """Return counts of nothing, with levels cut by the given rows."""
+    n_edges, q = n_levels - 1, len(columns)
+    return Counts(
+        cut(rows, n_levels), cut(rows, _FINE), columns,
+        np.zeros((n_edges, q), np.uint32), np.zeros(n_classes, np.uint32),
+        np.zeros((rows.shape[1], _FINE, n_classes), np.int64), np.zeros((q, n_edges, n_classes), np.int64),
+        np.zeros((n_edges, n_edges, n_classes, q * (q - 1) // 2), np.int32), np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+@njit(strict=True)
+def put(row: Array, code: int, counts: Counts) -> None:
+    """Count a row alone, and note its bits."""
+    bit = np.uint32(1) << np.uint32(counts.n[1])
+    for j in range(row.shape[0]):
+        level = 0
+        for k in range(counts.fine.shape[1]):
+            level += row[j] > counts.fine[j, k]
+        counts.alone[j, level, code] += 1
+    for i in range(counts.columns.shape[0]):
+        j = counts.columns[i]
+        for k in range(counts.edges.shape[1]):
+            if row[j] > counts.edges[j, k]:
+                counts.bits[k, i] |= bit
+    counts.class_bits[code] |= bit
+    counts.n[0] += 1
+    counts.n[1] += 1
+
+
+@njit(strict=True)
+def _ones(word: np.uint32) -> np.int32:
+    word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
+    word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
+    word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+    word = word + (word >> np.uint32(8))
+    return np.int32((word + (word >> np.uint32(16))) & np.uint32(0x3F))
+
+
+@njit(strict=True)
+def fold(counts: Counts) -> None:
+    """Count the bits of the block by pairs, and clear them."""
+    n_edges, q = counts.bits.shape
+    for c in range(counts.class_bits.shape[0]):
+        for a in range(n_edges):
+            for i in range(q):
+                counts.above[i, a, c] += _ones(counts.bits[a, i] & counts.class_bits[c])
+            for b in range(n_edges):
+                found, others = counts.pairs[a, b, c], counts.bits[b]
+                first = 0
+                for i in range(q):
+                    word = counts.bits[a, i] & counts.class_bits[c]
+                    for j in range(i + 1, q):
+                        found[first + j - i - 1] += _ones(word & others[j])
+                    first += q - i - 1
+    counts.bits[:] = np.uint32(0)
+    counts.class_bits[:] = np.uint32(0)
+    counts.n[1] = 0
+
+
+@njit(strict=True)
+def table(counts: Counts, i: int, j: int, totals: Array, cells: Array) -> None:
+    """Write the table of levels of `columns[i]`, of `columns[j]` and classes, i < j; `totals`: rows per class."""
+    n_edges, q = counts.bits.shape
+    at = i * (2 * q - i - 1) // 2 + j - i - 1
+    for c in range(totals.shape[0]):
+        for a in range(n_edges + 1):
+            for b in range(n_edges + 1):
+                cells[a, b, c] = totals[c]
+                if a and b:
+                    cells[a, b, c] = counts.pairs[a - 1, b - 1, c, at]
+                elif a:
+                    cells[a, b, c] = counts.above[i, a - 1, c]
+                elif b:
+                    cells[a, b, c] = counts.above[j, b - 1, c]
+        for a in range(n_edges + 1):  # from rows above both edges to rows between them
+            for b in range(n_edges):
+                cells[a, b, c] -= cells[a, b + 1, c]
+        for a in range(n_edges):
+            for b in range(n_edges + 1):
+                cells[a, b, c] -= cells[a + 1, b, c]
+
+
+@njit(strict=True)
+def _f(k: int) -> float:
+    return k * math.log2(k) if k > 0 else 0.0
+
+
+@njit(strict=True)
+def measure(counts: Counts, totals: Array, bars: Array, gains: Gains) -> None:
+    """Fill in what every pair tells; `bars`: the G statistic that chance hardly exceeds, by degrees of freedom."""
+    n_edges, q = counts.bits.shape
+    n_levels, n_classes = n_edges + 1, totals.shape[0]
+    n, sum_y, n_met = 0, 0.0, 0
+    for c in range(n_classes):
+        n += totals[c]
+        sum_y += _f(totals[c])
+        n_met += totals[c] > 0
+    unit = 2.0 * n * math.log(2.0)  # G per bit
+    sums, left, met = np.zeros(q), np.zeros(q), np.zeros(q, np.int64)  # sum of f(n_x), n H(Y|X), levels met
+    for i in range(q):
+        for a in range(n_levels):
+            total = 0
+            for c in range(n_classes):
+                rows = totals[c] if a == 0 else counts.above[i, a - 1, c]
+                if a < n_edges:
+                    rows -= counts.above[i, a, c]
+                total += rows
+                left[i] -= _f(rows)
+            sums[i] += _f(total)
+            met[i] += total > 0
+        left[i] += sums[i]
+    cells = np.zeros((n_levels, n_levels, n_classes), np.int64)
+    for i in range(q):
+        for j in range(i + 1, q):
+            gains.given[i, j] = gains.given[j, i] = gains.dependent[i, j] = gains.dependent[j, i] = -1.0
+            gains.gain[i, j] = gains.gain[j, i] = gains.joint[i, j] = gains.joint[j, i] = 0.0
+            if n < 5 * met[i] * met[j] * n_met or met[i] < 2 or met[j] < 2:
+                continue
+            table(counts, i, j, totals, cells)
+            both, rest = 0.0, 0.0  # sum of f(n_xz), n H(Y|XZ)
+            for a in range(n_levels):
+                for b in range(n_levels):
+                    total = 0
+                    for c in range(n_classes):
+                        total += cells[a, b, c]
+                        rest -= _f(cells[a, b, c])
+                    both += _f(total)
+            rest += both
+            gains.joint[i, j] = gains.joint[j, i] = math.log2(n) - (sum_y + rest) / n
+            for x, z in ((i, j), (j, i)):
+                freedom = (met[x] - 1) * (n_met - 1) * met[z]
+                gains.given[x, z] = unit * (left[z] - rest) / n - bars[freedom]
+                gains.gain[x, z] = (left[z] - rest) / n - freedom / unit
+            shared = math.log2(n) - (sums[i] + sums[j] - both) / n
+            bar = bars[(met[i] - 1) * (met[j] - 1)]
+            gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar

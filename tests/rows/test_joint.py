@@ -1,0 +1,166 @@
+"""JointScreening against its twin, on streams where nothing but pairs tells, after drifts, and with wrong input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.naive_bayes import GaussianNB
+
+from tamis import JointScreening, load_stream, prequential
+from tamis.evaluate.selection import selection_accuracy
+from tamis.rows.pair_counts import cut, fold, levels_of, put, table, zeros
+from tests.twins.joint import JointScreening as Twin
+
+
+def learned(model, X, y, size):
+    for at in range(0, len(y), size):
+        model.partial_fit(X[at : at + size], y[at : at + size], classes=np.unique(y))
+    return model
+
+
+@pytest.mark.parametrize(("name", "kind"), [("SEA", "mixed"), ("BG3", "binary")])
+def test_equals_the_twin(name, kind):
+    stream = load_stream(name, seed=3, n_rows=1600, n_drifts=1, width=1)
+    X, y = stream.take(1600)
+    whole, X, y = X, X[:, :12].copy(), y.astype(int)
+    for t, half in ((0, slice(0, 800)), (1599, slice(800, 1600))):
+        relevant = stream.relevant_at(t)  # brought among the columns looked at
+        X[half, : len(relevant)] = whole[half][:, relevant]
+    if kind == "mixed":
+        X[:, 5] = np.round(X[:, 5])
+        X[:, 6] = 1.0
+    fast, slow = learned(JointScreening(4), X, y, 97), Twin(4)
+    slow.learn(X, y)
+    assert fast.drifts_ == slow.drifts
+    assert fast.selected_ == slow.set
+    np.testing.assert_allclose(fast.scores_, slow.scores, rtol=1e-9, atol=1e-12)
+    assert fast.partners_.tolist() == slow.partners.tolist()
+    assert fast.selected_  # or nothing was compared
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(2, 6), st.integers(1, 3), st.integers(1, 200)
+)
+@settings(max_examples=30, deadline=None)
+def test_tables_are_those_of_counting(seed, n_levels, n_features, n_classes, n_rows):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 7, (n_rows, n_features)).astype(float), rng.integers(0, n_classes, n_rows)
+    counts = zeros(X, np.arange(n_features), n_levels, n_classes)
+    for row, code in zip(X, y, strict=True):
+        put(row, code, counts)
+        if counts.n[1] == 32:
+            fold(counts)
+    fold(counts)
+    edges = cut(X, n_levels)
+    levels = (X[:, :, None] > edges).sum(axis=2)
+    cells = np.empty((n_levels, n_levels, n_classes), np.int64)
+    totals = np.bincount(y, minlength=n_classes)
+    for i in range(n_features):
+        for j in range(i + 1, n_features):
+            table(counts, i, j, totals, cells)
+            expected = np.zeros_like(cells)
+            np.add.at(expected, (levels[:, i], levels[:, j], y), 1)
+            np.testing.assert_array_equal(cells, expected)
+
+
+@pytest.mark.parametrize("name", ["BG3", "BG1", "BG2", "AN"])
+def test_finds_the_relevant_features_again_after_a_drift(name):
+    stream = load_stream(name, seed=1, n_rows=8000, n_drifts=1, width=1)
+    model, found = JointScreening(), []
+    for at, (X, y) in zip(range(0, 8000, 100), stream.batches(100), strict=True):
+        model.partial_fit(X, y, classes=stream.classes)
+        selected = np.flatnonzero(model.get_support())
+        found.append(selection_accuracy(selected, stream.relevant_at(at), X.shape[1]).accuracy)
+    assert np.mean(found[:40]) > 0.9
+    assert np.mean(found[50:]) > 0.95  # from 1000 rows after the drift on
+    assert any(4000 < drift < 4300 for drift in model.drifts_)
+
+
+def test_naive_bayes_told_by_it_is_near_one_told_the_truth():
+    stream = load_stream("SEA", seed=0, n_rows=9000, n_drifts=2, width=1)
+    told = prequential(stream, JointScreening(), GaussianNB(), batch_size=50)
+    plain = prequential(stream, None, GaussianNB(), batch_size=50)
+    assert told.summary()["accuracy"] > 0.82 > plain.summary()["accuracy"] + 0.05
+    assert told.settings["replays"] >= 3
+
+
+def test_parity_of_two_is_seen_and_of_three_is_not():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (2000, 10)).astype(float)
+    two, three = X[:, 1] != X[:, 4], (X[:, 1] + X[:, 4] + X[:, 7]) % 2 > 0
+    model = JointScreening().fit(X, two)
+    assert (sorted(model.selected_), model.partners_[1], model.partners_[4]) == ([1, 4], 4, 1)
+    assert JointScreening().fit(X, three).selected_ == []
+    assert JointScreening().fit(X, three).get_support().all()
+
+
+def test_copies_are_left_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 12))
+    X[:, 8:] = X[:, :4] + 0.3 * rng.normal(size=(3000, 4))
+    assert sorted(JointScreening().fit(X, X[:, 0] + X[:, 1] > 0).selected_) == [0, 1]
+
+
+def test_nothing_is_found_where_nothing_is():
+    rng = np.random.default_rng(0)
+    found = [
+        JointScreening().fit(rng.normal(size=(1000, 30)), rng.integers(0, 2, 1000)).selected_
+        for _ in range(20)
+    ]
+    assert sum(map(len, found)) <= 4
+
+
+def test_more_columns_than_can_be_paired():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 60))
+    model = JointScreening(max_paired=10).fit(X, X[:, 37] > 0)
+    assert model.selected_[0] == 37
+
+
+def test_a_class_that_comes_late():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 6))
+    y = np.digitize(X[:, 2], [-0.5, 0.5])
+    y[:600] = np.minimum(y[:600], 1)
+    model = JointScreening()
+    for at in range(0, 1500, 100):
+        model.partial_fit(X[at : at + 100], y[at : at + 100])
+    assert (model.selected_, len(model.classes_)) == ([2], 3)
+
+
+def test_weights_repeat_rows():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(300, 4)), rng.integers(0, 2, 300), rng.integers(0, 3, 300)
+    X[:, 1] += y
+    weighted = JointScreening().fit(X, y, sample_weight=weight)
+    repeated = JointScreening().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_array_equal(weighted.scores_, repeated.scores_)
+    with pytest.raises(ValueError, match=r"sample_weight holds 0\.5"):
+        weighted.partial_fit(X, y, sample_weight=np.full(300, 0.5))
+
+
+def test_sparse_rows_are_the_same_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (500, 8)).astype(float)
+    y = X[:, 2] != X[:, 5]
+    np.testing.assert_array_equal(
+        JointScreening().fit(sp.csr_matrix(X), y).scores_, JointScreening().fit(X, y).scores_
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_bins", 1), ("n_bins", 11), ("n_bins", 2.5), ("alpha", 0), ("alpha", 1), ("alpha_drift", 0), ("memory", 63),
+     ("max_paired", 1)],
+)  # fmt: skip
+def test_refuses(name, value):
+    with pytest.raises(ValueError, match=name):
+        JointScreening(**{name: value}).fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+def test_levels_by_the_number_of_features():
+    assert [levels_of(d, None) for d in (2, 20, 50, 100, 1000)] == [10, 9, 4, 2, 2]
+    assert levels_of(1000, 5) == 5

@@ -4,10 +4,8 @@ import re
 
 import numpy as np
 import pytest
-import scipy.special
 
 from tamis import OSFS, AlphaInvesting, FastOSFS, ForwardStepwise, OFSDensity, PenalisedSelector
-from tamis.columns.coefficients import coefficients
 from tamis.report.columns import columns_page, plot_columns, write_report
 from tamis.report.columns_numbers import course_of, evidence_limits
 
@@ -131,24 +129,3 @@ def test_a_long_course_stays_small():
     page = columns_page(selector)
     assert "the best of every 60" in page
     assert len(page) < 70_000
-
-
-def test_coefficients_are_those_of_the_model(data):
-    X, y = data
-    selector = AlphaInvesting("logistic", target_fdr=0.05).fit(X, y + X[:, 7] > 0)
-    made = X[:, selector.get_support()]
-    found = coefficients(selector, made, y)
-    design = np.column_stack([made, np.ones(150)])
-    state = (y + X[:, 7] > 0) == selector.classes_[1]
-    solved = np.append(found, 0.0)
-    for _ in range(50):  # the intercept
-        mean = scipy.special.expit(design @ solved)
-        solved[-1] += (state - mean).sum() / (mean * (1 - mean)).sum()
-    np.testing.assert_allclose(design.T @ (state - scipy.special.expit(design @ solved)), 0.0, atol=1e-3)
-    assert coefficients(OSFS().fit(X[:, :5], y > 0), X[:, :0], y) is None
-
-
-def test_separated_classes_have_no_coefficients():
-    x = np.arange(40.0)
-    selector = AlphaInvesting("logistic").fit(np.column_stack([x]), x > 19.5)
-    assert np.isnan(coefficients(selector, x[:, None], x > 19.5)).all()

@@ -306,7 +306,7 @@ class Walk:
     def detail(self) -> str:
         """How many rows and columns there were, and what was made of them."""
         matter = self.matter
-        parts = [f"{len(matter.y):,} rows, {matter.n_given:,} columns"]
+        parts = [f"{len(matter.y):,} rows, {matter.n_given:,} column{'s' * (matter.n_given > 1)}"]
         if matter.texts:
             n = sum(map(len, matter.texts.values()))
             names = ", ".join(list(matter.texts)[:3]) + (" ..." if len(matter.texts) > 3 else "")

@@ -237,7 +237,8 @@ def _told(walk: Walk, course: Course, coefficients: dict[str, float] | None) -> 
     counts["redundant"] = int(course.redundant().sum())
     counts["rejected"] = counts.get("rejected", 0) - counts["redundant"]
     parts += [f"{counts[name]:,} {why}" for name, why in _WHY.items() if counts.get(name)]
-    lines = [f"{course.n_offered:,} candidates in {walk.seconds:.1f} s: {', '.join(parts)}."]
+    plural = "s" * (course.n_offered != 1)
+    lines = [f"{course.n_offered:,} candidate{plural} in {walk.seconds:.1f} s: {', '.join(parts)}."]
     imputed = int((course.records["n_missing"] > 0).sum())
     if imputed:
         lines.append(

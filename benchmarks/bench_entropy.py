@@ -35,6 +35,7 @@ from tamis._jit import njit
 from tamis.summaries.entropy import WindowCounts, update_row
 
 WINDOW, VALUES = 200, 10
+Step = Callable[[np.ndarray, np.ndarray], None]
 
 
 class NumpyWindow:
@@ -80,40 +81,53 @@ def entropy_of(counts: np.ndarray) -> np.ndarray:
     return -(share * np.log2(np.where(share > 0, share, 1.0))).sum(axis=-1)
 
 
-def run_numpy(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    window = NumpyWindow(X.shape[1])
-    for x, label in zip(X.astype(np.int64), y.tolist(), strict=True):
-        window.update(x, label)
-        su = window.su()
-    return su
+def numpy_steps(n_features: int) -> Step:
+    window = NumpyWindow(n_features)
+
+    def step(X: np.ndarray, y: np.ndarray) -> None:
+        for x, label in zip(X.astype(np.int64), y.tolist(), strict=True):
+            window.update(x, label)
+            window.su()
+
+    return step
 
 
-def run_recount(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    cells = 2 * X.astype(np.int64) + y[:, None] + 2 * VALUES * np.arange(X.shape[1])
-    for end in range(WINDOW, len(X) + 1):
-        table = np.bincount(cells[end - WINDOW : end].ravel(), minlength=2 * VALUES * X.shape[1])
-        table = table.reshape(X.shape[1], VALUES, 2)
-        h_x, h_y = entropy_of(table.sum(axis=2)), entropy_of(table.sum(axis=1))
-        su = 2 * (h_x + h_y - entropy_of(table.reshape(X.shape[1], -1))) / (h_x + h_y)
-    return su
+def recount_steps(n_features: int) -> Step:
+    held: list[np.ndarray] = [np.empty((0, n_features), np.int64)]
+
+    def step(X: np.ndarray, y: np.ndarray) -> None:
+        cells = 2 * X.astype(np.int64) + y[:, None] + 2 * VALUES * np.arange(n_features)
+        cells = np.concatenate([held[0], cells])
+        for end in range(len(held[0]) + 1, len(cells) + 1):
+            table = np.bincount(cells[max(end - WINDOW, 0) : end].ravel(), minlength=2 * VALUES * n_features)
+            table = table.reshape(n_features, VALUES, 2)
+            h_x, h_y = entropy_of(table.sum(axis=2)), entropy_of(table.sum(axis=1))
+            both = h_x + h_y
+            2 * (both - entropy_of(table.reshape(n_features, -1))) / np.maximum(both, 1e-12)
+        held[0] = cells[-WINDOW:]
+
+    return step
 
 
-def run_river(X: np.ndarray, y: np.ndarray) -> list[float]:
+def river_steps(n_features: int) -> Step:
     from river import stats
 
-    d = X.shape[1]
-    of_x, of_xy = ([stats.Entropy(fading_factor=0.995) for _ in range(d)] for _ in range(2))
+    of_x, of_xy = ([stats.Entropy(fading_factor=0.995) for _ in range(n_features)] for _ in range(2))
     of_y = stats.Entropy(fading_factor=0.995)
-    for x, label in zip(X.tolist(), y.tolist(), strict=True):
-        of_y.update(label)
-        for j, value in enumerate(x):
-            of_x[j].update(value)
-            of_xy[j].update((value, label))
-        h_y = of_y.get()
-        su = [
-            2 * (a.get() + h_y - b.get()) / (a.get() + h_y + 1e-12) for a, b in zip(of_x, of_xy, strict=True)
-        ]
-    return su
+
+    def step(X: np.ndarray, y: np.ndarray) -> None:
+        for x, label in zip(X.tolist(), y.tolist(), strict=True):
+            of_y.update(label)
+            for j, value in enumerate(x):
+                of_x[j].update(value)
+                of_xy[j].update((value, label))
+            h_y = of_y.get()
+            [
+                2 * (a.get() + h_y - b.get()) / (a.get() + h_y + 1e-12)
+                for a, b in zip(of_x, of_xy, strict=True)
+            ]
+
+    return step
 
 
 @njit(strict=True)
@@ -122,38 +136,39 @@ def _each_row(X: np.ndarray, y: np.ndarray, state: tuple, su: np.ndarray) -> Non
         update_row(X[i], y[i], state, su, False)
 
 
-def run_ours(categorical: bool, every: int, discretizer: str = "pad") -> Callable[..., np.ndarray]:
-    def run(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        d, su = X.shape[1], np.empty(X.shape[1])
-        counts = WindowCounts(
-            d, 2, WINDOW, categorical=range(d) if categorical else (), discretizer=discretizer
-        )
-        while len(X):
-            if every == 1:
-                n = counts.prepare(X, y)
-                _each_row(X[:n], y[:n], counts.state, su)
-            else:
-                n = every
-                counts.update(X[:n], y[:n])
-                su = counts.symmetrical_uncertainty()
-            X, y = X[n:], y[n:]
-        return su
+def our_steps(every: int, categorical: bool, discretizer: str = "pad") -> Callable[[int], Step]:
+    def make(n_features: int) -> Step:
+        columns, su = range(n_features) if categorical else (), np.empty(n_features)
+        counts = WindowCounts(n_features, 2, WINDOW, categorical=columns, discretizer=discretizer)
 
-    return run
+        def step(X: np.ndarray, y: np.ndarray) -> None:
+            while len(X):
+                if every == 1:
+                    n = counts.prepare(X, y)
+                    _each_row(X[:n], y[:n], counts.state, su)
+                else:
+                    n = every
+                    counts.update(X[:n], y[:n])
+                    counts.symmetrical_uncertainty()
+                X, y = X[n:], y[n:]
+
+        return step
+
+    return make
 
 
 OURS = {
-    "PaD, per row": (run_ours(False, 1), "numbers"),
-    "PaD, per 100": (run_ours(False, 100), "numbers"),
-    "quantiles, per 100": (run_ours(False, 100, "quantile"), "numbers"),
-    "10 values, per row": (run_ours(True, 1), "categories"),
-    "10 values, per 100": (run_ours(True, 100), "categories"),
-    "binary, per 100": (run_ours(True, 100), "bits"),
+    "PaD, per row": (our_steps(1, False), "numbers", 1.0),
+    "PaD, per 100": (our_steps(100, False), "numbers", 1.0),
+    "quantiles, per 100": (our_steps(100, False, "quantile"), "numbers", 1.0),
+    "10 values, per row": (our_steps(1, True), "categories", 1.0),
+    "10 values, per 100": (our_steps(100, True), "categories", 1.0),
+    "binary, per 100": (our_steps(100, True), "bits", 1.0),
 }
-PEERS = {
-    "numpy, per row": (run_numpy, 1.0),
-    "recount, per row": (run_recount, 0.1),
-    "river, per row": (run_river, 0.05),
+PEERS = {  # and which part of the rows they get, being slow
+    "numpy, per row": (numpy_steps, "categories", 0.2),
+    "recount, per row": (recount_steps, "categories", 0.1),
+    "river, per row": (river_steps, "categories", 0.05),
 }
 
 
@@ -169,21 +184,19 @@ def data(n: int, d: int) -> dict[str, np.ndarray]:
 
 
 def bench(d: int, rounds: int, peers: bool) -> None:
-    n = max(min(2_000_000 // d, 100_000), 1200)
-    X = data(n, d)
-    runs = {name: (run, X[kind], 1.0) for name, (run, kind) in OURS.items()}
-    if peers:
-        runs |= {name: (run, X["categories"], part) for name, (run, part) in PEERS.items()}
+    """Time all of them in turn, each with a full window from the start."""
+    n = max(min(2_000_000 // d, 100_000), 1000)
+    X = data(WINDOW + n, d)
+    runs = OURS | PEERS if peers else OURS
     speed: dict[str, list[float]] = {name: [] for name in runs}
     for each in range(rounds + 1):
-        for name, (run, rows, part) in runs.items():
-            m = max(int(part * min(n, 2_000_000 // d)), 1) + (WINDOW if "recount" in name else 0)
-            m = n if name in OURS else min(m, n, 20_000)
+        for name, (make, kind, part) in runs.items():
+            step, end = make(d), WINDOW + int(part * n)
+            step(X[kind][:WINDOW], X["y"][:WINDOW])
             start = time.process_time()
-            run(rows[:m], X["y"][:m])
-            done = m - WINDOW + 1 if "recount" in name else m
+            step(X[kind][WINDOW:end], X["y"][WINDOW:end])
             if each:  # the first round compiles
-                speed[name].append(done / (time.process_time() - start))
+                speed[name].append((end - WINDOW) / (time.process_time() - start))
     base = statistics.median(speed["10 values, per row"])
     for name, found in speed.items():
         rate = statistics.median(found)

@@ -1,6 +1,6 @@
-"""WeightedKNN (kNN-FW): nearest neighbours among the last rows, by distances in which features count as they tell now.
+"""WeightedKNN (kNN-FW): nearest neighbours among the last rows, in distances where features count as they tell now.
 
-Barddal's thesis, section 7.1. Covered: Eq. 7.3 (as an option) and 7.4, and the distance, with the missing values of MOA.
+Barddal's thesis, section 7.1. Covered: Eq. 7.3 (as an option), 7.4, and the distance, with MOA's missing values.
 
 ===========  ===================  ================================================================================
 thesis       here                 meaning
@@ -19,8 +19,8 @@ w_i          `weights_`           weight of feature i
 
 Errata and deviations, each with its reason:
 
-* (7.3) gives a feature that tells nothing the weight log2(classes) - H(Y), which is not 0 where classes are not balanced.
-  The information gain H(Y) - H(Y|X_i), which is the same where they are, is there as `weight="entropy"`.
+* (7.3) gives a feature that tells nothing the weight log2(classes) - H(Y), not 0 where classes are not balanced. The
+  information gain H(Y) - H(Y|X_i), which is the same where they are, is there as `weight="entropy"`.
 * The thesis gives neither k nor W; here they are MOA's, 10 and 1000.
 * Where all weights are 0, every row would be as near as any other: then they count as 1.
 * Nothing is said of rows at the same distance: here the most recent is nearest. Of classes with as many votes the first
@@ -96,9 +96,9 @@ class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows, and 1 MiB of
-    distances. A batch leaves the same state as its rows one at a time, and a row is predicted alike alone and in a batch.
-    Sparse rows are refused.
+    Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows, and
+    1 MiB of distances. A batch leaves the same state as its rows one at a time, and a row is predicted alike alone and
+    in a batch. Sparse rows are refused.
 
     A missing value (NaN) is as far from another value as the window allows: see :mod:`tamis.learners.neighbours`. A
     label not seen before makes a new class; one that has left the window gets no votes.

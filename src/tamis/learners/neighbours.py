@@ -72,7 +72,7 @@ def _keep(
             if n + i >= size:
                 old = column[p]
                 n_missing[j] -= old != old
-                lost |= old == low or old == high
+                lost |= old in (low, high)
             column[p] = x
             n_missing[j] += x != x
             low = x if x < low else low
@@ -125,7 +125,7 @@ def _compare(
     """Write the squared distances (1) of the rows of X to those of the window."""
     n, n_features = square.shape[1], X.shape[1]
     scale, low, root = np.zeros(n_features), np.zeros(n_features), np.sqrt(weights)
-    plain, others = np.empty(n_features, np.int64), np.empty(n_features + 3, np.int64)
+    plain, others = np.empty(n_features, np.int64), np.empty(n_features, np.int64)
     n_plain, n_others = 0, 0
     for j in range(n_features):
         if is_number[j] and bounds[j, 0] < bounds[j, 1]:
@@ -134,7 +134,7 @@ def _compare(
             low[j] = bounds[j, 0]
         if is_number[j] and n_missing[j] == 0:
             plain[n_plain] = j
-            n_plain += scale[j] > 0.0  # a constant adds nothing to a row that has a value of it
+            n_plain += int(scale[j] > 0.0)  # a constant adds nothing to a row that has a value of it
         elif weights[j] > 0.0:
             others[n_others] = j
             n_others += 1

@@ -33,6 +33,7 @@ _SIZES = 48  # 2**48 values
 _LEAST, _QUIET = 5, 10  # values in each part, and in all before a border is looked at
 # Values seen, warning (never), total and squared deviations of the window, its width; then the number of each size.
 _HEAD = 5
+STATE_SIZE = _HEAD + _SIZES + 2 * _SIZES * (_PER_SIZE + 1)
 
 
 @njit()
@@ -113,17 +114,26 @@ def _forget_the_oldest(state: Floats) -> None:
 
 
 @njit()
+def watch(state: Floats, x: float, delta: float, every: int) -> int:
+    """Take one value in; return 1 if the window was cut and its mean has risen, -1 if cut and fallen, else 0."""
+    _insert(state, x)
+    state[0] += 1.0
+    if state[0] % every != 0.0 or state[4] <= _QUIET:
+        return 0
+    before, cut = state[2] / state[4], False
+    while state[4] > _QUIET and _different(state, delta):
+        _forget_the_oldest(state)
+        cut = True
+    if not cut:
+        return 0
+    return 1 if state[2] / state[4] > before else -1
+
+
+@njit()
 def _adwin(values: Floats, state: Floats, delta: float, every: int, two_sided: bool) -> int:
     for i in range(len(values)):
-        _insert(state, values[i])
-        state[0] += 1.0
-        if state[0] % every != 0.0 or state[4] <= _QUIET:
-            continue
-        before, cut = state[2] / state[4], False
-        while state[4] > _QUIET and _different(state, delta):
-            _forget_the_oldest(state)
-            cut = True
-        if cut and (two_sided or state[2] / state[4] > before):
+        found = watch(state, values[i], delta, every)
+        if found > 0 or (two_sided and found < 0):
             return i
     return -1
 
@@ -196,7 +206,7 @@ class ADWIN(Detector):
         return float(self.state[3] / self.state[4]) if self.state[4] else float("nan")
 
     def _fresh(self) -> Floats:
-        return np.zeros(_HEAD + _SIZES + 2 * _SIZES * (_PER_SIZE + 1))
+        return np.zeros(STATE_SIZE)
 
     def _run(self, values: Floats) -> int:
         return int(_adwin(values, self.state, self.delta, self.every, self.two_sided))

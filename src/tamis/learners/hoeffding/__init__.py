@@ -1,0 +1,7 @@
+"""Hoeffding trees in flat arrays: one kernel learns a batch row by row, with no Python object per node."""
+
+from tamis.learners.hoeffding.export import export_text, plot_tree
+from tamis.learners.hoeffding.shape import Node
+from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
+
+__all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree", "Node", "export_text", "plot_tree"]

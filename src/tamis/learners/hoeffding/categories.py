@@ -1,0 +1,98 @@
+"""Categories of features by number: each (feature, value) met is a cell, numbered in the order of its first row."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._jit import njit
+from tamis.learners.hoeffding.nodes import MISSING, UNKNOWN
+
+__all__ = ["Categories"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Categories:
+    """Which cell each category is.
+
+    Attributes
+    ----------
+    n_cells : int
+        Cells so far.
+    values : ndarray of shape (room,), float64
+        Value of each cell.
+    """
+
+    def __init__(self) -> None:
+        self._table: Ints = np.full(
+            (16, 3), -1
+        )  # feature, bits of the value, cell; open addressing, half full
+        self.values: Floats = np.zeros(8)
+        self.n_cells = 0
+
+    def cells(self, X: Floats, *, learn: bool) -> Ints:
+        """Return the cell of each value: -1 where it is missing, and -2 where it is new and not to be learned.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_categorical), float64
+        learn : bool
+            Whether new categories become cells.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_categorical), int64
+        """
+        found = np.empty(X.shape, dtype=np.int64)
+        X = np.ascontiguousarray(X) + 0.0  # -0.0 becomes 0.0
+        bits, done = X.view(np.int64), 0
+        while done < X.size:
+            done, self.n_cells = _look_up(X, bits, self._table, self.values, self.n_cells, found, done, learn)
+            if done < X.size:
+                self._double()
+        return found
+
+    def _double(self) -> None:
+        kept = self._table[self._table[:, 0] >= 0]
+        self._table = np.full((2 * len(self._table), 3), -1)
+        self.values = np.concatenate([self.values, np.zeros_like(self.values)])
+        for feature, bits, cell in kept:
+            self._table[_place(self._table, feature, bits)] = feature, bits, cell
+
+
+@njit()
+def _place(table: Ints, feature: int, bits: int) -> int:
+    """Return where a value is in the table, or would be."""
+    z = (np.uint64(bits) + np.uint64(feature)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    at = int((z ^ (z >> np.uint64(32))) & np.uint64(table.shape[0] - 1))
+    while table[at, 0] >= 0 and not (table[at, 0] == feature and table[at, 1] == bits):
+        at = (at + 1) % table.shape[0]
+    return at
+
+
+@njit()
+def _look_up(
+    X: Floats, bits: Ints, table: Ints, values: Floats, n_cells: int, found: Ints, start: int, learn: bool
+) -> tuple[int, int]:
+    """Look the values up from the `start`-th on; return how many are done before the table is full, and the cells."""
+    width = X.shape[1]
+    for k in range(start, X.size):
+        i, g = k // width, k % width
+        found[i, g] = MISSING
+        if X[i, g] != X[i, g]:
+            continue
+        at = _place(table, g, bits[i, g])
+        if table[at, 0] < 0:
+            found[i, g] = UNKNOWN
+            if not learn:
+                continue
+            if n_cells == values.shape[0]:
+                return k, n_cells
+            table[at, 0], table[at, 1], table[at, 2] = g, bits[i, g], n_cells
+            values[n_cells] = X[i, g]
+            n_cells += 1
+        found[i, g] = table[at, 2]
+    return X.size, n_cells

@@ -1,0 +1,212 @@
+"""Trees as text and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tamis.learners.hoeffding.shape import Node
+from tamis.learners.hoeffding.tree import HoeffdingTree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["export_text", "plot_tree"]
+
+
+def export_text(
+    tree: HoeffdingTree,
+    feature_names: Sequence[str] | None = None,
+    *,
+    max_depth: int | None = None,
+    decimals: int = 2,
+    show_weights: bool = False,
+) -> str:
+    """Return the tree as text, one line per branch and leaf, in the style of scikit-learn.
+
+    Parameters
+    ----------
+    tree : HoeffdingTree or HoeffdingAdaptiveTree
+        Fitted.
+    feature_names : sequence of str, optional
+        One for each column; by default the names of the frame that was learned from, or "feature_0" and so on.
+    max_depth : int, at least 0, optional
+        Branches below are not shown, but counted.
+    decimals : int, default=2
+        Of thresholds, categories and weights.
+    show_weights : bool, default=False
+        Whether the lines of leaves end with the weight of each class.
+
+    Returns
+    -------
+    str
+        Without a line feed at its end.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many names as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import HoeffdingTree
+    >>> X = np.random.default_rng(0).uniform(size=(2000, 2))
+    >>> tree = HoeffdingTree(max_depth=1).fit(X, np.where(X[:, 1] > 0.5, "old", "young"))
+    >>> print(export_text(tree, ["height", "age"], show_weights=True))
+    |--- age <= 0.54
+    |   |--- class: young [81.21, 1022.0]
+    |--- age >  0.54
+    |   |--- class: old [896.79, 0.0]
+    """
+    names = _names(tree, feature_names)
+    nodes = tree.nodes_
+    lines = []
+    for at, node in enumerate(nodes):
+        if node.parent >= 0 and (max_depth is None or node.depth <= max_depth + 1):
+            lines.append("|   " * (node.depth - 1) + "|--- " + _condition(nodes, at, names, decimals))
+        shown = max_depth is None or node.depth <= max_depth
+        if node.feature is None and shown:
+            weights = [round(weight, decimals) for weight in node.class_weights.tolist()]
+            label = f"class: {_label(tree, node)}" + (f" {weights}" if show_weights else "")
+            lines.append("|   " * node.depth + "|--- " + label)
+        elif max_depth is not None and node.depth == max_depth + 1:
+            lines.append("|   " * node.depth + f"|--- truncated branch of depth {_depth_below(nodes, at)}")
+    return "\n".join(lines)
+
+
+def plot_tree(
+    tree: HoeffdingTree,
+    feature_names: Sequence[str] | None = None,
+    *,
+    max_depth: int | None = None,
+    decimals: int = 2,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the tree: splits with their weight and merit, leaves with their class and how much of the weight it has.
+
+    Parameters
+    ----------
+    tree : HoeffdingTree or HoeffdingAdaptiveTree
+        Fitted.
+    feature_names : sequence of str, optional
+        As for :func:`export_text`.
+    max_depth : int, at least 0, optional
+        Nodes below are not drawn.
+    decimals : int, default=2
+        Of thresholds and categories.
+    ax : matplotlib Axes, optional
+        Where to draw; by default new axes, as wide as the leaves need.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    ValueError
+        If there are not as many names as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import HoeffdingTree
+    >>> X = np.random.default_rng(0).uniform(size=(2000, 2))
+    >>> ax = plot_tree(HoeffdingTree(max_depth=1).fit(X, X[:, 1] > 0.5))
+    >>> [text.get_text().split()[0] for text in ax.texts]
+    ['feature_1', '<=', 'False', '>', 'True']
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
+    names = _names(tree, feature_names)
+    nodes = [node for node in tree.nodes_ if max_depth is None or node.depth <= max_depth]
+    x = _places(nodes)
+    deepest = max(node.depth for node in nodes)
+    if ax is None:
+        figure = Figure(figsize=(max(4.0, 1.6 * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
+        ax = figure.subplots()
+    ax.set(xlim=(-0.6, max(x) + 0.6), ylim=(-deepest - 0.5, 0.5))
+    ax.axis("off")
+    shades = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"]
+    for at, node in enumerate(nodes):
+        if node.parent >= 0:
+            parent = nodes[node.parent]
+            ax.plot([x[node.parent], x[at]], [-parent.depth, -node.depth], color="0.6", linewidth=1, zorder=0)
+            middle = ((x[node.parent] + x[at]) / 2, -(parent.depth + node.depth) / 2)
+            ax.text(*middle, _sign(nodes, at, decimals), ha="center", va="center", size=8,
+                    backgroundcolor="white")  # fmt: skip
+        share = node.class_weights.max() / node.weight if node.weight else 0.0
+        if node.feature is None:
+            text = f"{_label(tree, node)}\n{share:.0%} of {node.weight:,.0f}"
+        else:
+            text = f"{names[node.feature]}\n{node.merit:.3f} bits\n{node.weight:,.0f} rows"
+        shade = shades[int(node.class_weights.argmax()) % len(shades)] if node.feature is None else "white"
+        box = {"boxstyle": "round", "facecolor": shade, "edgecolor": "0.4", "alpha": 1.0}
+        ax.text(x[at], -node.depth, text, ha="center", va="center", size=9, bbox=box)
+    return ax
+
+
+def _names(tree: HoeffdingTree, given: Sequence[str] | None) -> list[str]:
+    check_is_fitted(tree)
+    if given is None:
+        return list(getattr(tree, "feature_names_in_", [f"feature_{j}" for j in range(tree.n_features_in_)]))
+    if len(given) != tree.n_features_in_:
+        raise ValueError(
+            f"feature_names has {len(given)} names, but the tree knows {tree.n_features_in_} columns: give one each."
+        )
+    return list(given)
+
+
+def _label(tree: HoeffdingTree, node: Node) -> Any:
+    return tree.classes_[int(node.class_weights.argmax())]
+
+
+def _sign(nodes: list[Node], at: int, decimals: int) -> str:
+    """Return what is true of the parent's feature in this branch."""
+    node, parent = nodes[at], nodes[nodes[at].parent]
+    first = node.parent == at - 1
+    if parent.threshold is not None:
+        return f"{'<=' if first else '> '} {parent.threshold:.{decimals}f}"
+    if node.category is not None:
+        return f"== {round(node.category, decimals):g}"
+    return f"!= {round(nodes[node.parent + 1].category or 0.0, decimals):g}"
+
+
+def _condition(nodes: list[Node], at: int, names: list[str], decimals: int) -> str:
+    feature = nodes[nodes[at].parent].feature
+    return f"{names[feature or 0]} {_sign(nodes, at, decimals)}"
+
+
+def _depth_below(nodes: list[Node], top: int) -> int:
+    below = [node.depth for node in _subtree(nodes, top)]
+    return max(below) - nodes[top].depth + 1
+
+
+def _subtree(nodes: list[Node], top: int) -> list[Node]:
+    stop = top + 1
+    while stop < len(nodes) and nodes[stop].depth > nodes[top].depth:
+        stop += 1
+    return nodes[top:stop]
+
+
+def _places(nodes: list[Node]) -> list[float]:
+    """Return how far right each node is: leaves side by side, parents above the middle of their children."""
+    children: list[list[int]] = [[] for _ in nodes]
+    for at, node in enumerate(nodes):
+        if node.parent >= 0:
+            children[node.parent].append(at)
+    x, leaves = np.zeros(len(nodes)), 0
+    for at in range(len(nodes)):
+        if not children[at]:
+            x[at], leaves = leaves, leaves + 1
+    for at in reversed(range(len(nodes))):
+        if children[at]:
+            x[at] = (x[children[at][0]] + x[children[at][-1]]) / 2
+    return [float(place) for place in x]

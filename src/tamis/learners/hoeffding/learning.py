@@ -1,0 +1,237 @@
+"""Learning and predicting row by row: the kernels that a tree calls."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._jit import njit
+from tamis.drift.adwin import watch
+from tamis.learners.hoeffding.adaptive import begin_alternate, compare_alternate, poisson
+from tamis.learners.hoeffding.leaves import BAYES_OR_MAJORITY, GIVEN, MAJORITY, bayes, by_bayes, vote
+from tamis.learners.hoeffding.nodes import (
+    ALTERNATE,
+    BORN,
+    BRANCH,
+    DEPTH,
+    DETECTOR,
+    FEATURE,
+    FIRST,
+    FREE_DETECTORS,
+    FREE_NODES,
+    FREE_SLOTS,
+    KIND,
+    LEFT,
+    LIVE,
+    MULTIWAY,
+    N_CELLS,
+    NUMBER,
+    PATH,
+    PENDING,
+    RIGHT_BY_BAYES,
+    RIGHT_BY_MAJORITY,
+    ROOT,
+    ROWS,
+    SINCE_TRY,
+    SLOT,
+    SPLIT,
+    STACK,
+    START,
+    WEIGHT,
+    WHAT,
+    WHERE,
+    Arrays,
+    child_of,
+    give_detector,
+    note,
+    walk,
+    wanted,
+)
+from tamis.learners.hoeffding.splits import Rules, add_branch, best_split, observe, split
+
+__all__ = ["learn", "reach", "votes_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@njit()
+def learn(
+    tree: Arrays, X: Floats, cells: Ints, codes: Ints, start: int, guesses: Ints, births: Ints, rules: Rules
+) -> int:
+    """Learn the rows from `start`; return which row is next: earlier than the end where something needs room.
+
+    `guesses` holds, for each node, what its own classifier predicts of the row, if leaves have classifiers; the
+    birth of the leaf that each row came to is written into `births`.
+    """
+    votes = np.empty(tree.weights.shape[1])
+    for i in range(start, len(codes) + 1):
+        if tree.state[PENDING] > 0:
+            nodes, slots, detectors = wanted(tree)
+            if (
+                tree.state[FREE_NODES] < nodes
+                or tree.state[FREE_SLOTS] < slots
+                or tree.state[FREE_DETECTORS] < detectors
+            ):
+                return i
+            _carry_out(tree, rules)
+            if rules.step:
+                return i
+        if i < len(codes):
+            _admit(tree, cells[i])
+            births[i] = _learn_row(tree, X[i], cells[i], codes[i], guesses, rules, votes)
+            tree.state[ROWS] += 1
+    return len(codes)
+
+
+@njit()
+def _carry_out(tree: Arrays, rules: Rules) -> None:
+    for k in range(tree.state[PENDING]):
+        what, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
+        n = number if what == SPLIT else 1
+        if rules.max_nodes >= 0 and tree.state[LIVE] + n > rules.max_nodes:
+            continue
+        if what == START:
+            begin_alternate(tree, node)
+        elif what == BRANCH:
+            add_branch(tree, node, number)
+        else:
+            split(tree, node)
+            if rules.adaptive:
+                give_detector(tree, node)
+    tree.state[PENDING] = 0
+
+
+@njit()
+def _admit(tree: Arrays, cells: Ints) -> None:
+    """Take categories met for the first time into the lists of their features."""
+    for g in range(cells.shape[0]):
+        cell = cells[g]
+        if cell >= 0 and tree.next_cell[cell] == -2:
+            tree.next_cell[cell] = -1
+            tree.lists[N_CELLS, g] += 1
+            last = tree.lists[FIRST, g]
+            if last < 0:
+                tree.lists[FIRST, g] = cell
+            else:
+                while tree.next_cell[last] >= 0:
+                    last = tree.next_cell[last]
+                tree.next_cell[last] = cell
+
+
+@njit()
+def _learn_row(
+    tree: Arrays, row: Floats, cells: Ints, y: int, guesses: Ints, rules: Rules, votes: Floats
+) -> int:
+    """Learn a row in the tree and in the alternate trees that it comes by; return the birth of the tree's leaf."""
+    tree.notes[STACK, 0], n, birth = tree.state[ROOT], 1, -1
+    while n > 0:
+        n -= 1
+        top = tree.notes[STACK, n]
+        length = walk(tree, top, row, cells)
+        leaf = tree.notes[PATH, length - 1]
+        birth = tree.links[leaf, BORN] if birth < 0 else birth
+        weight = poisson(rules.seed, tree.state[ROWS], tree.links[top, BORN]) if rules.seed >= 0 else 1.0
+        guess = _guess(tree, leaf, row, cells, y, weight, guesses, rules, votes)
+        replaced = False
+        for p in range(length):
+            node = tree.notes[PATH, p]
+            tree.weights[node, y] += weight
+            tree.numbers[node, WEIGHT] += weight
+            if not rules.adaptive or tree.links[node, DETECTOR] < 0:
+                continue
+            error = 1.0 if guess != y else 0.0
+            risen = watch(tree.detectors[tree.links[node, DETECTOR]], error, 0.002, 32) > 0
+            if tree.links[node, LEFT] < 0:
+                continue
+            other = tree.links[node, ALTERNATE]
+            replaced = compare_alternate(tree, node, risen)
+            if other >= 0 and (replaced or tree.links[node, ALTERNATE] == other):
+                tree.notes[STACK, n] = other
+                n += 1
+            if replaced:
+                break
+        if not replaced:
+            _learn_at_leaf(tree, leaf, row, cells, y, weight, rules)
+            _note_new_category(tree, length, row, cells)
+    return birth
+
+
+@njit()
+def _guess(
+    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, guesses: Ints, rules: Rules,
+    votes: Floats,
+) -> int:  # fmt: skip
+    """Return what the leaf predicts before it learns the row, and keep count of which vote was right."""
+    if rules.leaf == GIVEN:
+        return int(guesses[leaf])
+    if tree.numbers[leaf, WEIGHT] <= 0.0 or not (rules.adaptive or rules.leaf == BAYES_OR_MAJORITY):
+        return -1
+    majority = int(np.argmax(tree.weights[leaf]))
+    if rules.leaf == MAJORITY:
+        return majority
+    best = bayes(tree, leaf, row, cells, votes)
+    guess = best if by_bayes(tree, leaf, rules.leaf) else majority
+    if majority == y:
+        tree.numbers[leaf, RIGHT_BY_MAJORITY] += weight
+    if best == y:
+        tree.numbers[leaf, RIGHT_BY_BAYES] += weight
+    return guess
+
+
+@njit()
+def _learn_at_leaf(
+    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules
+) -> None:
+    observe(tree, tree.links[leaf, SLOT], row, cells, y, weight)
+    tree.numbers[leaf, SINCE_TRY] += weight
+    if tree.numbers[leaf, SINCE_TRY] < rules.grace_period:
+        return
+    if rules.max_depth >= 0 and tree.links[leaf, DEPTH] >= rules.max_depth:
+        return
+    tree.numbers[leaf, SINCE_TRY] = 0.0
+    branches = best_split(tree, leaf, rules)
+    if branches > 0:
+        note(tree, SPLIT, leaf, branches)
+
+
+@njit()
+def _note_new_category(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
+    """Note a branch for each category of the row that a split into many on its way has none for."""
+    for p in range(length - 1):
+        node = tree.notes[PATH, p]
+        if tree.links[node, KIND] == MULTIWAY and child_of(tree, node, row, cells) < 0:
+            cell = cells[tree.links[node, FEATURE] - row.shape[0]]
+            if cell >= 0:
+                note(tree, BRANCH, node, cell)
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+@njit()
+def votes_of(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> None:
+    """Write the class probabilities of each row."""
+    for i in range(X.shape[0]):
+        length = walk(tree, tree.state[ROOT], X[i], cells[i])
+        vote(tree, tree.notes[PATH, length - 1], X[i], cells[i], mode, votes[i])
+
+
+@njit()
+def reach(tree: Arrays, X: Floats, cells: Ints, alternates: bool, leaves: Ints) -> int:
+    """Write the leaf of each row, or of one row and all alternate trees that it comes by; return how many."""
+    if not alternates:
+        for i in range(X.shape[0]):
+            leaves[i] = tree.notes[PATH, walk(tree, tree.state[ROOT], X[i], cells[i]) - 1]
+        return len(X)
+    tree.notes[STACK, 0], n, found = tree.state[ROOT], 1, 0
+    while n > 0:
+        n -= 1
+        length = walk(tree, tree.notes[STACK, n], X[0], cells[0])
+        leaves[found] = tree.notes[PATH, length - 1]
+        found += 1
+        for p in range(length):
+            if tree.links[tree.notes[PATH, p], ALTERNATE] >= 0:
+                tree.notes[STACK, n] = tree.links[tree.notes[PATH, p], ALTERNATE]
+                n += 1
+    return found

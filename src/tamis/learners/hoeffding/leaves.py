@@ -1,0 +1,115 @@
+"""What a leaf predicts: the majority, naive Bayes from its statistics, or whichever of the two was right more often.
+
+With n_y the weight of class y at the leaf and the normal densities and counts of :mod:`.splits`::
+
+    log P[y] = log n_y / n + sum_i log P[x_i|y],   P[x_i = v|y] = (n_yv + 1) / (n_yi + m_i) for m_i categories
+
+A missing value is left out; so is a feature of a class that has no variance there (its density counts as 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._jit import njit
+from tamis.learners.hoeffding.nodes import (
+    DEVIATION,
+    MEAN,
+    N_CELLS,
+    OBSERVED,
+    RIGHT_BY_BAYES,
+    RIGHT_BY_MAJORITY,
+    SLOT,
+    WEIGHT,
+    Arrays,
+)
+
+__all__ = ["BAYES", "BAYES_OR_MAJORITY", "GIVEN", "MAJORITY", "bayes", "vote"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MAJORITY, BAYES, BAYES_OR_MAJORITY, GIVEN = range(4)
+_LOG_2_PI = float(np.log(2.0 * np.pi))
+_LITTLE, _MUCH = 1e-100, 1e100  # a product of two numbers between them is a number still
+
+
+@njit()
+def _log_normal(kept: Floats, row: Floats) -> float:
+    """Return the sum of the logarithms of a class' densities; variances are multiplied, one logarithm for many."""
+    total, product, n = 0.0, 1.0, 0
+    for f in range(row.shape[0]):
+        gap = row[f] - kept[MEAN, f]
+        deviation, weight = kept[DEVIATION, f], kept[OBSERVED, f] - 1.0
+        if gap != gap or deviation <= 0.0 or weight <= 0.0:
+            continue
+        variance = deviation / weight
+        total -= 0.5 * gap * gap / variance
+        n += 1
+        if _LITTLE < variance < _MUCH:
+            product *= variance
+            if not _LITTLE < product < _MUCH:
+                total -= 0.5 * np.log(product)
+                product = 1.0
+        else:
+            total -= 0.5 * np.log(variance)
+    found: float = total - 0.5 * np.log(product) - 0.5 * n * _LOG_2_PI
+    return found
+
+
+@njit()
+def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
+    """Return the sum of the logarithms of the shares that a class has of the row's categories."""
+    total, product = 0.0, 1.0
+    for g in range(cells.shape[0]):
+        cell = cells[g]
+        if cell == -1:
+            continue
+        count = tree.counts[slot, y, cell] if cell >= 0 else 0.0
+        product *= (count + 1.0) / (tree.totals[slot, y, g] + max(tree.lists[N_CELLS, g], 1))
+        if product < _LITTLE:
+            total += np.log(product)
+            product = 1.0
+    found: float = total + np.log(product)
+    return found
+
+
+@njit()
+def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> int:
+    """Write the log probabilities of naive Bayes, up to a constant, into `votes`, and return the likeliest class."""
+    slot, best = tree.links[node, SLOT], -1
+    for c in range(votes.shape[0]):
+        votes[c] = -np.inf
+        if tree.weights[node, c] > 0.0:
+            prior = np.log(tree.weights[node, c] / tree.numbers[node, WEIGHT])
+            votes[c] = prior + _log_normal(tree.gaussians[slot, c], row) + _log_counts(tree, slot, c, cells)
+            if best < 0 or votes[c] > votes[best]:
+                best = c
+    return best
+
+
+@njit()
+def by_bayes(tree: Arrays, node: int, mode: int) -> bool:
+    """Return whether naive Bayes speaks for a leaf."""
+    if mode == BAYES_OR_MAJORITY:
+        return bool(tree.numbers[node, RIGHT_BY_BAYES] >= tree.numbers[node, RIGHT_BY_MAJORITY])
+    return mode == BAYES
+
+
+@njit()
+def vote(tree: Arrays, node: int, row: Floats, cells: Ints, mode: int, votes: Floats) -> None:
+    """Write the probability of each class at a leaf; the same for all if it has no rows."""
+    if tree.numbers[node, WEIGHT] <= 0.0:
+        votes[:] = 1.0 / votes.shape[0]
+        return
+    if not by_bayes(tree, node, mode):
+        for c in range(votes.shape[0]):
+            votes[c] = tree.weights[node, c] / tree.numbers[node, WEIGHT]
+        return
+    best = bayes(tree, node, row, cells, votes)
+    highest, total = votes[best], 0.0
+    for c in range(votes.shape[0]):
+        votes[c] = np.exp(votes[c] - highest)
+        total += votes[c]
+    for c in range(votes.shape[0]):
+        votes[c] /= total

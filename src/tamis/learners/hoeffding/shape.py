@@ -1,0 +1,89 @@
+"""The nodes of a tree as records: what exports, pictures and importances read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.learners.hoeffding.categories import Categories
+from tamis.learners.hoeffding.nodes import (
+    CELL,
+    FEATURE,
+    KIND,
+    LEFT,
+    MERIT,
+    NEXT,
+    NUMERIC,
+    ROOT,
+    THRESHOLD,
+    WEIGHT,
+    Pools,
+)
+
+__all__ = ["Node", "nodes_of"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A split or a leaf.
+
+    Attributes
+    ----------
+    parent : int
+        Position of the parent in the list of nodes; -1 at the root.
+    depth : int
+        Splits on the way to it.
+    feature : int or None
+        Column that it splits by; None at a leaf.
+    threshold : float or None
+        Rows at or below it go to the first child; None where categories are split.
+    category : float or None
+        As a child of a split by categories: the category that leads here, None for all others.
+    merit : float
+        Information gain of the split when it was made, in bits; 0 at a leaf.
+    weight : float
+        Weight of the rows that came here, with that which it began with.
+    class_weights : ndarray of shape (n_classes,), float64
+        The same by class.
+    """
+
+    parent: int
+    depth: int
+    feature: int | None
+    threshold: float | None
+    category: float | None
+    merit: float
+    weight: float
+    class_weights: NDArray[np.float64]
+
+
+def nodes_of(pools: Pools, categories: Categories, columns: NDArray[np.intp]) -> list[Node]:
+    """Return the nodes, each before its children; `columns` says which column each feature of the arrays is."""
+    links, numbers = pools.links, pools.numbers
+    found: list[Node] = []
+    todo = [(int(pools.state[ROOT]), -1)]
+    while todo:
+        at, parent = todo.pop()
+        leaf = links[at, LEFT] < 0
+        numeric = not leaf and links[at, KIND] == NUMERIC
+        named = parent >= 0 and found[parent].threshold is None and links[at, CELL] >= 0
+        found.append(
+            Node(
+                parent=parent,
+                depth=0 if parent < 0 else found[parent].depth + 1,
+                feature=None if leaf else int(columns[links[at, FEATURE]]),
+                threshold=float(numbers[at, THRESHOLD]) if numeric else None,
+                category=float(categories.values[links[at, CELL]]) if named else None,
+                merit=0.0 if leaf else float(numbers[at, MERIT]),
+                weight=float(numbers[at, WEIGHT]),
+                class_weights=pools.weights[at].copy(),
+            )
+        )
+        children, child = [], int(links[at, LEFT])
+        while child >= 0:
+            children.append((child, len(found) - 1))
+            child = int(links[child, NEXT])
+        todo.extend(reversed(children))
+    return found

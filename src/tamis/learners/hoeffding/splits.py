@@ -1,0 +1,285 @@
+"""What leaves keep of their rows, and how good a split by it would be.
+
+A numeric feature is kept as a normal distribution of each class with its range, a categorical one as counts. With N
+the weight of the rows, N_b that of branch b, and H the entropy of the class in bits::
+
+    merit = H - sum_b N_b / N H_b                                                                (1)
+    split if  merit_1 - merit_2 > eps  or  eps < tie_threshold,  eps = sqrt(R^2 ln(1 / delta) / (2 n))  (2)
+
+R = log2 of the number of classes at the leaf, n its weight, merit_2 the second best feature's or that of no split: 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._jit import njit
+from tamis.learners.hoeffding.nodes import (
+    CELL,
+    CUT_CELL,
+    DEPTH,
+    DEVIATION,
+    FEATURE,
+    FIRST,
+    HIGHEST,
+    KIND,
+    LEFT,
+    LIVE,
+    LOWEST,
+    MEAN,
+    MERIT,
+    MULTIWAY,
+    NEXT,
+    NUMERIC,
+    OBSERVED,
+    ONE_AGAINST_REST,
+    SLOT,
+    THRESHOLD,
+    WEIGHT,
+    Arrays,
+    give_back,
+    new_leaf,
+)
+
+__all__ = ["Rules", "best_split", "observe", "split"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_LEAST_SHARE = 0.01  # of the rows in a branch that counts; two such branches make a split
+_ROOT_2 = math.sqrt(2.0)
+
+
+class Rules(NamedTuple):
+    """The parameters of a tree as the kernels are given them; -1 where there is no limit."""
+
+    leaf: int
+    grace_period: float
+    delta: float
+    tie_threshold: float
+    n_cuts: int
+    binary: bool
+    max_depth: int
+    max_nodes: int
+    adaptive: bool
+    seed: int
+    step: bool  # whether to stop at each change of the tree
+
+
+@njit()
+def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: float) -> None:
+    """Learn a row into the statistics of a leaf; missing values are left out."""
+    kept = tree.gaussians[slot, y]
+    observed, mean, deviation = kept[OBSERVED], kept[MEAN], kept[DEVIATION]
+    lowest, highest = kept[LOWEST], kept[HIGHEST]
+    for f in range(row.shape[0]):
+        x = row[f]
+        if x != x:
+            continue
+        n = observed[f] + weight
+        gap = x - mean[f]
+        mean[f] += gap * weight / n
+        deviation[f] += weight * gap * (x - mean[f])
+        lowest[f] = x if observed[f] == 0.0 or x < lowest[f] else lowest[f]
+        highest[f] = x if observed[f] == 0.0 or x > highest[f] else highest[f]
+        observed[f] = n
+    for g in range(cells.shape[0]):
+        if cells[g] >= 0:
+            tree.counts[slot, y, cells[g]] += weight
+            tree.totals[slot, y, g] += weight
+
+
+# -- merits ------------------------------------------------------------------------------------------------
+
+
+@njit()
+def _n_log_n(n: float) -> float:
+    return n * np.log2(n) if n > 0.0 else 0.0
+
+
+@njit()
+def _spread(weights: Floats) -> float:
+    """Return the entropy of the class times the weight."""
+    n, inner = 0.0, 0.0
+    for c in range(weights.shape[0]):
+        n += weights[c]
+        inner += _n_log_n(weights[c])
+    return _n_log_n(n) - inner
+
+
+@njit()
+def share_below(kept: Floats, f: int, cut: float) -> float:
+    """Return which share of a class has a numeric feature at or below a cut, by its normal distribution and range."""
+    if cut < kept[LOWEST, f]:
+        return 0.0
+    if cut >= kept[HIGHEST, f]:
+        return 1.0
+    sd = np.sqrt(kept[DEVIATION, f] / (kept[OBSERVED, f] - 1.0)) if kept[OBSERVED, f] > 1.0 else 0.0
+    if sd <= 0.0:
+        return 1.0 if cut >= kept[MEAN, f] else 0.0
+    return 0.5 * (1.0 + math.erf((cut - kept[MEAN, f]) / (sd * _ROOT_2)))
+
+
+@njit()
+def _merit_of_two(total: Floats, part: Floats, rest: Floats) -> float:
+    """Return (1) of a split in two, or -1 if either branch has too few rows."""
+    n, left = total.sum(), part.sum()
+    if min(left, n - left) <= _LEAST_SHARE * n:
+        return -1.0
+    for c in range(total.shape[0]):
+        rest[c] = max(total[c] - part[c], 0.0)
+    merit: float = (_spread(total) - _spread(part) - _spread(rest)) / n
+    return merit
+
+
+@njit()
+def _best_cut(kept: Floats, f: int, n_cuts: int, work: Floats) -> tuple[float, float]:
+    """Return the merit and the threshold of the best of some equally spaced cuts; merit -1 if there is none."""
+    total, part, rest = work[0], work[1], work[2]
+    low, high = np.inf, -np.inf
+    for c in range(kept.shape[0]):
+        total[c] = kept[c, OBSERVED, f]
+        if total[c] > 0.0:
+            low, high = min(low, kept[c, LOWEST, f]), max(high, kept[c, HIGHEST, f])
+    best, threshold = -1.0, 0.0
+    for k in range(n_cuts):
+        cut = low + (high - low) / (n_cuts + 1.0) * (k + 1)
+        if not low < cut < high:
+            continue
+        for c in range(kept.shape[0]):
+            part[c] = total[c] * share_below(kept[c], f, cut) if total[c] > 0.0 else 0.0
+        merit = _merit_of_two(total, part, rest)
+        if merit > best:
+            best, threshold = merit, cut
+    return best, threshold
+
+
+@njit()
+def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats) -> tuple[float, int, int]:
+    """Return the merit, the category or -1 for all, and the number of branches; merit -1 if there is no split."""
+    counts = tree.counts[slot]
+    total, part, rest = work[0], work[1], work[2]
+    n = 0.0
+    for c in range(counts.shape[0]):
+        total[c] = tree.totals[slot, c, g]
+        n += total[c]
+    inner, branches, large = 0.0, 0, 0
+    best, category = -1.0, -1
+    cell = tree.lists[FIRST, g]
+    while cell >= 0:
+        for c in range(counts.shape[0]):
+            part[c] = counts[c, cell]
+        weight = part.sum()
+        if weight > 0.0:
+            branches += 1
+            large += weight > _LEAST_SHARE * n
+            inner += _spread(part)
+            if binary:
+                merit = _merit_of_two(total, part, rest)
+                if merit > best:
+                    best, category = merit, cell
+        cell = tree.next_cell[cell]
+    if binary:
+        return best, category, 2
+    return ((_spread(total) - inner) / n if large >= 2 else -1.0), -1, branches
+
+
+@njit()
+def best_split(tree: Arrays, node: int, rules: Rules) -> int:
+    """Write the split that (2) chooses into the leaf, and return its number of branches; 0 if there is none yet."""
+    links, numbers, slot = tree.links[node], tree.numbers[node], tree.links[node, SLOT]
+    n_classes = np.count_nonzero(tree.weights[node])
+    if n_classes < 2:
+        return 0
+    kept = tree.gaussians[slot]
+    n_numeric = kept.shape[2]
+    work = np.empty((3, kept.shape[0]))
+    best, second, feature, threshold, category, branches = 0.0, 0.0, -1, 0.0, -1, 0
+    for f in range(n_numeric + tree.totals.shape[2]):
+        at, cell, n = 0.0, -1, 2
+        if f < n_numeric:
+            merit, at = _best_cut(kept, f, rules.n_cuts, work)
+        else:
+            merit, cell, n = _best_categories(tree, slot, f - n_numeric, rules.binary, work)
+        if merit > best:
+            best, second = merit, best
+            feature, threshold, category, branches = f, at, cell, n
+        elif merit > second:
+            second = merit
+    weight_range = np.log2(n_classes)
+    eps = np.sqrt(weight_range * weight_range * np.log(1.0 / rules.delta) / (2.0 * numbers[WEIGHT]))  # (2)
+    if feature < 0 or not (best - second > eps or eps < rules.tie_threshold):
+        return 0
+    if rules.max_nodes >= 0 and tree.state[LIVE] + branches > rules.max_nodes:
+        return 0
+    links[FEATURE], links[CUT_CELL] = feature, category
+    links[KIND] = NUMERIC if feature < n_numeric else (MULTIWAY if category < 0 else ONE_AGAINST_REST)
+    numbers[THRESHOLD], numbers[MERIT] = threshold, best
+    return branches
+
+
+# -- splitting ---------------------------------------------------------------------------------------------
+
+
+@njit()
+def _add_child(tree: Arrays, node: int, before: int, cell: int) -> int:
+    """Add a leaf after the child `before`, or as the first one if that is -1, and return it."""
+    child = new_leaf(tree, node, tree.links[node, DEPTH] + 1)
+    tree.links[child, CELL] = cell
+    if before < 0:
+        tree.links[node, LEFT] = child
+    else:
+        tree.links[before, NEXT] = child
+    return child
+
+
+@njit()
+def _settle(tree: Arrays, node: int) -> None:
+    """Sum up the weight that a child begins with."""
+    tree.numbers[node, WEIGHT] = tree.weights[node].sum()
+
+
+@njit()
+def split(tree: Arrays, node: int) -> None:
+    """Split a leaf as was written into it; the children begin with the classes that they would have had."""
+    links, slot = tree.links[node], tree.links[node, SLOT]
+    feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
+    n_classes = tree.weights.shape[1]
+    if links[KIND] == MULTIWAY:
+        cell, child = tree.lists[FIRST, feature - n_numeric], -1
+        while cell >= 0:
+            if tree.counts[slot, :, cell].sum() > 0.0:
+                child = _add_child(tree, node, child, cell)
+                for c in range(n_classes):
+                    tree.weights[child, c] = tree.counts[slot, c, cell]
+                _settle(tree, child)
+            cell = tree.next_cell[cell]
+    else:
+        left = _add_child(tree, node, -1, links[CUT_CELL])
+        right = _add_child(tree, node, left, -1)
+        for c in range(n_classes):
+            if links[KIND] == NUMERIC:
+                kept = tree.gaussians[slot, c]
+                all_of_it = kept[OBSERVED, feature]
+                part = 0.0
+                if all_of_it > 0.0:
+                    part = all_of_it * share_below(kept, feature, tree.numbers[node, THRESHOLD])
+            else:
+                all_of_it = tree.totals[slot, c, feature - n_numeric]
+                part = tree.counts[slot, c, links[CUT_CELL]]
+            tree.weights[left, c], tree.weights[right, c] = part, max(all_of_it - part, 0.0)
+        _settle(tree, left)
+        _settle(tree, right)
+    give_back(tree, node, True, False)
+
+
+@njit()
+def add_branch(tree: Arrays, node: int, cell: int) -> None:
+    """Add a leaf for a category that a split into many has not met."""
+    child = tree.links[node, LEFT]
+    while tree.links[child, NEXT] >= 0:
+        child = tree.links[child, NEXT]
+    _add_child(tree, node, child, cell)

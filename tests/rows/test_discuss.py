@@ -1,0 +1,192 @@
+"""DISCUSS against its twin, any batches, the printed trigger, recovery after drifts and impossible input."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis import load_stream
+from tamis.errors import DataError
+from tamis.evaluate import selection_accuracy
+from tamis.rows.discuss import DISCUSS
+from tests.twins.discuss import DiscussTwin
+
+NAMES = {"n_features_to_select": "most", "bias_correction": "corrected", "min_interval": "interval"}
+OPTIONS = [
+    {},
+    {"redundancy": None, "threshold": 0.1, "early": False},
+    {"redundancy": "predominance", "half_life": None, "n_features_to_select": 2},
+    {"redundancy": "hoeffding", "threshold": "auto", "bias_correction": False, "margin": 0.0, "min_interval": 1},
+    {"half_life": 70, "n_features_to_select": 3, "threshold": 0.0, "delta": 0.5},
+    {"trigger": "literal", "redundancy": "predominance", "bias_correction": False, "threshold": 0.01,
+     "n_features_to_select": 2},
+    {"trigger": "literal", "threshold": 0.15, "min_features": 2},
+]  # fmt: skip
+
+
+def drifting(n_rows=300, categories=True, seed=0):
+    """Rows of six features, of which two and a copy of one matter, others in each third; the last is constant."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n_rows, 6)).astype(float) if categories else rng.normal(size=(n_rows, 6))
+    X[:, 4], X[:, 5] = np.where(rng.random(n_rows) < 0.1, X[:, 4], X[:, 0]), 7.0
+    middle = 1.5 if categories else 0.0
+    a, b = np.where(np.arange(n_rows) // (n_rows // 3) % 2, [[2], [3]], [[0], [1]])
+    rows = np.arange(n_rows)
+    y = (X[rows, a] > middle) & (X[rows, b] > middle - 1)
+    return X, np.where(rng.random(n_rows) < 0.05, ~y, y).astype(int)
+
+
+def twin_of(options, n_classes=2, **more):
+    translated = {NAMES.get(name, name): value for name, value in {**options, **more}.items()}
+    translated["literal"] = translated.pop("trigger", "crossing") == "literal"
+    return DiscussTwin(6, n_classes, **translated)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("categories", [True, False], ids=["categories", "numbers"])
+def test_equals_the_twin(options, categories):
+    X, y = drifting(categories=categories)
+    selector = DISCUSS(window=60, categorical="all" if categories else None, **options)
+    twin = twin_of(options, window=60, n_bins=None if categories else 5)
+    drifts = 0
+    for row, code in zip(X, y, strict=True):
+        selector.partial_fit(row[None], [code], classes=[0, 1])
+        twin.learn(row.tolist(), int(code))
+        assert selector.selected_.tolist() == twin.selected
+        assert selector.drift_detected_ == twin.drift
+        drifts += twin.drift
+        np.testing.assert_allclose(selector.scores_, twin.su, atol=1e-12)
+    assert drifts >= 2  # the first selection, and another one
+
+
+@given(cuts=st.lists(st.integers(1, 299), max_size=8), literal=st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_any_batches_give_the_same_bits(cuts, literal):
+    X, y = drifting(categories=False, seed=1)
+    X[::7, 1] = np.nan
+    options = {"trigger": "literal", "n_features_to_select": 2} if literal else {}
+    whole = DISCUSS(window=60, half_life=100, **options).partial_fit(X, y, classes=[0, 1])
+    parts, told = DISCUSS(window=60, half_life=100, **options), False
+    for part in np.split(np.arange(len(y)), sorted(set(cuts))):
+        told |= parts.partial_fit(X[part], y[part], classes=[0, 1]).drift_detected_
+    assert told
+    assert parts.selected_.tolist() == whole.selected_.tolist()
+    assert parts.scores_.tobytes() == whole.scores_.tobytes()
+    assert (parts._mean.tobytes(), parts._next, parts._began) == (
+        whole._mean.tobytes(),
+        whole._next,
+        whole._began,
+    )
+
+
+def test_the_printed_trigger_fires_on_nearly_every_row_and_crossings_seldom():
+    """The spec's own runs, 20,000 rows: literal 99 % of rows, crossing by 0.02 at 0.3 %, for BG2 and n = 5."""
+    stream = load_stream("BG2", seed=3, n_rows=1600, n_drifts=1, width=1)
+    X, y = stream.take(1600)
+    shares = []
+    for options in ({}, {"trigger": "crossing", "min_interval": 1}):
+        selector = DISCUSS.paper(5, categorical="all", **options)
+        renewals = _count_selections(selector)
+        selector.fit(X, y)
+        shares.append(renewals[0] / (1600 - 299))
+    assert shares[0] > 0.9
+    assert shares[1] < 0.02
+
+
+def _count_selections(selector):
+    counted, renew = [0], selector._renew
+
+    def counting(n):
+        counted[0] += 1
+        renew(n)
+
+    selector._renew = counting
+    return counted
+
+
+@pytest.mark.parametrize(("name", "least"), [("BG1", 0.95), ("BG2", 0.95), ("AN", 0.9)])
+def test_finds_the_relevant_features_and_follows_them(name, least):
+    stream = load_stream(name, seed=0, n_rows=20_000, n_drifts=1, width=1)
+    names = [j for j, kind in enumerate(stream.feature_types) if kind == "nominal"]
+    selector, found = DISCUSS(categorical=names), []
+    for start, (X, y) in enumerate(stream.batches(200)):
+        selector.partial_fit(X, y)
+        if start * 200 % 10_000 >= 1000:
+            truth = stream.relevant_at(start * 200)
+            found.append(selection_accuracy(selector.selected_, truth, stream.n_features).accuracy)
+    assert np.mean(found) > least
+
+
+def test_recovers_on_fifty_uniform_features_soon(shared):
+    """On average over two drifts, and the rows to begin anew from are nearly all new ones."""
+    spec = importlib.util.spec_from_file_location("sea50", shared / "peer_benchmarks" / "sea50.py")
+    sea50 = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sea50)
+    X, y, relevant = sea50.sea50(0, n=30_000)
+    selector, late = DISCUSS(), []
+    for start in range(0, 30_000, 25):
+        selector.partial_fit(X[start : start + 25], y[start : start + 25])
+        concept = start // 10_000
+        if len(late) == concept and set(relevant[concept]) <= set(selector.selected_.tolist()):
+            late.append(start + 25 - 10_000 * concept)
+            assert concept == 0 or selector.n_replay <= late[-1] + 75
+    assert len(late) == 3
+    assert np.mean(late[1:]) <= 225
+
+
+def test_a_duplicate_is_passed_by_and_none_of_noise_is_selected_but_one():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (600, 10)).astype(float)
+    X[:, 6] = X[:, 2]
+    y = X[:, 2].astype(int)
+    assert DISCUSS(categorical="all").fit(X, y).selected_.tolist() == [2]
+    assert DISCUSS(categorical="all", redundancy=None).fit(X, y).selected_.tolist() == [2, 6]
+    noise = rng.integers(0, 2, 600)
+    assert len(DISCUSS(delta=1e-6).fit(X, noise).selected_) == 1
+    assert DISCUSS(delta=1e-6, min_features=0).fit(X, noise).get_support().all()
+
+
+def test_weights_repeat_rows_and_a_window_of_one_class_waits():
+    X, y = drifting()
+    weight = np.arange(len(y)) % 3
+    left = DISCUSS(window=60).fit(X, y, sample_weight=weight)
+    right = DISCUSS(window=60).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert left.scores_.tobytes() == right.scores_.tobytes()
+    with pytest.raises(DataError, match="sample_weight holds 0\\.5"):
+        left.partial_fit(X, y, sample_weight=np.full(len(y), 0.5))
+    waiting = DISCUSS(window=60).partial_fit(X[:100], np.zeros(100, int), classes=[0, 1])
+    assert waiting.selected_.size == 0
+    assert waiting.get_support().all()
+    assert not waiting.drift_detected_
+    assert waiting.partial_fit(X, y).drift_detected_
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"threshold": 1.5}, "threshold"),
+        ({"threshold": "best"}, "threshold"),
+        ({"window": 7}, "window"),
+        ({"trigger": "every"}, "trigger"),
+        ({"margin": -0.1}, "margin"),
+        ({"redundancy": "copies"}, "redundancy"),
+        ({"half_life": 0.5}, "half_life"),
+        ({"min_interval": 0}, "min_interval"),
+        ({"min_features": -1}, "min_features"),
+        ({"delta": 0.0}, "delta"),
+        ({"early": 2}, "early"),
+        ({"bias_correction": None}, "bias_correction"),
+        ({"n_features_to_select": 0}, "n_features_to_select"),
+        ({"n_features_to_select": "few"}, "n_features_to_select"),
+        ({"n_bins": 1}, "n_bins"),
+        ({"categorical": [6]}, "categorical"),
+    ],
+    ids=str,
+)
+def test_impossible_parameters_are_named(options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        DISCUSS(**options).fit(*drifting(30))

@@ -33,6 +33,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from tamis import AlphaInvesting, ForwardStepwise, PenalisedSelector
+from tamis.columns.generators import Chain, Originals
 
 ROOT = Path(__file__).resolve().parents[1]
 Make = Callable[[int], Any]  # number of candidates -> selector
@@ -146,63 +147,27 @@ def load(args: argparse.Namespace, name: str) -> tuple[np.ndarray, np.ndarray]:
     return X[complete], y[complete]
 
 
-class PaperStream:
-    """Principal components, the originals, then each selected original times every original, no pair twice."""
-
-    def __init__(
-        self, X: np.ndarray, train: np.ndarray, n_pca: int, products: bool, order: np.ndarray | None = None
-    ) -> None:
-        mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
-        self.X = ((X - mean) / np.where(spread > 0, spread, 1.0))[
-            :, np.arange(X.shape[1]) if order is None else order
-        ]
-        self.train, self.n_pca, self.products, self.step = train, n_pca, products, 0
-        self.done: list[int] = []
-        self.axes = np.linalg.svd(self.X[train], full_matrices=False)[2][:n_pca].T if n_pca else None
-
-    def next_features(self, selector: Any) -> tuple[list[str], np.ndarray] | None:
-        self.step += 1
-        if self.step == 1 and self.axes is not None:
-            return [f"pc{j}" for j in range(self.axes.shape[1])], self.values(
-                [f"pc{j}" for j in range(self.axes.shape[1])]
-            )[self.train]
-        if self.step <= 2 and (self.step == 2 or self.axes is None):
-            self.step = 2
-            return [f"x{j}" for j in range(self.X.shape[1])], self.X[self.train]
-        left = [j for j in self.originals(selector) if j not in self.done] if self.products else []
-        if not left:
-            return None
-        j = left[0]
-        self.done.append(j)
-        names = [f"x{j}*x{k}" for k in range(self.X.shape[1]) if k == j or k not in self.done]
-        return names, self.values(names)[self.train]
-
-    def originals(self, selector: Any) -> list[int]:
-        return [int(name[1:]) for name in selector.selected_ if name[0] == "x" and "*" not in name]
-
-    def values(self, names: list[str]) -> np.ndarray:
-        columns = []
-        for name in names:
-            if name.startswith("pc"):
-                columns.append(self.X @ self.axes[:, int(name[2:])])
-            else:
-                columns.append(np.prod([self.X[:, int(part[1:])] for part in name.split("*")], axis=0))
-        return np.column_stack(columns) if columns else np.zeros((len(self.X), 0))
-
-
-def accuracy(stream: PaperStream, selector: Any, y: np.ndarray, penalty: float = 1000.0) -> tuple[float, int]:
-    train = stream.train
+def accuracy(
+    stream: Chain, X: np.ndarray, train: np.ndarray, selector: Any, y: np.ndarray, penalty: float = 1000.0
+) -> tuple[float, int]:
     test = np.setdiff1d(np.arange(len(y)), train)
-    selected = selector.fit_stream(stream, y[train]).selected_
+    selector.fit_stream(stream, y[train])
     majority = np.bincount(y[train]).argmax()
-    if not selected:
+    if not selector.selected_:
         return float(np.mean(y[test] == majority)), 0
-    values = stream.values(selected)
+    values = stream.recipes(selector).transform(X)
     values = (values - values[train].mean(axis=0)) / np.where(
         values[train].std(axis=0) > 0, values[train].std(axis=0), 1.0
     )
     fitted = LogisticRegression(C=penalty, max_iter=2000).fit(values[train], y[train])
-    return float(fitted.score(values[test], y[test])), len(selected)
+    return float(fitted.score(values[test], y[test])), len(selector.selected_)
+
+
+def paper_stream(X: np.ndarray, n_pca: int, products: bool) -> Chain:
+    """Return principal components, the originals, then each selected original times every original, no pair twice."""
+    if not products:
+        return Chain(Originals(X))
+    return Chain.published(X, n_pca)
 
 
 def splits(
@@ -241,10 +206,12 @@ def _runs(args: argparse.Namespace, name: str, make: Make, products: bool, genes
     for seed, train in splits(X, y, n_train, args.runs, first):
         for order in range(args.orders if genes else 1):
             rng = np.random.default_rng([seed, order])
-            mixed = rng.permutation(X.shape[1]) if genes else None
-            stream = PaperStream(X, train, n_pca if products else 0, products, mixed)
+            mixed = rng.permutation(X.shape[1]) if genes else np.arange(X.shape[1])
+            mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
+            Z = ((X - mean) / np.where(spread > 0, spread, 1.0))[:, mixed]
             n_candidates = X.shape[1] + n_pca * products  # RIC has to guess what is to come
-            found.append(accuracy(stream, make(n_candidates), y, penalty))
+            stream = paper_stream(Z[train], n_pca, products)
+            found.append(accuracy(stream, Z, train, make(n_candidates), y, penalty))
     scores, sizes = np.array(found).T
     return 100 * scores.mean(), 100 * scores.std() / np.sqrt(args.runs), sizes.mean()
 

@@ -81,6 +81,8 @@ class _Pairs(FeatureGenerator):
             if len(codes):
                 self._next, width = self._next + len(codes), width - len(codes)
                 pieces.append(self._make(parent, codes))
+                if self.of != "originals":
+                    break  # a block for each parent, which a selector of whole blocks is to see by itself
             else:
                 self._finish(parent)
                 self._at, self._next, self._codes = self._at + 1, 0, None

@@ -141,6 +141,28 @@ def test_only_an_aggregate_of_a_child_predicts_and_new_rows_are_served(shop, rng
     assert crawler(shop).column("left").tolist() == shop["customers"]["left"].tolist()
 
 
+def test_columns_of_every_type_and_what_no_row_has(rng):
+    """Numbers of any kind, times, categories; lists are passed over, and so is what is never known."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TYPE mood AS ENUM ('sad', 'merry')")
+    connection.execute("CREATE TABLE people AS SELECT range AS id FROM range(20)")
+    connection.execute("""CREATE TABLE calls AS SELECT range % 20 AS person, (range * 1.5)::DECIMAL(10, 2) AS cost,
+        range::HUGEINT AS huge, DATE '2024-01-01' + range::INT AS day, range % 2 = 0 AS answered, [range] AS list,
+        CASE WHEN range % 3 = 0 THEN 'sad' ELSE 'merry' END::mood AS mood, NULL::DOUBLE AS never FROM range(200)""")
+    stream = Relational(connection, "people", "id", [("calls.person", "people.id")])
+    found, _ = everything(stream, rng.normal(size=20))
+    calls = np.arange(200).reshape(10, 20)
+    np.testing.assert_allclose(found["sum(calls.cost)"], 1.5 * calls.sum(axis=0))
+    np.testing.assert_allclose(
+        found["max(calls.huge | mood = 'sad')"], np.where(calls % 3 == 0, calls, -1).max(axis=0)
+    )
+    np.testing.assert_array_equal(found["count(calls | answered = TRUE)"], (calls % 2 == 0).sum(axis=0))
+    first = pd.Timestamp("2024-01-01").timestamp()
+    np.testing.assert_allclose(found["min(calls.day)"], first + 86400 * np.arange(20))
+    assert not any("list" in name for name in found)
+    assert [name for name in found if "never" in name and not name.startswith("sum")] == []
+
+
 def test_finer_conditions_come_of_accepted_ones_only(shop, rng):
     stream = crawler(shop)
     selector = AlphaInvesting(target_fdr=0.05, missing="mean").start(rng.normal(size=150))

@@ -274,7 +274,7 @@ class Relational(FeatureGenerator):
         return self._scopes
 
     def _load(self, scope: _Scope) -> tuple[list[_Aggregate], list[NDArray[np.float64]]]:
-        """Return the features of the scope at work, and their values."""
+        """Return the features of the scope at work, and their values; one that no row has is left out."""
         if self._loaded is None or self._loaded[0] != self._at:
             aggregates = self._features(scope)
             values: list[NDArray[np.float64]] = []
@@ -283,7 +283,8 @@ class Relational(FeatureGenerator):
                 keys, *columns = self.database.columns(text)
                 found = [column for values in columns if (column := numbers(values)) is not None]
                 values = self.keys.align(keys, found, [aggregate.empty for aggregate in aggregates], text)
-            self._loaded = self._at, aggregates, values
+            some = [i for i, column in enumerate(values) if not np.isnan(column).all()]
+            self._loaded = self._at, [aggregates[i] for i in some], [values[i] for i in some]
         return self._loaded[1], self._loaded[2]
 
     def _accepted(self, name: str, i: int) -> None:

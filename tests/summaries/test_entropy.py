@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from tamis.errors import DataError
 from tamis.summaries.entropy import WindowCounts, update_row
 from tests.twins import entropy as twin
 
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+too_long = pytest.mark.skipif(PLAIN, reason="takes minutes where kernels are plain Python")
 READ_OUTS = ("entropy", "conditional_entropy", "information_gain", "gain_ratio", "symmetrical_uncertainty")
 
 
@@ -98,7 +101,7 @@ def streams(draw):
     return np.column_stack(columns), codes, parameters, cuts
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=15 if PLAIN else 100, deadline=None)
 @given(streams())
 def test_the_tables_equal_a_recount_of_the_window_whatever_the_batches(stream):
     X, codes, parameters, cuts = stream
@@ -120,7 +123,7 @@ def test_the_tables_equal_a_recount_of_the_window_whatever_the_batches(stream):
     assert (counts.n_rows, counts.n_seen) == (held, len(X))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10 if PLAIN else 30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([1, 5, 40]), st.integers(1, 6))
 def test_sparse_rows_count_as_dense_categories_do(seed, n, window, batches):
     rng = np.random.default_rng(seed)
@@ -161,6 +164,7 @@ def test_pairs_equal_a_recount(missing):
 # -- exactness ---------------------------------------------------------------------------------------------
 
 
+@too_long
 def test_after_a_million_rows_nothing_has_drifted():
     rng = np.random.default_rng(0)
     X, codes = rng.integers(0, 10, (1_000_000, 3)).astype(float), rng.integers(0, 2, 1_000_000)
@@ -203,6 +207,7 @@ def test_golden_uncertainty_of_the_majority_of_three_bits():
     assert counts.symmetrical_uncertainty() == pytest.approx(np.full(3, 0.1187), abs=5e-5)
 
 
+@too_long
 def test_golden_bias_of_features_that_tell_nothing():
     rng = np.random.default_rng(0)
     counts = WindowCounts(5000, 2, 200, categorical=range(5000))
@@ -240,6 +245,7 @@ def test_a_class_that_vanishes_and_one_that_is_new():
     assert counts.symmetrical_uncertainty() == 1.0
 
 
+@too_long
 def test_categories_that_never_repeat_do_not_pile_up():
     counts = WindowCounts(3, 2, 50, categorical=[0, 1])
     for start in range(0, 20_000, 40):

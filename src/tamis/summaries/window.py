@@ -125,7 +125,7 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
                 counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
                 k_old = k - 1
                 if not (skip and old == missing):
-                    t_x, t_xy, values = -step[k], -step[k_y], -(k == 1)
+                    t_x, t_xy, values = -step[k], -step[k_y], -int(k == 1)
             k, k_y = counts[first + b, 0] + 1, counts[first + b, 1 + y] + 1
             counts[first + b, 0], counts[first + b, 1 + y] = k, k_y
             if not (skip and b == missing):

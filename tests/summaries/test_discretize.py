@@ -13,7 +13,7 @@ from tamis.summaries.discretize import quantile_cuts
 from tamis.summaries.entropy import WindowCounts
 from tests.twins.discretize import PadTwin, QuantileTwin
 
-N = 1200
+N = 900
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 KINDS = {
     "normal": lambda rng: rng.normal(size=N),

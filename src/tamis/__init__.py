@@ -25,6 +25,8 @@ _NAMES = {
     "PenalisedSelector": "tamis.columns.penalised",
     "GramInvesting": "tamis.columns.gram",
     "FastOSFS": "tamis.columns.fast_osfs",
+    "HoeffdingAdaptiveTree": "tamis.learners.hoeffding",
+    "HoeffdingTree": "tamis.learners.hoeffding",
     "OFS": "tamis.rows.ofs",
     "OFSA3M": "tamis.columns.ofs_a3m",
     "OFSDensity": "tamis.columns.ofs_density",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,11 +65,11 @@ class Categories:
 
 
 @njit()
-def _place(table: Ints, feature: int, bits: int) -> int:
+def _place(table: Ints, feature: int, bits: int) -> Any:
     """Return where a value is in the table, or would be."""
     z = (np.uint64(bits) + np.uint64(feature)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    at = int((z ^ (z >> np.uint64(32))) & np.uint64(table.shape[0] - 1))
+    at: Any = np.int64((z ^ (z >> np.uint64(32))) & np.uint64(table.shape[0] - 1))
     while table[at, 0] >= 0 and not (table[at, 0] == feature and table[at, 1] == bits):
         at = (at + 1) % table.shape[0]
     return at

@@ -96,9 +96,9 @@ class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows, and
-    1 MiB of distances. A batch leaves the same state as its rows one at a time, and a row is predicted alike alone and
-    in a batch. Sparse rows are refused.
+    Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows. A batch
+    leaves the same state as its rows one at a time, and a row is predicted alike alone and in a batch. Sparse rows are
+    refused.
 
     A missing value (NaN) is as far from another value as the window allows: see :mod:`tamis.learners.neighbours`. A
     label not seen before makes a new class; one that has left the window gets no votes.
@@ -118,7 +118,7 @@ class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> y = np.where(np.arange(6000) < 3000, X[:, 7] > 0, X[:, 31] > 0).astype(int)
     >>> model = WeightedKNN().fit(X[:2000], y[:2000])
     >>> plain = WeightedKNN(weight=None).fit(X[:2000], y[:2000])
-    >>> model.score(X[2000:3000], y[2000:3000]) > 0.9 > 0.7 > plain.score(X[2000:3000], y[2000:3000])
+    >>> model.score(X[2000:3000], y[2000:3000]) > 0.9 > 0.75 > plain.score(X[2000:3000], y[2000:3000])
     True
     >>> model = model.partial_fit(X[2000:5000], y[2000:5000])
     >>> model.weights_.argmax(), model.score(X[5000:], y[5000:]) > 0.9

@@ -12,8 +12,8 @@ Where all numbers of the window are the same, (2) is 0, and v = 0 in (4). A row 
 outside of its range: then (2) and (4) are greater than 1.
 
 The window is kept by columns, so that one pass over four columns adds to the distances of all rows, in a fixed order: a
-row has the same distances, bit for bit, alone and in any batch. On one core that is as fast, for up to some hundred
-columns, as |a|^2 + |b|^2 - 2ab by a matrix product, whose differences of large numbers would have to be looked after.
+row has the same distances, bit for bit, alone and in any batch. |a|^2 + |b|^2 - 2ab by a matrix product takes half the
+time for batches of 200 columns or more, but loses digits where a and b are near: it would have to be checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ __all__ = ["Neighbours"]
 _NARROWEST = 1e-300  # range; a narrower one counts as this, so that its inverse is a number
 _TILE = 8  # rows compared in one pass
 _BLOCK = 256  # rows of the window compared in one pass: with a tile of distances they fit the first cache
-_ROWS = 128  # whose distances are held at once
 
 
 # -- learning ----------------------------------------------------------------------------------------------
@@ -147,46 +146,50 @@ def _compare(
     for i in range(X.shape[0]):
         whole[i] = not np.isnan(X[i]).any()
     square[:] = 0.0
-    for first in range(0, X.shape[0], _TILE):
-        rows = range(first, min(first + _TILE, X.shape[0]))
-        for at in range(0, n, _BLOCK):
-            end = min(at + _BLOCK, n)
-            for f in range(0, n_plain, 4):
-                for i in rows:
-                    if whole[i]:
-                        _add_four(X[i], plain[f : f + 4], at, scale, columns, end - at, square[i, at:end])
-            for i in rows:
-                for j in others[:n_others] if whole[i] else every:
-                    _add_column(
-                        X[i, j],
-                        columns[j, at:end],
-                        low[j],
-                        scale[j],
-                        root[j],
-                        is_number[j],
-                        square[i, at:end],
-                    )
+    for at in range(0, n, _BLOCK):
+        end = min(at + _BLOCK, n)
+        for f in range(0, n_plain, 4):
+            for i in range(X.shape[0]):
+                if whole[i]:
+                    _add_four(X[i], plain[f : f + 4], at, scale, columns, end - at, square[i, at:end])
+        for i in range(X.shape[0]):
+            for j in others[:n_others] if whole[i] else every:
+                _add_column(
+                    X[i, j], columns[j, at:end], low[j], scale[j], root[j], is_number[j], square[i, at:end]
+                )
 
 
 @njit(strict=True)
-def _vote(square: Array, row_codes: Array, newest: int, k: int, votes: Array) -> None:
+def _count_nearest(square: Array, row_codes: Array, newest: int, k: int, votes: Array) -> None:
     """Count the classes of the k nearest; among equal distances the most recent row comes first."""
-    n = square.shape[1]
+    n = square.shape[0]
     best, who = np.empty(k), np.empty(k, np.int64)
-    for i in range(square.shape[0]):
-        found, p = 0, newest
-        for _ in range(n):
-            distance = square[i, p]
-            if found < k or distance < best[k - 1]:
-                found = min(found + 1, k)
-                at = found - 1
-                while at > 0 and distance < best[at - 1]:
-                    best[at], who[at] = best[at - 1], who[at - 1]
-                    at -= 1
-                best[at], who[at] = distance, p
-            p = p - 1 if p > 0 else n - 1
-        for at in range(found):
-            votes[i, row_codes[who[at]]] += 1.0
+    found, p = 0, newest
+    for _ in range(n):
+        distance = square[p]
+        if found < k or distance < best[k - 1]:
+            found = min(found + 1, k)
+            at = found - 1
+            while at > 0 and distance < best[at - 1]:
+                best[at], who[at] = best[at - 1], who[at - 1]
+                at -= 1
+            best[at], who[at] = distance, p
+        p = p - 1 if p > 0 else n - 1
+    for at in range(found):
+        votes[row_codes[who[at]]] += 1.0
+
+
+@njit(strict=True)
+def _vote(
+    X: Array, columns: Array, bounds: Array, n_missing: Array, is_number: Array, weights: Array,
+    row_codes: Array, n: int, newest: int, k: int, votes: Array,
+) -> None:  # fmt: skip
+    squares = np.empty((min(_TILE, X.shape[0]), n))
+    for first in range(0, X.shape[0], _TILE):
+        tile = X[first : first + _TILE]
+        _compare(tile, columns, bounds, n_missing, is_number, weights, squares)
+        for i in range(tile.shape[0]):
+            _count_nearest(squares[i], row_codes, newest, k, votes[first + i])
 
 
 class Neighbours:
@@ -271,8 +274,10 @@ class Neighbours:
         -------
         ndarray of shape (n_rows of X, n_rows kept)
         """
+        squares = np.empty((len(X), self.n_rows))
+        _compare(X, self._columns, self._bounds, self._n_missing, self._is_number, weights, squares)
         order = (self._next - 1 - np.arange(self.n_rows)) % self.n_rows
-        found: NDArray[np.float64] = np.sqrt(self._squares(X, weights)[:, order])
+        found: NDArray[np.float64] = np.sqrt(squares[:, order])
         return found
 
     def votes(self, X: Array, weights: NDArray[np.float64], k: int, n_classes: int) -> NDArray[np.float64]:
@@ -291,13 +296,8 @@ class Neighbours:
         ndarray of shape (n_rows of X, n_classes), float64
         """
         votes = np.zeros((len(X), n_classes))
-        for at in range(0, len(X), _ROWS):
-            squares = self._squares(X[at : at + _ROWS], weights)
-            newest = (self._next - 1) % self.n_rows
-            _vote(squares, self._row_codes, newest, min(k, self.n_rows), votes[at : at + _ROWS])
+        _vote(
+            X, self._columns, self._bounds, self._n_missing, self._is_number, weights, self._row_codes,
+            self.n_rows, (self._next - 1) % self.n_rows, min(k, self.n_rows), votes,
+        )  # fmt: skip
         return votes
-
-    def _squares(self, X: Array, weights: Array) -> Array:
-        squares = np.empty((len(X), self.n_rows))
-        _compare(X, self._columns, self._bounds, self._n_missing, self._is_number, weights, squares)
-        return squares

@@ -223,10 +223,12 @@ class HoeffdingTwin:
     def _guess(self, leaf, row, y):
         if leaf.weight == 0:
             return -1
-        majority, bayes = int(leaf.weights.argmax()), int(self._log_bayes(leaf, row).argmax())
-        guess = int(self._votes(leaf, row).argmax())
-        leaf.right["majority"] += majority == y
-        leaf.right["nb"] += bayes == y
+        guess = majority = int(leaf.weights.argmax())
+        if self.leaf != "majority":
+            bayes = int(self._log_bayes(leaf, row).argmax())
+            guess = bayes if self._by_bayes(leaf) else majority
+            leaf.right["majority"] += majority == y
+            leaf.right["nb"] += bayes == y
         return guess
 
     def _log_bayes(self, leaf, row):
@@ -247,14 +249,14 @@ class HoeffdingTwin:
     def _votes(self, leaf, row):
         if leaf.weight == 0:
             return np.full(self.n_classes, 1 / self.n_classes)
-        bayes = self.leaf == "nb"
-        if self.leaf == "nb-adaptive":
-            bayes = leaf.right["nb"] >= leaf.right["majority"]
-        if not bayes:
+        if not self._by_bayes(leaf):
             return leaf.weights / leaf.weight
         votes = self._log_bayes(leaf, row)
         share = np.exp(votes - votes.max())
         return share / share.sum()
+
+    def _by_bayes(self, leaf):
+        return self.leaf == "nb" or (self.leaf != "majority" and leaf.right["nb"] >= leaf.right["majority"])
 
     def predict_proba(self, row):
         node = self.root

@@ -50,6 +50,8 @@ class Categories:
         found = np.empty(X.shape, dtype=np.int64)
         X = np.ascontiguousarray(X) + 0.0  # -0.0 becomes 0.0
         bits, done = X.view(np.int64), 0
+        if not self._table.flags.writeable:  # of a file mapped for reading
+            self._table, self.values = self._table.copy(), self.values.copy()
         while done < X.size:
             done, self.n_cells = _look_up(X, bits, self._table, self.values, self.n_cells, found, done, learn)
             if done < X.size:

@@ -75,7 +75,9 @@ class Pools:
         self.state[ROOT] = new_leaf(self.arrays(), -1, 0)
 
     def arrays(self) -> Arrays:
-        """Return the arrays as the kernels take them."""
+        """Return the arrays as the kernels take them: those of a file mapped for reading are copied first."""
+        if not self.state.flags.writeable:
+            self.__dict__.update({name: array.copy() for name, array in vars(self).items()})
         return Arrays(
             self.links, self.numbers, self.weights, self.gaussians, self.counts, self.totals, self.detectors,
             self.state, self.notes, self.lists, self.next_cell,

@@ -338,7 +338,8 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,)
             Among equally probable classes the first.
         """
-        found: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        votes = self.predict_proba(X)
+        found: Array = self.classes_[votes.argmax(axis=1)]
         return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

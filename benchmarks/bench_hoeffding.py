@@ -1,0 +1,142 @@
+"""Hoeffding trees beside River's and MOA's: rows per second, each row first predicted, then learned from.
+
+    pip install '.[river]'
+    pip install capymoa==0.15.1     # optional; needs Java 17
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_hoeffding.py
+
+Normal features, two classes by a linear rule of five of them. All run in one process, in turn, on the same rows, a
+tree begun anew each time; medians over the rounds. MOA's loop is its own, in Java, over rows that are there already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from tamis import HoeffdingAdaptiveTree, HoeffdingTree
+
+Run = Callable[[], object]
+OURS = {"tree": HoeffdingTree, "adaptive tree": HoeffdingAdaptiveTree}
+RIVER = {"tree": "HoeffdingTreeClassifier", "adaptive tree": "HoeffdingAdaptiveTreeClassifier"}
+MOA = {"tree": "HoeffdingTree", "adaptive tree": "HoeffdingAdaptiveTree"}
+
+
+def data(n: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n_features)
+    X = rng.standard_normal((n, n_features))
+    margin = X[:, :5] @ [1.5, -1.2, 1.0, -0.8, 0.6]
+    return X, (margin + 0.5 * rng.standard_normal(n) > 0).astype(int)
+
+
+def in_batches(make: Callable[[], Any], X: np.ndarray, y: np.ndarray, size: int) -> Run:
+    def run() -> None:
+        model = make().partial_fit(X[:size], y[:size], classes=[0, 1])
+        for at in range(size, len(X), size):
+            model.predict(X[at : at + size])
+            model.partial_fit(X[at : at + size], y[at : at + size])
+
+    return run
+
+
+def of_river(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
+    try:
+        from river import tree
+    except ImportError:
+        return None
+    rows, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
+
+    def run() -> None:
+        model = getattr(tree, RIVER[name])()
+        for row, label in zip(rows, labels, strict=True):
+            model.predict_one(row)
+            model.learn_one(row, label)
+
+    return run
+
+
+def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
+    try:
+        import capymoa.classifier
+        import jpype
+        from capymoa.stream import NumpyStream
+    except Exception:  # no package, or no Java
+        return None
+    from com.yahoo.labs.samoa.instances import DenseInstance, Instances
+    from moa.evaluation import (
+        BasicClassificationPerformanceEvaluator,
+        EfficientEvaluationLoops,
+        WindowClassificationPerformanceEvaluator,
+    )
+    from moa.streams import CachedInstancesStream
+
+    schema = NumpyStream(X[:10], y[:10], dataset_name="rows").get_schema()
+    rows = Instances(schema.get_moa_header(), len(X))
+    for row in np.column_stack([X, y]):
+        one = DenseInstance(1.0, jpype.JArray(jpype.JDouble)(row))
+        one.setDataset(schema.get_moa_header())
+        rows.add(one)
+
+    def run() -> None:
+        EfficientEvaluationLoops.PrequentialEvaluation(
+            CachedInstancesStream(rows), getattr(capymoa.classifier, MOA[name])(schema).moa_learner,
+            BasicClassificationPerformanceEvaluator(), WindowClassificationPerformanceEvaluator(), len(X), 1000, False,
+            False,
+        )  # fmt: skip
+
+    return run
+
+
+def speeds(runs: dict[str, tuple[Run | None, int]], n_rounds: int) -> dict[str, float]:
+    """Return rows per second of each that can run, medians; the first round, which compiles, is not counted."""
+    spent: dict[str, list[float]] = {name: [] for name, (run, _) in runs.items() if run is not None}
+    for _ in range(n_rounds + 1):
+        for name in spent:
+            run, n = runs[name]
+            start = time.perf_counter()
+            run()
+            spent[name].append(n / (time.perf_counter() - start))
+    return {name: statistics.median(rates[1:]) for name, rates in spent.items()}
+
+
+def against_peers(name: str, n_features: int, n_rounds: int) -> None:
+    n = 1_000_000 // n_features
+    X, y = data(n, n_features)
+    few = n // 10
+    runs: dict[str, tuple[Run | None, int]] = {
+        "River": (of_river(name, X[:few], y[:few]), few),
+        "MOA": (of_moa(name, X[: n // 2], y[: n // 2]), n // 2),
+    }
+    for size in (1, 100, 1000):
+        part = few if size == 1 else n
+        runs[f"batches of {size}"] = in_batches(OURS[name], X[:part], y[:part], size), part
+    found = speeds(runs, n_rounds)
+    river, moa = found.get("River", float("nan")), found.get("MOA", float("nan"))
+    for peer, rate in found.items():
+        print(
+            f"{n_features:>8} {name:>14} {peer:>16} {rate:>10,.0f} {rate / river:>9.1f} {rate / moa:>7.2f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--features", type=int, nargs="+", default=[50, 200, 500])
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    print(f"{'features':>8} {'':>31} {'rows / s':>10} {'to River':>9} {'to MOA':>7}")
+    for n_features in options.features:
+        for name in OURS:
+            against_peers(name, n_features, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

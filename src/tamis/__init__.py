@@ -11,6 +11,7 @@ __version__ = "0.1.0.dev0"
 _NAMES = {
     "AdaptiveIFC2F": "tamis.cells.adaptive",
     "AlphaInvesting": "tamis.columns.alpha_investing",
+    "DISCUSS": "tamis.rows.discuss",
     "ETANA": "tamis.cells.etana",
     "FETANA": "tamis.cells.fetana",
     "ChiSquare": "tamis.rows.screening",

@@ -108,6 +108,11 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True, mergeable=True,
     ),
     Entry(
+        "discuss", "DISCUSS", "tamis.rows.discuss", "rows",
+        "Keeps the features that tell most about the class in a sliding window, and follows them when they change.",
+        "Barddal (2018), doctoral thesis, chapter 8",
+    ),
+    Entry(
         "joint", "JointScreening", "tamis.rows.joint", "rows",
         "Keeps the features that tell of the class alone or in pairs, by tests on all rows since the last drift.",
         "Tamis; the problem: Barddal (2018), section 8.5",

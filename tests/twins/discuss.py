@@ -113,7 +113,7 @@ class DiscussTwin:
         return min(self.margin, 0.8 * bar)
 
     def look(self):
-        half, step, age = self.w // 2, max(self.w // 12, 1), self.t - self.began
+        half, step, age = self.w // 2, max(self.w // 6, 1), self.t - self.began
         if self.half_life and self.t % self.half_life == 0:
             self.renew(min(age, self.w))
         elif self.early and self.t % step == 0:

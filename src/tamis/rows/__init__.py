@@ -1,11 +1,13 @@
 """Rows arrive: which features matter now?"""
 
+from tamis.rows.discuss import DISCUSS
 from tamis.rows.fires import FIRES
 from tamis.rows.joint import JointScreening
 from tamis.rows.ofs import OFS
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
 
 __all__ = [
+    "DISCUSS",
     "FIRES",
     "OFS",
     "ChiSquare",

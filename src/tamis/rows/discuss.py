@@ -70,7 +70,7 @@ _LN4 = 2.0 * np.log(2.0)
 _STAYS = 0.2  # of what a new feature needs, a selected one needs this share
 _NEW, _OWN = 0.3, 0.1  # share of (3) for a new feature, and for a selected one
 _INERTIA = 1.05  # advantage of the selected features in the order
-_LOOKS = 12  # at the younger half, while the window is filled once
+_LOOKS = 6  # at the younger half, while the window is filled once
 _RARELY = 0.01  # of delta: there are many of these looks
 
 
@@ -125,7 +125,7 @@ class DISCUSS(RowSelector):
     redundancy : {"conditional", "predominance", "hoeffding", None}, default="conditional"
         Which features are passed by as redundant to a selected one: see the head of the module; None: none.
     early : bool, default=True
-        Look at the younger half of the window by itself, 12 times while the window is filled once: a feature that is
+        Look at the younger half of the window by itself, six times while the window is filled once: a feature that is
         new and tells much there dates a drift.
     half_life : float or None, default=1000
         Rows after which SU counts half in the order of the selection, at least 1; then there is a selection as often,
@@ -305,7 +305,14 @@ class DISCUSS(RowSelector):
         fading = 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
         counts = self._counts
         while len(X):
-            n = min(counts.prepare(X, y), self._rows_until_look())
+            n = counts.prepare(X, y)
+            self._take_rows(X[:n], y[:n], fading)
+            X, y = X[n:], y[n:]
+
+    def _take_rows(self, X: Array, y: Array, fading: float) -> None:
+        counts = self._counts
+        while len(X):
+            n = self._rows_until_look()
             taken, fired = _watch(
                 X[:n], y[:n], counts.state, self.bias_correction, fading, self._next - counts.n_seen, self._base,
                 self._low, self._high, self._su, self._mean,
@@ -340,16 +347,19 @@ class DISCUSS(RowSelector):
 
     def _has_news(self, n: int) -> bool:
         """Whether a feature that was below the bar tells much in the last n rows."""
-        view = self._view(n)
-        gain = view.gain + (view.free / (n * _LN4) if self.bias_correction else 0.0)
-        bar = chdtri(np.maximum(view.free, 1.0), _RARELY * self.delta / len(self._su)) / (n * _LN4)
+        gain, _, free = self._measured(n)
+        bar = _chi_square(free, _RARELY * self.delta / len(free)) / (n * _LN4)
         return bool(((gain > bar) & (self._high < np.inf)).any())
 
     # -- how to select -------------------------------------------------------------------------------------
 
-    def _view(self, n: int) -> _View:
-        gain, spread, free = found = np.empty((3, len(self._su)))
+    def _measured(self, n: int) -> Floats:
+        found = np.empty((3, len(self._su)))
         measure(n, self._counts.state, self._counts.n_classes, found)
+        return found
+
+    def _view(self, n: int) -> _View:
+        gain, spread, free = self._measured(n)
         if self.bias_correction:
             gain -= free / (n * _LN4)
         su = np.clip(np.divide(2.0 * gain, spread, out=np.zeros(len(gain)), where=spread > 0.0), 0.0, 1.0)
@@ -363,7 +373,7 @@ class DISCUSS(RowSelector):
         if self.threshold is not None:
             return np.full(d, self._epsilon() if isinstance(self.threshold, str) else float(self.threshold))
         bias = view.free if self.bias_correction else 0.0
-        gain = (chdtri(np.maximum(view.free, 1.0), self.delta / d) - bias) / (view.n * _LN4)  # (2)
+        gain = (_chi_square(view.free, self.delta / d) - bias) / (view.n * _LN4)  # (2)
         told = (view.spread > 0.0) & (view.free > 0.0)
         bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=told)
         return bar
@@ -473,6 +483,13 @@ class DISCUSS(RowSelector):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _chi_square(free: Floats, p: float) -> Floats:
+    """Return what chi square exceeds with probability p, for each of the degrees of freedom (1 for 0)."""
+    degrees, which = np.unique(free, return_inverse=True)
+    found: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
+    return found
 
 
 def _repeat(X: Array, y: Array, sample_weight: Array) -> tuple[Array, Array]:

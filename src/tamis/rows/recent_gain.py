@@ -59,16 +59,22 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     for y in range(n_classes):
         t_y += f[n_y[y]]
         classes += n_y[y] > 0
+    codes = ring.astype(np.uint64)
+    first, last, wide = (seen[0] - n) % w, seen[0] % w, np.uint64(n_classes)
+    counts = np.zeros((start[1:] - start[:-1]).max() * n_classes, np.int32)
     for j in range(len(start) - 1):
-        counts = np.zeros((start[j + 1] - start[j], n_classes), np.int64)
-        for k in range(seen[0] - n, seen[0]):
-            counts[bins[j, k % w], ring[k % w]] += 1
+        width, own = start[j + 1] - start[j], bins[j]
+        counts[: width * n_classes] = 0
+        for p in range(first, last if first < last else w):  # the rows lie in a ring
+            counts[np.uint64(own[p]) * wide + codes[p]] += 1
+        for p in range(0 if first < last else last):
+            counts[np.uint64(own[p]) * wide + codes[p]] += 1
         t_x, t_xy, values = 0, 0, 0
-        for b in range(len(counts)):
+        for b in range(width):
             n_x = 0
             for y in range(n_classes):
-                n_x += counts[b, y]
-                t_xy += f[counts[b, y]]
+                n_x += counts[b * n_classes + y]
+                t_xy += f[counts[b * n_classes + y]]
             t_x += f[n_x]
             values += n_x > 0
         found[0, j] = (f[n] - t_x - t_y + t_xy) * scale

@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 
 # Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
 _NAMES = {
+    "ABFS": "tamis.rows.abfs",
     "AdaptiveIFC2F": "tamis.cells.adaptive",
     "AlphaInvesting": "tamis.columns.alpha_investing",
     "DISCUSS": "tamis.rows.discuss",

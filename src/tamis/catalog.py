@@ -108,6 +108,11 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True, mergeable=True,
     ),
     Entry(
+        "abfs", "ABFS", "tamis.rows.abfs", "rows",
+        "Keeps the features of boosted decision stumps, until their errors rise.",
+        "Barddal, Enembreck, Gomes, Bifet, Pfahringer (2019), Information Systems 83",
+    ),
+    Entry(
         "discuss", "DISCUSS", "tamis.rows.discuss", "rows",
         "Keeps the features that tell most about the class in a sliding window, and follows them when they change.",
         "Barddal (2018), doctoral thesis, chapter 8",

@@ -1,5 +1,6 @@
 """Rows arrive: which features matter now?"""
 
+from tamis.rows.abfs import ABFS
 from tamis.rows.discuss import DISCUSS
 from tamis.rows.fires import FIRES
 from tamis.rows.joint import JointScreening
@@ -7,6 +8,7 @@ from tamis.rows.ofs import OFS
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
 
 __all__ = [
+    "ABFS",
     "DISCUSS",
     "FIRES",
     "OFS",

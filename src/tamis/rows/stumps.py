@@ -1,0 +1,334 @@
+"""Decision stumps: what rows leave behind for one on each feature, what each would gain, and the stump once frozen.
+
+Categories have weights per value and class, numbers a Gaussian per class (weight, mean, squared deviations, least and
+greatest value), as in a Hoeffding tree's leaf. All counts lie feature by feature in one row per class, so that taking
+in a row of the stream is a loop over neighbouring numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.summaries.categories import find_slot, room_for
+
+__all__ = ["Observers", "Stump", "Values"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_CUTS = 10  # equally spaced cut points of a numeric feature
+_LEAST = 0.01  # share of the weight that a branch must exceed to count as one
+_MEAN, _SQUARES, _LOW, _HIGH = 0, 1, 2, 3
+
+
+@njit(strict=True)
+def _number(X: Array, columns: Array, start: Array, keys: Array, ids: Array, used: Array, out: Array) -> int:
+    """Write the number of each value, new ones in order of appearance; return the column whose table is full, or -1."""
+    for i in range(X.shape[0]):
+        row = X[i]
+        bits = row.view(np.uint64)
+        for k in range(len(columns)):
+            x = row[columns[k]]
+            slot = find_slot(x, bits[columns[k]], keys, start[k], start[k + 1])
+            if keys[slot] != x:
+                if 4 * (used[k] + 1) > 3 * (start[k + 1] - start[k]):
+                    return k
+                keys[slot], ids[slot] = x, used[k]
+                used[k] += 1
+            out[i, k] = ids[slot]
+    return -1
+
+
+@njit(strict=True)
+def _observe(
+    X: Array, ids: Array, y: Array, weight: Array, start: Array, total: Array, normal: Array, counts: Array
+) -> None:
+    """Add rows to the Gaussians of the numeric and the counts of the categorical features."""
+    for i in range(len(y)):
+        w, c = weight[i], y[i]
+        total[c] += w
+        share = w / total[c]
+        mean, squares, low, high = normal[0, c], normal[1, c], normal[2, c], normal[3, c]
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            gap = x - mean[j]
+            mean[j] += share * gap
+            squares[j] += w * gap * (x - mean[j])
+            low[j] = min(low[j], x)
+            high[j] = max(high[j], x)
+        for k in range(ids.shape[1]):
+            counts[c, start[k] + ids[i, k]] += w
+
+
+@njit(strict=True)
+def _bits(part: Array) -> float:
+    """Return the weight of a branch times its entropy."""
+    whole, found = 0.0, 0.0
+    for w in part:
+        whole += w
+        if w > 0.0:
+            found -= w * np.log2(w)
+    return max(found + whole * np.log2(whole), 0.0) if whole > 0.0 else 0.0
+
+
+@njit(strict=True)
+def _split(total: Array, left: Array, right: Array) -> float:
+    """Return the gain of two branches; 0 if one is too light."""
+    whole, inside = 0.0, 0.0
+    for c in range(len(total)):
+        whole += total[c]
+        inside += left[c]
+        right[c] = total[c] - left[c]
+    if inside <= _LEAST * whole or whole - inside <= _LEAST * whole:
+        return 0.0
+    return max((_bits(total) - _bits(left) - _bits(right)) / whole, 0.0)
+
+
+@njit(strict=True)
+def _below(cut: float, c: int, j: int, total: Array, normal: Array) -> float:
+    """Return how much of a class' weight has values up to the cut."""
+    if total[c] == 0.0 or cut < normal[_LOW, c, j]:
+        return 0.0
+    if cut >= normal[_HIGH, c, j]:
+        return total[c]  # type: ignore[no-any-return]
+    deviation = np.sqrt(normal[_SQUARES, c, j] / total[c])
+    share = 0.5 * (1.0 + math.erf((cut - normal[_MEAN, c, j]) / (deviation * np.sqrt(2.0))))
+    return share * total[c]  # type: ignore[no-any-return]
+
+
+@njit(strict=True)
+def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> None:
+    """Write the best gain of each numeric feature, and where it cuts."""
+    left, right = np.empty(len(total)), np.empty(len(total))
+    for j in range(len(gains)):
+        low, high = normal[_LOW, :, j].min(), normal[_HIGH, :, j].max()
+        gains[j], cuts[j] = 0.0, low
+        if not low < high:
+            continue
+        for k in range(1, _CUTS + 1):
+            cut = low + (high - low) * k / (_CUTS + 1)
+            for c in range(len(total)):
+                left[c] = _below(cut, c, j, total, normal)
+            gain = _split(total, left, right)
+            if gain > gains[j]:
+                gains[j], cuts[j] = gain, cut
+
+
+@njit(strict=True)
+def _categorical_gains(
+    total: Array, start: Array, used: Array, counts: Array, gains: Array, alone: Array
+) -> None:
+    """Write the best gain of each categorical feature, and the value that is split off; -1 where each has a branch."""
+    whole, right = total.sum(), np.empty(len(total))
+    for k in range(len(gains)):
+        branches, after = 0, 0.0
+        gains[k], alone[k] = 0.0, -1
+        for at in range(start[k], start[k] + used[k]):
+            branches += counts[:, at].sum() > _LEAST * whole
+            after += _bits(counts[:, at])
+        if branches >= 2:  # then no split into two gains more
+            gains[k] = max((_bits(total) - after) / whole, 0.0)
+            continue
+        for v in range(used[k]):
+            gain = _split(total, counts[:, start[k] + v], right)
+            if gain > gains[k]:
+                gains[k], alone[k] = gain, v
+
+
+@dataclass
+class Stump:
+    """A tree of one split; its classes stay those of the day it was frozen.
+
+    Attributes
+    ----------
+    feature : int
+    column : int
+        Its place among the numeric or the categorical features.
+    cut : float
+        Rows up to it go left; NaN for categories.
+    classes : ndarray of int64
+        Of the left and right branch, or of each value's branch; -1 where no row was.
+    other : int
+        Class of values not among them; -1: none.
+    gain : float
+        Bits that it was selected for.
+    """
+
+    feature: int
+    column: int
+    cut: float
+    classes: Ints
+    other: int
+    gain: float
+
+    def predict(self, X: Array, ids: Array) -> Ints:
+        """Return the class code of each row; -1 where no branch has one.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_numeric)
+        ids : ndarray of shape (n_rows, n_categorical)
+            Numbers of the values, see `Values`.
+        """
+        if not math.isnan(self.cut):
+            return self.classes[(X[:, self.column] > self.cut).astype(np.int64)]
+        value = ids[:, self.column]
+        known = value < len(self.classes)
+        return np.where(known, self.classes[np.where(known, value, 0)], self.other)
+
+
+class Values:
+    """Numbers for the values of categorical columns, in order of appearance.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_columns + 1,)
+        Room: column k has that of start[k] to start[k + 1].
+    used : ndarray of shape (n_columns,)
+        Values seen in each.
+    """
+
+    def __init__(self, columns: NDArray[np.intp]) -> None:
+        self.columns = columns
+        self.used = np.zeros(len(columns), np.int64)
+        self._make(np.full(len(columns), room_for(2) - 1))
+
+    def _make(self, width: Array) -> None:
+        self.start = np.r_[0, np.cumsum(width)].astype(np.int64)
+        self._keys = np.full(self.start[-1], np.nan)
+        self._ids = np.zeros(self.start[-1], np.int64)
+
+    def number(self, X: Array) -> Ints:
+        """Return the number of each value of the rows, shape (n_rows, n_columns)."""
+        out = np.empty((len(X), len(self.columns)), np.int64)
+        if len(self.columns):
+            while (full := _number(X, self.columns, self.start, self._keys, self._ids, self.used, out)) >= 0:
+                self._grow(full)
+        return out
+
+    def _grow(self, full: int) -> None:
+        """Double the room of one column, and house all values anew under their old numbers."""
+        width = np.diff(self.start)
+        width[full] *= 2
+        start, keys, ids, used = self.start, self._keys, self._ids, self.used
+        self._make(width)
+        self.used = np.zeros_like(used)
+        one = np.zeros(1, np.int64)
+        for k in range(len(width)):
+            if k != full:
+                old, new = slice(start[k], start[k + 1]), slice(self.start[k], self.start[k + 1])
+                self._keys[new], self._ids[new], self.used[k] = keys[old], ids[old], used[k]
+        slots = slice(start[full], start[full + 1])
+        kept = keys[slots][~np.isnan(keys[slots])][np.argsort(ids[slots][~np.isnan(keys[slots])])]
+        part = slice(full, full + 1)
+        _number(
+            kept[:, None], one, self.start[full : full + 2], self._keys, self._ids, self.used[part],
+            np.empty((len(kept), 1), np.int64),
+        )  # fmt: skip
+
+
+class Observers:
+    """What the rows since a moment say of the class: one possible stump on each feature.
+
+    Parameters
+    ----------
+    numeric : ndarray of int
+        The numeric features.
+    values : Values
+        The categorical ones.
+    n_classes : int
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_classes,)
+        Weight of the rows.
+    """
+
+    def __init__(self, numeric: NDArray[np.intp], values: Values, n_classes: int) -> None:
+        self.numeric, self.values = numeric, values
+        self.total = np.zeros(0)
+        self._normal = np.zeros((4, 0, len(numeric)))
+        self._counts = np.zeros((0, values.start[-1]))
+        self._start = values.start
+        self.grow(n_classes)
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for more classes."""
+        more = n_classes - len(self.total)
+        fresh = np.zeros((4, more, len(self.numeric)))
+        fresh[_LOW], fresh[_HIGH] = np.inf, -np.inf
+        self.total = np.r_[self.total, np.zeros(more)]
+        self._normal = np.concatenate([self._normal, fresh], axis=1)
+        self._counts = np.concatenate([self._counts, np.zeros((more, self._counts.shape[1]))])
+
+    def _follow(self) -> None:
+        """Move the counts to where their values live now."""
+        start = self.values.start
+        if start is self._start:
+            return
+        counts = np.zeros((len(self.total), start[-1]))
+        for k in range(len(start) - 1):
+            width = self._start[k + 1] - self._start[k]
+            counts[:, start[k] : start[k] + width] = self._counts[:, self._start[k] : self._start[k + 1]]
+        self._counts, self._start = counts, start
+
+    def add(self, X: Array, ids: Array, y: Array, weight: Array) -> None:
+        """Take in rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_numeric), float64
+            C-contiguous.
+        ids : ndarray of shape (n_rows, n_categorical), int64
+        y : ndarray of shape (n_rows,), int64
+        weight : ndarray of shape (n_rows,), float64
+            Above 0.
+        """
+        self._follow()
+        _observe(X, ids, y, weight, self._start, self.total, self._normal, self._counts)
+
+    def gains(self) -> tuple[Floats, Floats]:
+        """Return what a stump on each feature would gain, in bits (0 where none can be made), and how it would split.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_features,)
+        splits : ndarray of shape (n_features,)
+            The cut; or the number of the value that is split off, -1 where each value has a branch.
+        """
+        self._follow()
+        n = len(self.numeric)
+        gains, splits = np.zeros((2, n + len(self.values.columns)))
+        if not self.total.any():
+            return gains, splits
+        found, ways = np.zeros_like(gains), np.zeros_like(splits)
+        if n:
+            _numeric_gains(self.total, self._normal, found[:n], ways[:n])
+        if n < len(found):
+            _categorical_gains(self.total, self._start, self.values.used, self._counts, found[n:], ways[n:])
+        order = np.r_[self.numeric, self.values.columns]
+        gains[order], splits[order] = found, ways
+        return gains, splits
+
+    def stump(self, feature: int, gain: float, split: float) -> Stump:
+        """Return the stump on a feature."""
+        if feature in self.numeric:
+            j = int(np.searchsorted(self.numeric, feature))
+            left = np.array([_below(split, c, j, self.total, self._normal) for c in range(len(self.total))])
+            classes = np.array([left.argmax(), (self.total - left).argmax()])
+            return Stump(feature, j, float(split), classes, -1, gain)
+        k = int(np.searchsorted(self.values.columns, feature))
+        counts = self._counts[:, self._start[k] : self._start[k] + self.values.used[k]]
+        if split >= 0:
+            v = int(split)
+            rest = int((self.total - counts[:, v]).argmax())
+            classes = np.full(v + 1, rest)
+            classes[v] = counts[:, v].argmax()
+            return Stump(feature, k, math.nan, classes, rest, gain)
+        classes = np.where(counts.any(axis=0), counts.argmax(axis=0), -1)
+        return Stump(feature, k, math.nan, classes, -1, gain)

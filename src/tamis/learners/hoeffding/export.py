@@ -130,7 +130,7 @@ def plot_tree(
     x = _places(nodes)
     deepest = max(node.depth for node in nodes)
     if ax is None:
-        figure = Figure(figsize=(max(4.0, 1.6 * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
+        figure = Figure(figsize=(max(4.0, 1.8 * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
         ax = figure.subplots()
     ax.set(xlim=(-0.6, max(x) + 0.6), ylim=(-deepest - 0.5, 0.5))
     ax.axis("off")
@@ -139,7 +139,7 @@ def plot_tree(
         if node.parent >= 0:
             parent = nodes[node.parent]
             ax.plot([x[node.parent], x[at]], [-parent.depth, -node.depth], color="0.6", linewidth=1, zorder=0)
-            middle = ((x[node.parent] + x[at]) / 2, -(parent.depth + node.depth) / 2)
+            middle = (0.35 * x[node.parent] + 0.65 * x[at], -parent.depth - 0.62)
             ax.text(*middle, _sign(nodes, at, decimals), ha="center", va="center", size=8,
                     backgroundcolor="white")  # fmt: skip
         share = node.class_weights.max() / node.weight if node.weight else 0.0

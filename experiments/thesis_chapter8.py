@@ -7,13 +7,9 @@
 
 `trigger`: 20,000 rows, four concepts, abrupt drifts, 50 bits of which 15 are copies; the share of rows with a
 selection, and the selection accuracy. `selection` and `tables`: the streams of Table 4.1 as `tamis.load_stream` makes
-them, test-
-then-train in batches of 50 rows; the accuracy is the mean, over all batches, of that of the last 10,000 rows. Columns
+them, test-then-train in batches of 50 rows; the accuracy is the mean, over all batches, of that of the last 10,000 rows. Columns
 of the tables: all features; the printed algorithm but for its trigger (crossing by 0.02), in both modes and with the
 automatic threshold; the defaults of `tamis.DISCUSS`; then the published figures, by default parameters.
-
-A learner is given zeros in columns that are not selected. Counted as features, they would add the logarithm of almost
-1 per class, fifty times; so `OnVarying` shows it only those columns that vary where it begins.
 """
 
 from __future__ import annotations
@@ -24,13 +20,12 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from tamis import load_stream, prequential
 from tamis.catalog import find_learner
@@ -43,24 +38,6 @@ TUNED, REPORTED = ("BG1", "SEA", "AGR"), ("BG2", "AN", "BG3", "RTG")
 PUBLISHED = {"nb": "NB", "knn": "kNN", "hoeffding-tree": "VFDT"}
 
 
-class OnVarying(ClassifierMixin, BaseEstimator):
-    """A learner of the columns that vary in the first rows that it is given."""
-
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
-
-    def partial_fit(self, X: np.ndarray, y: np.ndarray, classes: Any = None) -> Self:
-        if not hasattr(self, "learner_"):
-            self.columns_ = np.flatnonzero((X[0] != X).any(axis=0))
-            self.learner_ = clone(self.learner)
-        self.learner_.partial_fit(X[:, self.columns_], y, classes=classes)
-        self.classes_ = self.learner_.classes_
-        return self
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return self.learner_.predict(X[:, self.columns_])
-
-
 class Counting(DISCUSS):
     """DISCUSS that counts its selections."""
 
@@ -69,9 +46,9 @@ class Counting(DISCUSS):
         super()._renew(n)
 
 
-def learner(key: str) -> OnVarying:
+def learner(key: str) -> Any:
     entry = find_learner(key)
-    return OnVarying(entry.load()(**dict(entry.parameters)))
+    return entry.load()(**dict(entry.parameters))
 
 
 def categories(stream: Stream) -> list[int]:

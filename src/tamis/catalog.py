@@ -120,7 +120,7 @@ CATALOG: tuple[Entry, ...] = (
     Entry(
         "joint", "JointScreening", "tamis.rows.joint", "rows",
         "Keeps the features that tell of the class alone or in pairs, by tests on all rows since the last drift.",
-        "Tamis; the problem: Barddal (2018), section 8.5",
+        "Barddal (2018), section 8.5, has the problem",
     ),
     Entry(
         "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",

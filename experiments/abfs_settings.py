@@ -2,12 +2,19 @@
 
     python experiments/abfs_settings.py --golden [--rows 60000] [--seeds 1]
     python experiments/abfs_settings.py --choose [--rows 60000] [--seeds 2] [--irrelevant 100]
+    python experiments/abfs_settings.py --stability [--rows 60000] [--irrelevant 100]
+    python experiments/abfs_settings.py --figure docs/abfs_over_time.png
 
 --golden: BG1, BG2, BG3 of Chapter 9 with 100 irrelevant features, drifts of width 5000: relevant features found (RSR),
 irrelevant ones left out (CUCP), selected features, drifts. Nothing selected counts as the empty set.
 
 --choose: every grace period, threshold and detector of the thesis' grid; the setting with the best mean accuracy of
 naive Bayes on one half of the seven streams, and what it gives on the other half.
+
+--figure FILE: the number of features selected over time at two thresholds, drifts marked, and the selection map of BG1
+beside the truth (needs matplotlib).
+
+--stability: Preq-CV (ten copies, cross folds), the mean Pearson and Jaccard similarity of the ten selections.
 """
 
 from __future__ import annotations
@@ -23,6 +30,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from tamis import ABFS, WeightedNaiveBayes, load_stream, prequential
+from tamis.evaluate import preq_cv_stability
 
 HALVES = (("AGR", "BG1", "RTG", "BG3"), ("AN", "BG2", "SEA"))
 GOLDEN: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -81,14 +89,53 @@ def choose(n_rows: int, n_seeds: int, n_irrelevant: int) -> None:
         )
 
 
+def draw(path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    stream = load_stream("BG1", seed=1, protocol="chapter9", n_rows=60_000, width=1000, n_irrelevant=30)
+    maps = {}
+    for threshold in (0.05, 0.01):
+        selector, found = ABFS(threshold=threshold, categorical="all"), []
+        for X, y in stream.batches(100):
+            selector.partial_fit(X, y, classes=stream.classes)
+            found.append(np.isin(np.arange(X.shape[1]), selector.selected_))
+        maps[threshold] = np.array(found)
+    truth = np.array(
+        [np.isin(np.arange(stream.n_features), stream.relevant_at(t)) for t in range(0, 60_000, 100)]
+    )
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(8, 5), sharex=True, layout="constrained")
+    for (threshold, found), colour in zip(maps.items(), ("#0072b2", "#d55e00"), strict=True):
+        top.plot(np.arange(600) / 10, found.sum(axis=1), color=colour, label=f"threshold {threshold}")
+    top.set_ylabel("features selected")
+    top.axhline(3, color="grey", linewidth=0.8, label="relevant")
+    top.legend(loc="upper left", fontsize=8)
+    for values, colour, shift in ((truth, "#bbbbbb", 0.0), (maps[0.05], "#0072b2", 0.25)):
+        times, features = np.nonzero(values)
+        bottom.scatter(times / 10, features + shift, s=3, marker="s", color=colour, linewidths=0)
+    bottom.set_ylabel("feature (grey: relevant)")
+    bottom.set_xlabel("thousand rows")
+    bottom.set_ylim(10.5, -0.5)
+    for axis in (top, bottom):
+        for drift in stream.drifts:
+            axis.axvline(drift / 1000, color="black", linestyle=":", linewidth=1)
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--golden", action="store_true")
     parser.add_argument("--choose", action="store_true")
+    parser.add_argument("--stability", action="store_true")
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--irrelevant", type=int, default=100)
+    parser.add_argument("--figure")
     args = parser.parse_args()
+    if args.figure:
+        draw(args.figure)
     if args.golden:
         for name, options in GOLDEN:
             runs = [selections(name, args.rows, seed, options) for seed in range(1, 1 + args.seeds)]
@@ -98,6 +145,12 @@ def main() -> None:
                 f" features {n_selected:.1f} drifts {drifts:.0f}",
                 flush=True,
             )
+    for name in sum(HALVES, ()) if args.stability else ():
+        stream = load_stream(
+            name, seed=1, protocol="chapter9", n_rows=args.rows, n_irrelevant=args.irrelevant
+        )
+        found = preq_cv_stability(stream, ABFS(categorical=stream.categorical))
+        print(f"{name}: Pearson {found.mean_pearson:.3f} Jaccard {found.mean_jaccard:.3f}", flush=True)
     if args.choose:
         choose(args.rows, args.seeds, args.irrelevant)
 

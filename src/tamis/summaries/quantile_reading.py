@@ -128,6 +128,8 @@ def _reach(
     The search closes in from both sides; low ends before the value, where the next one may begin.
     """
     best, tries = np.nan, 0
+    if low.shape[0] == 0:  # no rows yet
+        return best, low_weight
     while True:
         widest = 0
         for r in range(1, low.shape[0]):

@@ -8,8 +8,8 @@
 `trigger`: 20,000 rows, four concepts, abrupt drifts, 50 bits of which 15 are copies; the share of rows with a
 selection, and the selection accuracy. `selection` and `tables`: the streams of Table 4.1 as `tamis.load_stream` makes
 them, test-then-train in batches of 50 rows; the accuracy is the mean, over all batches, of that of the last 10,000
-rows. Columns of the tables: all features; the printed algorithm but for its trigger (crossing by 0.02), in both modes and with the
-automatic threshold; the defaults of `tamis.DISCUSS`; then the published figures, by default parameters.
+rows. Columns of the tables: all features; the printed algorithm but for its trigger (crossing by 0.02), in both modes
+and with the automatic threshold; the defaults of `tamis.DISCUSS`; then the published figures, by default parameters.
 """
 
 from __future__ import annotations

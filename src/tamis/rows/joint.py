@@ -40,7 +40,7 @@ from scipy.stats import chi2
 from tamis._check import Array, Rows, check_number
 from tamis._jit import njit
 from tamis.base import RowSelector, top_mask
-from tamis.rows.pair_counts import BLOCK, Counts, Gains, fold, levels_of, measure, put, table, zeros
+from tamis.rows.pair_counts import BLOCK, Counts, Gains, fold, levels_of, measure, put, table, x_log_x, zeros
 
 __all__ = ["JointScreening"]
 
@@ -120,8 +120,8 @@ class JointScreening(RowSelector):
     -----
     Row-exact: a batch leaves the state of its rows one at a time. Counts are looked at when a block of 32 rows is full.
     Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features; memory
-    2 d^2 n_bins^2 bytes per class, `memory` rows, and four tables of d^2 numbers. At 50 features some 150,000 rows a
-    second, at 500 some 25,000 (docs/joint.md).
+    2 d^2 n_bins^2 bytes per class, `memory` rows, and four tables of d^2 numbers. At 50 features some 200,000 rows a
+    second, at 500 some 14,000 (docs/joint.md).
 
     Features that tell only in threes (parity of three bits) are not found. Tests are made again and again as rows
     arrive, so `alpha` is a working level, not a guarantee over the whole stream.
@@ -173,6 +173,7 @@ class JointScreening(RowSelector):
         check_number("max_paired", self.max_paired, low=2, integer=True)
         self._recent, self._labels = np.zeros((self.memory, n_features)), np.zeros(self.memory, np.int64)
         self._seen = np.zeros(1, np.int64)  # rows that went into `_recent`
+        self._x_log_x = x_log_x()
         self._arrays: tuple[Array, ...] = ()  # of the counts; none before there are levels
         self._forget_set(n_features)
         self.drift_detected_ = False
@@ -295,7 +296,7 @@ class JointScreening(RowSelector):
         if np.count_nonzero(totals) < 2:
             return
         gains = Gains(*self._tables)
-        measure(counts, totals, self._bars, gains)
+        measure(counts, totals, self._bars, self._x_log_x, gains)
         gain, freedom = _gain_alone(counts.alone)
         unit = 2.0 * n * np.log(2.0)
         clear = unit * gain > self._bars_alone[freedom]

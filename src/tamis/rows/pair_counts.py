@@ -17,7 +17,19 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["BLOCK", "Counts", "Gains", "cut", "fold", "levels_of", "measure", "put", "table", "zeros"]
+__all__ = [
+    "BLOCK",
+    "Counts",
+    "Gains",
+    "cut",
+    "fold",
+    "levels_of",
+    "measure",
+    "put",
+    "table",
+    "x_log_x",
+    "zeros",
+]
 
 BLOCK = 32  # rows in a word
 _FINE = 10  # levels of a feature alone
@@ -157,20 +169,29 @@ def table(counts: Counts, i: int, j: int, totals: Array, cells: Array) -> None:
                 cells[a, b, c] -= cells[a + 1, b, c]
 
 
-@njit(strict=True)
-def _f(k: int) -> float:
-    return k * math.log2(k) if k > 0 else 0.0
+def x_log_x(n: int = 1 << 14) -> NDArray[np.float64]:
+    """Return k log2 k for k from 0 to n - 1."""
+    k = np.arange(n, dtype=np.float64)
+    return k * np.log2(np.maximum(k, 1.0))
 
 
 @njit(strict=True)
-def measure(counts: Counts, totals: Array, bars: Array, gains: Gains) -> None:
-    """Fill in what every pair tells; `bars`: the G statistic that chance hardly exceeds, by degrees of freedom."""
+def _f(k: int, known: Array) -> float:
+    return known[k] if k < known.shape[0] else k * math.log2(k)
+
+
+@njit(strict=True)
+def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gains) -> None:
+    """Fill in what every pair tells; `bars`: the G statistic that chance hardly exceeds, by degrees of freedom.
+
+    `known`: k log2 k of small k.
+    """
     n_edges, q = counts.bits.shape
     n_levels, n_classes = n_edges + 1, totals.shape[0]
     n, sum_y, n_met = 0, 0.0, 0
     for c in range(n_classes):
         n += totals[c]
-        sum_y += _f(totals[c])
+        sum_y += _f(totals[c], known)
         n_met += totals[c] > 0
     unit = 2.0 * n * math.log(2.0)  # G per bit
     sums, left, met = np.zeros(q), np.zeros(q), np.zeros(q, np.int64)  # sum of f(n_x), n H(Y|X), levels met
@@ -182,8 +203,8 @@ def measure(counts: Counts, totals: Array, bars: Array, gains: Gains) -> None:
                 if a < n_edges:
                     rows -= counts.above[i, a, c]
                 total += rows
-                left[i] -= _f(rows)
-            sums[i] += _f(total)
+                left[i] -= _f(rows, known)
+            sums[i] += _f(total, known)
             met[i] += total > 0
         left[i] += sums[i]
     cells = np.zeros((n_levels, n_levels, n_classes), np.int64)
@@ -200,8 +221,8 @@ def measure(counts: Counts, totals: Array, bars: Array, gains: Gains) -> None:
                     total = 0
                     for c in range(n_classes):
                         total += cells[a, b, c]
-                        rest -= _f(cells[a, b, c])
-                    both += _f(total)
+                        rest -= _f(cells[a, b, c], known)
+                    both += _f(total, known)
             rest += both
             gains.joint[i, j] = gains.joint[j, i] = math.log2(n) - (sum_y + rest) / n
             for x, z in ((i, j), (j, i)):

@@ -11,24 +11,9 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis.summaries.categories import find_slot
 
-__all__ = ["first_beyond", "learn_rows", "move_tables"]
+__all__ = ["learn_rows", "move_tables"]
 
 _LOST = 1e-9  # of the sum of squares: when no more is left, it is counted anew
-
-
-@njit()
-def first_beyond(X: Array, limit: float) -> int:
-    """Return the place of the first value beyond the limit, in the order of memory, or -1; NaN is not."""
-    flat = X.reshape(-1)
-    beyond = 0
-    for x in flat:
-        beyond += abs(x) > limit
-    if beyond == 0:
-        return -1
-    at = 0
-    while not abs(flat[at]) > limit:
-        at += 1
-    return at
 
 
 @njit(strict=True)

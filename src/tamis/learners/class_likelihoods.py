@@ -35,9 +35,8 @@ from tamis._jit import njit
 from tamis.learners.class_counts import learn_rows, move_tables
 from tamis.summaries.categories import find_slot, insert, room_for
 
-__all__ = ["LARGEST", "ClassLikelihoods"]
+__all__ = ["ClassLikelihoods"]
 
-LARGEST = 1e150  # its square is still a number
 _LEAST = 1e-18  # of a variance, in that of all classes
 _ROCK_BOTTOM = 1e300  # minus the lowest log-likelihood
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -247,7 +246,7 @@ class ClassLikelihoods:
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features), float64, C-contiguous
-            NaN is missing; no value beyond `LARGEST`.
+            NaN is missing; no value beyond 1e150, whose square is a number.
         codes : ndarray of shape (n_rows,), int64
         """
         if len(self._columns):

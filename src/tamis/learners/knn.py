@@ -29,36 +29,28 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import (
     Array,
     as_classes,
-    as_column,
-    as_rows,
     check_choice,
     check_number,
     columns_of,
-    encode_labels,
     refuse_nonfinite,
 )
-from tamis.errors import DataError
-from tamis.learners.class_counts import first_beyond
-from tamis.learners.class_likelihoods import LARGEST
+from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_beyond
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WindowWeights
 
 __all__ = ["WeightedKNN"]
 
 
-class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class WeightedKNN(DenseRowClassifier):
     """Nearest neighbours among the last rows, with weights for the features.
 
     Parameters
@@ -140,98 +132,10 @@ class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.score_window = score_window
         self.categorical = categorical
 
-    classes_: Array
-    n_seen_: int
     _neighbours_: Neighbours
     _weighting_: WindowWeights
 
     # -- learning ------------------------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget what was learned, then learn from the rows in order.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        self
-        """
-        return self._in_one_piece(X, y, None, forget=True)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from a batch of rows, oldest first. If it raises, the model is as it was before the call.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-        y : array-like of shape (n_rows,)
-            Labels of any type.
-        classes : array-like, optional
-            Labels known in advance; labels not listed may still appear later.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the rows or labels cannot be learned from.
-        """
-        return self._in_one_piece(X, y, classes, forget=False)
-
-    def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
-        before = dict(vars(self))
-        try:
-            if forget:
-                for name in [name for name in before if name.endswith("_")]:
-                    delattr(self, name)
-            self._take_in(X, y, classes)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
-
-    def _take_in(self, X: Any, y: Any, classes: Any) -> None:
-        first = not hasattr(self, "n_seen_")
-        rows = self._rows(X, first)
-        names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        at = first_beyond(rows, LARGEST)
-        if at >= 0:
-            refuse_nonfinite(rows, names, allow_nan=True)
-            row, column = divmod(at, rows.shape[1])
-            raise DataError(
-                f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch,"
-                f" whose square is no number: scale it to less than {LARGEST:g}."
-            )
-        y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
-        if first:
-            self._open(rows.shape[1], names, classes)
-        codes, known = encode_labels(y, self.classes_)
-        if len(known) != len(self.classes_):
-            self.classes_ = known
-            self._weighting_.grow(len(known))
-        self._weighting_.update(rows, codes)
-        self._neighbours_.update(rows, codes)
-        self.n_seen_ += rows.shape[0]
-
-    def _rows(self, X: Any, first: bool) -> Array:
-        """Return the rows as float64, their columns compared with those known."""
-        if sp.issparse(X):
-            raise TypeError(
-                f"Sparse data was passed, but {type(self).__name__} keeps dense rows: X.toarray() makes them dense."
-            )
-        rows: Array = as_rows(X, type(self).__name__)[0]
-        plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
-        if first or not plain or X.shape[1] != self.n_features_in_:
-            validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
-        # Kernels are compiled once, for arrays of one kind.
-        return rows if rows.dtype.char == "d" and rows.flags.writeable else np.array(rows, dtype=np.float64)
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         check_number("n_neighbors", self.n_neighbors, low=1, integer=True)
@@ -245,6 +149,13 @@ class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._weighting_ = WindowWeights(n_features, n_classes, self.weight, self.score_window, columns)
         self._k_ = int(self.n_neighbors)
         self.n_seen_ = 0
+
+    def _grow(self, n_classes: int) -> None:
+        self._weighting_.grow(n_classes)
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        self._weighting_.update(rows, codes)
+        self._neighbours_.update(rows, codes)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -302,11 +213,3 @@ class WeightedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if first_beyond(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)
         return self._neighbours_.votes(rows, weights, self._k_, len(self.classes_))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_seen_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

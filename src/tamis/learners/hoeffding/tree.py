@@ -27,29 +27,20 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import (
     Array,
     as_classes,
-    as_column,
-    as_rows,
     check_choice,
     check_number,
     columns_of,
-    encode_labels,
-    refuse_nonfinite,
 )
-from tamis.errors import DataError
-from tamis.learners.class_counts import first_beyond
-from tamis.learners.class_likelihoods import LARGEST
+from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.components import LeafClassifiers
 from tamis.learners.hoeffding.learning import learn, reach, votes_of
@@ -64,7 +55,7 @@ _LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 _NO_GUESSES = np.zeros(0, dtype=np.int64)
 
 
-class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class HoeffdingTree(DenseRowClassifier):
     """A decision tree that splits a leaf once enough rows say which feature is best there (VFDT).
 
     Parameters
@@ -171,106 +162,19 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_depth = max_depth
         self.max_nodes = max_nodes
 
-    classes_: Array
-    n_seen_: int
     _pools_: Pools
     _categories_: Categories
     _own_: LeafClassifiers | None
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget what was learned, then learn from the rows in order.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        self
-        """
-        before = dict(vars(self))
-        for name in [name for name in before if name.endswith("_")]:
-            delattr(self, name)
-        try:
-            return self.partial_fit(X, y)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from a batch of rows, oldest first. If it raises, the tree is as it was before the call.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-        y : array-like of shape (n_rows,)
-            Labels of any type.
-        classes : array-like, optional
-            Labels known in advance; labels not listed may still appear later.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If the rows or labels cannot be learned from.
-        """
-        before = dict(vars(self))
+    def _before(self) -> dict[str, Any]:
+        before = super()._before()
         if getattr(self, "_own_", None) is not None and not type(self.leaf).__module__.startswith("tamis."):
             before.update(deepcopy({name: before[name] for name in ("_pools_", "_categories_", "_own_")}))
-        try:
-            self._take_in(X, y, classes)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
+        return before
 
-    def _take_in(self, X: Any, y: Any, classes: Any) -> None:
-        first = not hasattr(self, "n_seen_")
-        rows = self._rows(X, first)
-        labels = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
-        if first:
-            self._open(rows.shape[1], classes)
-        codes, known = encode_labels(labels, self.classes_)
-        # From here on nothing about the data can fail.
-        if len(known) != len(self.classes_):
-            self.classes_ = known
-            self._pools_.grow_classes(len(known))
-        numbers, cells = self._encoded(rows, learn=True)
-        self._learn(rows, numbers, cells, codes)
-        self.n_seen_ += rows.shape[0]
-
-    def _rows(self, X: Any, first: bool) -> Array:
-        """Return the rows as float64, their columns compared with those known and their values bounded."""
-        if sp.issparse(X):
-            raise TypeError(
-                f"Sparse data was passed, but {type(self).__name__} keeps dense rows: X.toarray() makes them dense."
-            )
-        rows: Array = as_rows(X, type(self).__name__)[0]
-        plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
-        if first or not plain or X.shape[1] != self.n_features_in_:
-            validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
-        rows = np.require(rows, dtype=np.float64, requirements=["C", "W"])
-        at = first_beyond(rows, LARGEST)
-        if at >= 0:
-            names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-            refuse_nonfinite(rows, names, allow_nan=True)
-            row, column = divmod(at, rows.shape[1])
-            raise DataError(
-                f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch,"
-                f" whose square is no number: scale it to less than {LARGEST:g}."
-            )
-        return rows
-
-    def _open(self, n_features: int, classes: Any) -> None:
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         check_number("grace_period", self.grace_period, low=1, integer=True)
         check_number("delta", self.delta, low=0, high=1, open_low=True, open_high=True)
         check_number("tie_threshold", self.tie_threshold, low=0, open_high=True)
@@ -281,7 +185,6 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 check_number(name, getattr(self, name), low=low, integer=True)
         if not (hasattr(self.leaf, "partial_fit") and hasattr(self.leaf, "predict_proba")):
             check_choice("leaf", self.leaf, _LEAVES)
-        names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         self._categorical_ = columns_of(self.categorical, n_features, names)
         self._numeric_ = np.setdiff1d(np.arange(n_features), self._categorical_)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
@@ -289,6 +192,13 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._categories_ = Categories()
         self._own_ = None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
         self.n_seen_ = 0
+
+    def _grow(self, n_classes: int) -> None:
+        self._pools_.grow_classes(n_classes)
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        numbers, cells = self._encoded(rows, learn=True)
+        self._learn_encoded(rows, numbers, cells, codes)
 
     def _encoded(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
         """Return the numeric columns, and the cells of the categorical ones."""
@@ -310,7 +220,7 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _seed(self) -> int:
         return -1
 
-    def _learn(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
+    def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
         pools, own, rules, at = self._pools_, self._own_, self._rules(), 0
         births = np.empty(len(codes), dtype=np.int64)
         while at < len(codes) or pools.state[PENDING]:
@@ -355,7 +265,7 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes), float64
         """
         check_is_fitted(self)
-        rows = self._rows(X, False)
+        rows = self._bounded(self._rows(X, False))
         numbers, cells = self._encoded(rows, learn=False)
         votes = np.empty((len(rows), len(self.classes_)))
         mode = MAJORITY if self._own_ is not None else _LEAVES.index(self.leaf)
@@ -384,7 +294,7 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels in `classes_`.
         """
         check_is_fitted(self)
-        rows = self._rows(np.asarray(row, dtype=np.float64)[None, :], False)
+        rows = self._bounded(self._rows(np.asarray(row, dtype=np.float64)[None, :], False))
         return (
             None
             if self._own_ is None
@@ -421,14 +331,6 @@ class HoeffdingTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 gains[node.feature] += node.merit * node.weight
         total = gains.sum()
         return gains / total if total > 0.0 else gains
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_seen_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class HoeffdingAdaptiveTree(HoeffdingTree):
@@ -509,17 +411,17 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         self.bootstrap = bootstrap
         self.random_state = random_state
 
-    def _open(self, n_features: int, classes: Any) -> None:
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         check_choice("bootstrap", self.bootstrap, (True, False))
         check_number("random_state", self.random_state, low=0, integer=True)
-        super()._open(n_features, classes)
+        super()._open(n_features, names, classes)
 
     def _seed(self) -> int:
         return int(self.random_state) if self.bootstrap else -1
 
-    def _learn(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
+    def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
         if self._own_ is None:
-            super()._learn(rows, numbers, cells, codes)
+            super()._learn_encoded(rows, numbers, cells, codes)
             return
         for i in range(len(codes)):
             part = slice(i, i + 1)

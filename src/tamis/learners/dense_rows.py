@@ -1,0 +1,164 @@
+"""What classifiers of dense rows share: how a batch is taken in, whole or not at all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from tamis._check import Array, as_column, as_rows, encode_labels, refuse_nonfinite
+from tamis._jit import njit
+from tamis.errors import DataError
+
+__all__ = ["LARGEST", "DenseRowClassifier", "first_beyond"]
+
+LARGEST = 1e150  # its square is still a number
+
+
+@njit()
+def first_beyond(X: Array, limit: float) -> int:
+    """Return the place of the first value beyond the limit, in the order of memory, or -1; NaN is not."""
+    flat = X.reshape(-1)
+    beyond = 0
+    for x in flat:
+        beyond += abs(x) > limit
+    if beyond == 0:
+        return -1
+    at = 0
+    while not abs(flat[at]) > limit:
+        at += 1
+    return at
+
+
+class DenseRowClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns from rows in order; NaN is missing, labels may be of any type, and new ones may come.
+
+    A subclass writes three hooks: `_open` checks the parameters, sets `classes_` and `n_seen_` and allocates the state,
+    `_grow` makes room for new classes, `_learn` takes in rows and codes, and cannot fail. State is kept under names
+    that end with an underscore.
+    """
+
+    classes_: Array
+    n_seen_: int
+
+    @abstractmethod
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        """Check the parameters and allocate the state."""
+
+    @abstractmethod
+    def _grow(self, n_classes: int) -> None:
+        """Make room for new classes."""
+
+    @abstractmethod
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        """Take in rows and the codes of their labels."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget what was learned, then learn from the rows in order.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        return self._in_one_piece(X, y, None, forget=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from a batch of rows, oldest first. If it raises, the model is as it was before the call.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Finite or NaN.
+        y : array-like of shape (n_rows,)
+            Labels of any type.
+        classes : array-like, optional
+            Labels known in advance; labels not listed may still appear later.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the rows or labels cannot be learned from.
+        """
+        return self._in_one_piece(X, y, classes, forget=False)
+
+    def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
+        before = dict(vars(self)) if forget else self._before()
+        try:
+            if forget:
+                for name in [name for name in before if name.endswith("_")]:
+                    delattr(self, name)
+            self._take_in(X, y, classes)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _before(self) -> dict[str, Any]:
+        """Return what a batch that cannot be learned from leads back to."""
+        return dict(vars(self))
+
+    def _take_in(self, X: Any, y: Any, classes: Any) -> None:
+        first = not hasattr(self, "n_seen_")
+        rows = self._bounded(self._rows(X, first))
+        y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
+        if first:
+            self._open(rows.shape[1], self._names(), classes)
+        codes, known = encode_labels(y, self.classes_)
+        if len(known) != len(self.classes_):
+            self.classes_ = known
+            self._grow(len(known))
+        self._learn(rows, codes)
+        self.n_seen_ += rows.shape[0]
+
+    def _names(self) -> list[str] | None:
+        return list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+
+    def _rows(self, X: Any, first: bool) -> Array:
+        """Return the rows as float64, their columns compared with those known."""
+        if sp.issparse(X):
+            raise TypeError(
+                f"Sparse data was passed, but {type(self).__name__} keeps dense rows: X.toarray() makes them dense."
+            )
+        rows: Array = as_rows(X, type(self).__name__)[0]
+        plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
+        if first or not plain or X.shape[1] != self.n_features_in_:
+            validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
+        # Kernels are compiled once, for arrays of one kind.
+        return rows if rows.dtype.char == "d" and rows.flags.writeable else np.array(rows, dtype=np.float64)
+
+    def _bounded(self, rows: Array) -> Array:
+        """Return the rows; refuse infinity, and values whose squares are no numbers."""
+        at = first_beyond(rows, LARGEST)
+        if at < 0:
+            return rows
+        names = self._names()
+        refuse_nonfinite(rows, names, allow_nan=True)
+        row, column = divmod(at, rows.shape[1])
+        raise DataError(
+            f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch, whose"
+            f" square is no number: scale it to less than {LARGEST:g}."
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_seen_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -177,7 +177,7 @@ def run_streams(options: argparse.Namespace) -> None:
             if title not in SEVEN and seed >= 5:
                 continue
             stream = STREAMS[title](seed)
-            categorical = [j for j, of_type in enumerate(stream.feature_types) if of_type == "nominal"]
+            categorical = list(stream.categorical)
             for name in known(options.learners):
                 if (title, name, seed) in done:
                     continue
@@ -300,7 +300,7 @@ def figure(path: Path) -> None:
     _, panels = plt.subplots(2, 1, figsize=(8, 5.2), sharex=True, layout="constrained")
     for axis, name in zip(panels, ("BG1", "SEA"), strict=True):
         stream = load_stream(name, seed=1, n_rows=40_000, n_drifts=3)
-        categorical = [j for j, of_type in enumerate(stream.feature_types) if of_type == "nominal"]
+        categorical = list(stream.categorical)
         model, times, weights = learner("NB-W-SU", categorical), [], []
         for X, y in stream.batches(400):
             model.partial_fit(X, y)

@@ -31,7 +31,6 @@ from tamis import load_stream, prequential
 from tamis.catalog import find_learner
 from tamis.evaluate import selection_accuracy
 from tamis.rows.discuss import DISCUSS
-from tamis.streams import Stream
 
 ROOT = Path(__file__).resolve().parents[1]
 TUNED, REPORTED = ("BG1", "SEA", "AGR"), ("BG2", "AN", "BG3", "RTG")
@@ -49,10 +48,6 @@ class Counting(DISCUSS):
 def learner(key: str) -> Any:
     entry = find_learner(key)
     return entry.load()(**dict(entry.parameters))
-
-
-def categories(stream: Stream) -> list[int]:
-    return [j for j, kind in enumerate(stream.feature_types) if kind == "nominal"]
 
 
 def trigger() -> None:
@@ -86,7 +81,7 @@ def selection(names: list[str], n_seeds: int, n_rows: int, width: int) -> None:
             stream = load_stream(name, seed=seed, n_rows=n_rows, n_drifts=n_rows // 10_000 - 1, width=width)
             begin = time.process_time()
             result = prequential(
-                stream, DISCUSS(categorical=categories(stream)), learner("nb"), batch_size=50
+                stream, DISCUSS(categorical=stream.categorical), learner("nb"), batch_size=50
             )
             told = result.summary()
             rows.append([
@@ -126,8 +121,8 @@ def tables(names: list[str], learners: list[str], n_rows: int, seed: int, folder
             shown = []
             for make in makers.values():
                 stream = load_stream(name, seed=seed, n_rows=n_rows, n_drifts=n_rows // 10_000 - 1)
-                model = learner(key) if make(categories(stream)) is not None else learner(key).learner
-                result = prequential(stream, make(categories(stream)), model, batch_size=50, window=10_000)
+                model = learner(key)
+                result = prequential(stream, make(stream.categorical), model, batch_size=50, window=10_000)
                 shown.append(100 * result.to_frame()["accuracy_windowed"].mean())
             told, column = published[name], PUBLISHED[key]
             theirs = [

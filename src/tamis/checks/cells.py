@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tamis._check import Array
-from tamis.checks.rows import FRAMES, Report, run_check
+from tamis.checks.rows import FRAMES, Report, run_all, run_check
 from tamis.checks.subject import fail, refuses, skip, table
 from tamis.persistence import load, save
 
@@ -56,19 +55,7 @@ def check_cell_classifier(estimator: Any) -> Report:
     >>> len(report.passed) > 15, report.failed
     (True, {})
     """
-    report = Report()
-    for name, check in cell_classifier_checks(estimator):
-        try:
-            check()
-        except SkipTest as reason:
-            report.skipped[name] = str(reason)
-        except AssertionError as error:
-            report.failed[name] = str(error)
-        else:
-            report.passed.append(name)
-    if report.failed:
-        raise AssertionError(f"{type(estimator).__name__}: {report}")
-    return report
+    return run_all(estimator, cell_classifier_checks(estimator))
 
 
 def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], None]]]:

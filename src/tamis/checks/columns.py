@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from tamis._check import Array
 from tamis.base import ColumnSelector
 from tamis.catalog import CATALOG
-from tamis.checks.rows import FRAMES, Report, run_check
+from tamis.checks.rows import FRAMES, Report, run_all, run_check
 from tamis.checks.subject import fail, refuses, skip, table
 from tamis.persistence import load, save
 from tamis.trace import RECORD
@@ -62,19 +61,7 @@ def check_column_selector(estimator: ColumnSelector, *, per_batch: bool | None =
     >>> len(report.passed) > 20, report.failed
     (True, {})
     """
-    report = Report()
-    for name, check in column_selector_checks(estimator, per_batch=per_batch):
-        try:
-            check()
-        except SkipTest as reason:
-            report.skipped[name] = str(reason)
-        except AssertionError as error:
-            report.failed[name] = str(error)
-        else:
-            report.passed.append(name)
-    if report.failed:
-        raise AssertionError(f"{type(estimator).__name__}: {report}")
-    return report
+    return run_all(estimator, column_selector_checks(estimator, per_batch=per_batch))
 
 
 def column_selector_checks(

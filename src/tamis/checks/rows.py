@@ -23,7 +23,7 @@ from tamis.catalog import CATALOG
 from tamis.checks.subject import Subject, compare, compare_scores, fail, refuses, skip, table
 from tamis.persistence import load, save
 
-__all__ = ["Report", "check_row_selector", "row_selector_checks", "run_check"]
+__all__ = ["Report", "check_row_selector", "row_selector_checks", "run_all", "run_check"]
 
 _ROUNDING = 1e-9  # of the largest score: the same sums in another order
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -95,19 +95,7 @@ def check_row_selector(
     >>> len(report.passed) > 25, report.failed
     (True, {})
     """
-    report = Report()
-    for name, check in row_selector_checks(estimator, per_batch=per_batch, multiclass=multiclass):
-        try:
-            check()
-        except SkipTest as reason:
-            report.skipped[name] = str(reason)
-        except AssertionError as error:
-            report.failed[name] = str(error)
-        else:
-            report.passed.append(name)
-    if report.failed:
-        raise AssertionError(f"{type(estimator).__name__}: {report}")
-    return report
+    return run_all(estimator, row_selector_checks(estimator, per_batch=per_batch, multiclass=multiclass))
 
 
 def row_selector_checks(
@@ -155,6 +143,23 @@ def row_selector_checks(
 
 def _where(estimator: RowSelector) -> tuple[str, str]:
     return type(estimator).__module__, type(estimator).__name__
+
+
+def run_all(estimator: Any, checks: Iterator[tuple[str, Callable[[], None]]]) -> Report:
+    """Run checks one after the other and report them; raise AssertionError with all that fail."""
+    report = Report()
+    for name, check in checks:
+        try:
+            check()
+        except SkipTest as reason:
+            report.skipped[name] = str(reason)
+        except AssertionError as error:
+            report.failed[name] = str(error)
+        else:
+            report.passed.append(name)
+    if report.failed:
+        raise AssertionError(f"{type(estimator).__name__}: {report}")
+    return report
 
 
 def run_check(name: str, check: Callable[..., None], *arguments: Any) -> None:

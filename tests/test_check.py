@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
 from tamis import _check
+from tamis.catalog import find
 from tamis.errors import DataError
 
 NAN, INF = math.nan, math.inf
@@ -350,3 +351,18 @@ def test_declared_classes() -> None:
     for classes, said in [([], "non-empty"), ([1, 2, 1], "twice"), (3, "non-empty"), ([[1, 2]], "non-empty")]:
         with pytest.raises(ValueError, match=said):
             _check.as_classes(classes)
+
+
+@pytest.mark.parametrize("key", ["fires", "alpha-investing", "gram-investing", "ifc2f"])
+def test_two_columns_of_one_name_are_refused_in_every_family(key: str) -> None:
+    import tamis
+
+    frames = [
+        pd.DataFrame(np.arange(60.0).reshape(20, 3), columns=["a", "b", "a"]),
+        pa.table([np.arange(20.0)] * 3, names=["a", "b", "a"]),
+    ]
+    model = tamis.GramInvesting() if key == "gram-investing" else find(key).load()()
+    learn = model.partial_fit if key == "gram-investing" else model.fit
+    for frame in frames:
+        with pytest.raises(DataError, match=r"^The frame has 2 columns named 'a': rename all but one\.$"):
+            learn(frame, np.arange(20) % 2)

@@ -127,9 +127,21 @@ def _csr(X: Any) -> Rows:
     return X
 
 
+def as_frame(X: Any) -> Any:
+    """Return a frame of any library as narwhals', or what is no frame as it is; two columns of one name are refused."""
+    try:
+        return nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"The frame has {names.count(twice)} columns named {twice!r}: rename all but one."
+        ) from None
+
+
 def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
     names = None
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         names = (
             [str(name) for name in frame.columns] if all(isinstance(c, str) for c in frame.columns) else None

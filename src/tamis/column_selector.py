@@ -21,7 +21,16 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, as_column, as_rows, as_weights, check_choice, encode_labels, refuse_missing
+from tamis._check import (
+    Array,
+    as_column,
+    as_frame,
+    as_rows,
+    as_weights,
+    check_choice,
+    encode_labels,
+    refuse_missing,
+)
 from tamis.errors import DataError
 from tamis.trace import ACCEPTED, Trace, Verdicts
 
@@ -433,7 +442,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if not hasattr(self, "feature_names_in_"):
-            frame = nw.from_native(X, eager_only=True, pass_through=True)
+            frame = as_frame(X)
             wanted = self.get_feature_names_out().tolist()
             if isinstance(frame, nw.DataFrame) and wanted and set(wanted) <= set(frame.columns):
                 return frame.select(wanted).to_numpy()

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from tamis._check import Array, as_column, check_number, refuse_nonfinite
+from tamis._check import Array, as_column, as_frame, check_number, refuse_nonfinite
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
 from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
@@ -313,7 +313,7 @@ def _log_p(numerator: float, rss: float, df: float) -> float:
 def _columns(X: Any) -> dict[str, Floats]:
     """Return the columns by name, checked."""
     if not isinstance(X, dict):
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        frame = as_frame(X)
         if not isinstance(frame, nw.DataFrame):
             raise TypeError(f"X must be a frame or a mapping of names to columns, got {type(X).__name__}.")
         X = {str(name): frame.get_column(name).to_numpy() for name in frame.columns}

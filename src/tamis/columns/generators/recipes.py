@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._check import Array, as_frame
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.table import Columns
 from tamis.errors import DataError
@@ -114,7 +114,7 @@ class Recipes:
     def _rows(self, X: Any) -> tuple[NewRows, int]:
         needed = set().union(*(recipe.needs() for recipe in self._recipes.values()))
         keyed = {str(recipe.key) for recipe in self._recipes.values() if hasattr(recipe, "key")}
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        frame = as_frame(X)
         if not isinstance(frame, nw.DataFrame):
             if keyed:
                 raise DataError(

@@ -123,7 +123,16 @@ def test_waits_for_a_second_class() -> None:
     selector.partial_fit(X, ["b", "a"])
     assert not selector.waiting_
     assert selector.get_support(indices=True).tolist() == [2]
-    assert not Recorder().partial_fit(X, ["a", "a"], classes=["a", "b"]).waiting_
+
+
+def test_a_class_that_was_only_declared_was_not_seen() -> None:
+    selector = Recorder().partial_fit(X, ["a", "a"], classes=["b", "a", "c"])
+    assert selector.waiting_
+    selector.partial_fit(X, ["a", "b"], sample_weight=[1, 0])
+    assert selector.waiting_  # a row of weight 0 is no row
+    assert selector.partial_fit(X, ["a", "d"], sample_weight=[1, 0]).waiting_
+    assert not selector.partial_fit(X, ["d", "a"]).waiting_
+    assert selector.classes_.tolist() == ["b", "a", "c", "d"]
 
 
 def test_declared_classes_come_first() -> None:

@@ -70,13 +70,11 @@ class MeanGap(RowSelector):
         return means.max(axis=0) - means.min(axis=0) + self.shift
 
     def merge(self, other: MeanGap) -> Self:
-        new = [label for label in other.classes_.tolist() if label not in self.classes_.tolist()]
-        self.classes_ = np.array([*self.classes_.tolist(), *new])
+        codes, joint = self._joint_classes(other)
+        self.__dict__.update(joint)
         self._grow()
-        for code, label in enumerate(other.classes_.tolist()):
-            at = self.classes_.tolist().index(label)
-            self._counts[at] += other._counts[code]
-            self._sums[at] += other._sums[code]
+        np.add.at(self._counts, codes, other._counts[: len(codes)])
+        np.add.at(self._sums, codes, other._sums[: len(codes)])
         self.n_seen_ += other.n_seen_
         return self
 
@@ -239,6 +237,22 @@ class NeverWaits(MeanGap):
     """single_class"""
 
     waiting_ = property(lambda self: len(self.classes_) < 1)
+
+
+class WaitsForNoRows(MeanGap):
+    """single_class"""
+
+    waiting_ = property(lambda self: len(self.classes_) < 2)
+
+
+class MergesOnlyWhatWasSeen(MeanGap):
+    """merge"""
+
+    def merge(self, other: MeanGap) -> Self:
+        unseen = self._unseen
+        super().merge(other)
+        self._unseen = unseen
+        return self
 
 
 class TwoClassesOnly(MeanGap):

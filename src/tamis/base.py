@@ -55,7 +55,8 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     scores_ : ndarray of shape (n_features,), float64
         Relevance of each feature now; larger is more relevant. All zero while `waiting_`.
     waiting_ : bool
-        True while nothing can be ranked yet (no two classes seen); then `get_support` keeps every feature.
+        True while nothing can be ranked yet: no rows of two classes were seen, however many are declared. Then
+        `get_support` keeps every feature.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen (classification only).
     n_seen_ : int
@@ -69,6 +70,7 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     drift_detected_: bool  # where the method says so, with `n_replay`: see `tamis.replay`
     classes_: Array
     n_seen_: int
+    _unseen: Array = np.empty(0, np.int64)  # codes of classes that were declared, but not seen yet
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -167,10 +169,7 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._same_columns(X, names)
         if not self._finite_in_kernel:
             refuse_nonfinite(X, self._names())
-        if self._is_regression():
-            y = _as_numbers(y)
-        else:
-            y, self.classes_ = encode_labels(y, self.classes_)
+        y = _as_numbers(y) if self._is_regression() else self._encode_target(y, sample_weight)
         self._learn(X, y, sample_weight)
         self.n_seen_ += X.shape[0]
 
@@ -182,8 +181,26 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             n_to_select(self.n_features_to_select, self.n_features_in_)
         if not self._is_regression():
             self.classes_ = np.array([]) if classes is None else as_classes(classes)
+            self._unseen = np.arange(len(self.classes_))
         self.n_seen_ = 0
         self._start(self.n_features_in_)
+
+    def _encode_target(self, y: Array, sample_weight: Array | None) -> Array:
+        """Return the labels as codes; classes that are new are known from now on."""
+        n_known = len(self.classes_)
+        y, self.classes_ = encode_labels(y, self.classes_)
+        if len(self._unseen) or len(self.classes_) > n_known:
+            unseen = np.concatenate([self._unseen, np.arange(n_known, len(self.classes_))])
+            self._unseen = np.setdiff1d(unseen, y if sample_weight is None else y[sample_weight > 0])
+        return y
+
+    def _joint_classes(self, other: RowSelector) -> tuple[Array, dict[str, Array]]:
+        """Return the codes that the classes of another selector have here, and the attributes of the merged one."""
+        codes, classes = encode_labels(other.classes_, self.classes_)
+        unseen = np.ones(len(classes), dtype=bool)
+        unseen[: len(self.classes_)][np.delete(np.arange(len(self.classes_)), self._unseen)] = False
+        unseen[np.delete(codes, other._unseen)] = False
+        return codes, {"classes_": classes, "_unseen": np.flatnonzero(unseen)}
 
     def _same_columns(self, X: Rows, names: list[str] | None) -> None:
         known = self._names()
@@ -211,7 +228,7 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Whether nothing can be ranked yet."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
-        return not self._is_regression() and self.classes_.shape[0] < 2
+        return not self._is_regression() and self.classes_.shape[0] - self._unseen.shape[0] < 2
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         if self.waiting_:

@@ -224,15 +224,18 @@ def _finds_planted_features(subject: Subject) -> None:
 
 
 def _single_class(subject: Subject) -> None:
-    """While only one class was seen nothing is ranked and every column is kept; later one class is enough."""
+    """While only one class was seen, however many are declared, nothing is ranked and every column is kept."""
     if subject.regression:
         skip("a regression has no classes")
     X, y = subject.rows()
-    selector = subject.new().partial_fit(X[y == 1], y[y == 1])
-    if not selector.waiting_ or selector.scores_.any() or not selector.get_support().all():
-        fail(
-            "after rows of one class only, waiting_ must be True, scores_ all zero and get_support() all True."
-        )
+    for declared in ([0, 1], None):
+        selector = subject.new().partial_fit(X[y == 1], y[y == 1], classes=declared)
+        what = "" if declared is None else f", two declared (classes={declared})"
+        if not selector.waiting_ or selector.scores_.any() or not selector.get_support().all():
+            fail(
+                f"after rows of one class only{what}, waiting_ must be True, scores_ all zero and get_support()"
+                " all True."
+            )
     if selector.transform(X).shape != X.shape:
         fail(
             f"after rows of one class only, transform keeps {selector.transform(X).shape[1]} of {X.shape[1]} columns."
@@ -341,6 +344,15 @@ def _merge(subject: Subject) -> None:
     left, right = part(0).merge(part(1)).merge(part(2)), part(0).merge(part(1).merge(part(2)))
     compare(left, right, "(a + b) + c, and a + (b + c)", tolerance=_ROUNDING)
     compare(left, part(0, 1, 2), "three parts merged, and the whole", tolerance=_ROUNDING)
+    if classes is not None:
+        X, y = batches[0]
+        zeros, ones = (subject.new().partial_fit(X[y == c], y[y == c], classes=classes) for c in (0, 1))
+        compare(
+            zeros.merge(ones),
+            subject.new().partial_fit(X, y, classes=classes),
+            "a part of each class, merged, and the whole",
+            tolerance=_ROUNDING,
+        )
 
 
 # -- the caller's data -------------------------------------------------------------------------------------

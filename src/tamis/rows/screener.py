@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from tamis._check import Array, Rows, check_choice, check_number, columns_of, encode_labels, refuse_nonfinite
+from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.rows.bin_counts import BinCounts, gini_of_categories
@@ -205,7 +205,8 @@ class Screener(RowSelector):
                 )
 
     def _merge(self, other: Self) -> None:
-        codes, classes = encode_labels(other.classes_, self.classes_)
+        codes, joint = self._joint_classes(other)
+        classes = joint["classes_"]
         order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(len(classes)), codes)])
         parts: dict[str, Any] = {}
         for name in ("_moments", "_bins"):
@@ -216,7 +217,7 @@ class Screener(RowSelector):
                 theirs.reorder(order)
                 mine.merge(theirs)
             parts[name] = mine
-        self.__dict__.update(parts, classes_=classes, n_seen_=self.n_seen_ + other.n_seen_)
+        self.__dict__.update(parts, **joint, n_seen_=self.n_seen_ + other.n_seen_)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

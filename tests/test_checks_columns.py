@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import AlphaInvesting, PenalisedSelector
 from tamis.base import ColumnSelector
+from tamis.base.trace import ACCEPTED, Verdicts
 from tamis.catalog import CATALOG
 from tamis.checks import check_column_selector, column_selector_checks
-from tamis.trace import ACCEPTED, Verdicts
 
 SELECTORS = [entry.load()() for entry in CATALOG if entry.family == "columns"]
 VARIANTS = [

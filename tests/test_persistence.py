@@ -29,6 +29,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import tamis
+from tamis import persistence
 from tamis.errors import CheckpointError
 from tamis.summaries.moments import RunningMoments
 
@@ -505,3 +506,12 @@ def test_generator_that_points_outside_is_refused(bits: str, position: int, tmp_
         members = {f"_{i}": archive.read(f"{i}.npy") for i in range(len(archive.namelist()) - 1)}
     with pytest.raises(CheckpointError, match="impossible position"):
         tamis.load(forge(path, content, **members))
+
+
+@pytest.mark.parametrize("old", sorted(persistence._MOVED))
+def test_a_file_that_names_a_class_where_it_was_before_is_still_read(old: str, tmp_path: Path) -> None:
+    new = persistence._MOVED[old]
+    there = tamis.load(forge(tmp_path / "old", holding({"instance": [old, []]})))
+    assert type(there).__module__ + ":" + type(there).__qualname__ == new
+    saved = manifest_of(tamis.save(there, tmp_path / "new"))
+    assert saved["nodes"][0]["instance"][0] == new

@@ -50,6 +50,10 @@ _GENERATORS = {
 _BUFFERS = {"MT19937": 624, "Philox": 4}  # numbers drawn ahead
 _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
 _DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made anew at each partial_fit
+_MOVED = {  # classes that stand elsewhere now, by the name that older files give them
+    "tamis.base.cells:_Bill": "tamis.base.cells:_Bill",
+    "tamis.base.trace:Trace": "tamis.base.trace:Trace",
+}
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> Path:
@@ -262,6 +266,7 @@ def _full_name(cls: type) -> str:
 
 def _find_class(full_name: str, classes: dict[str, type]) -> type:
     """Return a class by its name; no other modules are imported than those of Tamis and public ones of scikit-learn."""
+    full_name = _MOVED.get(full_name, full_name)
     module, _, name = full_name.partition(":")
     found: Any = classes.get(full_name)
     if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:

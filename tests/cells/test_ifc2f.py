@@ -89,7 +89,7 @@ def test_small_blocks_of_rows_make_no_difference(rng, monkeypatch):
     X, y = rows(rng)
     model = IFC2F(random_state=0).fit(X, y)
     whole, used = model.predict_proba(X), model.n_features_used_
-    monkeypatch.setattr("tamis.cells.classifier._CELLS", 100)
+    monkeypatch.setattr("tamis.base.cells._CELLS", 100)
     np.testing.assert_array_equal(model.predict_proba(X), whole)
     np.testing.assert_array_equal(model.n_features_used_, used)
 

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number
 from tamis._jit import njit
+from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, most_gain
-from tamis.cells.classifier import CellClassifier, State
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.relevance import relevance
 from tamis.cells.tree import Tree
@@ -97,7 +97,7 @@ class AdaptiveIFC2F(CellClassifier):
     Attributes
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.cells.classifier.CellClassifier`.
+        As in :class:`tamis.base.CellClassifier`.
     parent_ : ndarray of shape (K,), int
         The tree.
     max_risk_, min_rate_ : float

@@ -111,7 +111,7 @@ class ETANA(Independent):
     Attributes
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.cells.classifier.CellClassifier`.
+        As in :class:`tamis.base.CellClassifier`.
     stopping_ : PointBased or Grid
 
     Raises

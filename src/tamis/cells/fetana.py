@@ -135,7 +135,7 @@ class FETANA(Independent):
     Attributes
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.cells.classifier.CellClassifier`.
+        As in :class:`tamis.base.CellClassifier`.
     thresholds_ : ndarray of shape (n_classes, K, n_classes)
         theta.
     n_iter_ : ndarray of shape (n_classes,), int

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis.base import CellClassifier, State
+from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins
-from tamis.cells.classifier import CellClassifier, State, Trace
 from tamis.cells.network import Chain
 from tamis.cells.stopping import updated
 from tamis.cells.tree import ExactChain
@@ -38,7 +39,7 @@ class FixedOrder(CellClassifier):
             found[mine] = np.where(self._goes_on(int(k), state.posterior[mine], state.values[mine]), k, -1)
         return found
 
-    def _walk_block(self, X: Rows, rows: Array, trace: Trace | None) -> State:
+    def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
         """The same walk for rows that are all at one stage: a stage at a time, nothing copied but what goes on."""
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))

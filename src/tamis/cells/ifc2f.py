@@ -108,7 +108,7 @@ class IFC2F(FixedOrder):
     Attributes
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.cells.classifier.CellClassifier`.
+        As in :class:`tamis.base.CellClassifier`.
     kept_ : ndarray of shape (K0,), int
         Columns that pass the filter, most relevant first.
     scores_ : ndarray of shape (n_features,)

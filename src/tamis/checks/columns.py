@@ -19,11 +19,11 @@ from sklearn.exceptions import NotFittedError
 
 from tamis._check import Array
 from tamis.base import ColumnSelector
+from tamis.base.trace import RECORD
 from tamis.catalog import CATALOG
 from tamis.checks.rows import FRAMES, Report, run_all, run_check
 from tamis.checks.subject import fail, refuses, skip, table
 from tamis.persistence import load, save
-from tamis.trace import RECORD
 
 __all__ = ["ColumnSubject", "check_column_selector", "column_selector_checks"]
 

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._check import Array, check_choice
+from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector
 from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
-from tamis.trace import Verdicts
 
 __all__ = ["AlphaInvesting"]
 

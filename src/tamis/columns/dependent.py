@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._check import Array
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
+from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.dependence.criterion import Candidate, DependenceTest
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
-from tamis.trace import ACCEPTED, CONSTANT, Verdicts
 
 __all__ = ["DependenceSelector", "repeated_rows"]
 

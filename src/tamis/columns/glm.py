@@ -23,11 +23,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import special
 
+from tamis.base.trace import REJECTED
 from tamis.columns.linear import scale_rows
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
 from tamis.columns.tails import log_chi2_tail
 from tamis.errors import DataError
-from tamis.trace import REJECTED
 
 __all__ = ["LogisticModel", "PoissonModel"]
 

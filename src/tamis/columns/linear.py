@@ -21,10 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis.base.trace import REJECTED
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
 from tamis.columns.tails import log_t_tail
 from tamis.errors import DataError
-from tamis.trace import REJECTED
 
 __all__ = ["LinearModel", "scale_rows"]
 

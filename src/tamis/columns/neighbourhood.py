@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._check import Array
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
+from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
 from tamis.columns.dependent import repeated_rows
 from tamis.dependence.rough_set import column_dependencies, set_dependency
 from tamis.errors import DataError
-from tamis.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
 
 __all__ = ["Member", "NeighbourhoodSelector"]
 

@@ -55,7 +55,7 @@ class OFSDensity(NeighbourhoodSelector):
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.column_selector.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
     dependency_ : float
         gamma, in [0, 1].
 

@@ -52,7 +52,7 @@ class OSFS(DependenceSelector):
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.column_selector.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
 
     Raises
     ------

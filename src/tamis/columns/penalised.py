@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice, check_number
+from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector
-from tamis.trace import Verdicts
 
 __all__ = ["PenalisedSelector", "check_penalty", "penalty"]
 

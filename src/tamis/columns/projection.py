@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis.trace import COLLINEAR, CONSTANT, REJECTED
+from tamis.base.trace import COLLINEAR, CONSTANT, REJECTED
 
 __all__ = ["Evidence", "Proposal", "append_column", "project", "project_carefully"]
 
@@ -31,7 +31,7 @@ class Evidence:
     log_p : float64
         Log of its p-value.
     status : int8
-        REJECTED if it can be tested, else CONSTANT or COLLINEAR (see :mod:`tamis.trace`).
+        REJECTED if it can be tested, else CONSTANT or COLLINEAR (see :mod:`tamis.base.trace`).
     """
 
     statistic: Floats

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice, check_number
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
+from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
 from tamis.columns.projection import Proposal
 from tamis.errors import DataError
-from tamis.trace import ACCEPTED, FULL, REJECTED, Verdicts
 
 __all__ = ["RegressionSelector", "SequentialSelector", "dense_column"]
 

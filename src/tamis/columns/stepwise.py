@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.penalised import check_penalty, penalty
 from tamis.columns.sequential import RegressionSelector, dense_column
-from tamis.trace import ACCEPTED, FULL, REJECTED, Verdicts
 
 __all__ = ["ForwardStepwise"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis.base.trace import DECISIONS
 from tamis.report.numerals import MISSING, power_of_ten, scientific
 from tamis.report.panels import bucket_starts
-from tamis.trace import DECISIONS
 
 __all__ = ["Course", "Scale", "course_of", "evidence_limits", "log_probability"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.formulas import Recipe
 from tamis.columns.generators.generator import Book, FeatureGenerator, Made

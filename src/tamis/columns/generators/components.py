@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Component, Projection
 from tamis.columns.generators.generator import FeatureGenerator, Made
 from tamis.columns.generators.table import Columns, as_columns, dense

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.generator import FeatureGenerator
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Column, Recipe
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.table import Block, Columns, dense

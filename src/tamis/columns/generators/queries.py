@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.generator import FeatureGenerator, Made
 from tamis.errors import DataError

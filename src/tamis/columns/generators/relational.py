@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.generator import FeatureGenerator, Made
 from tamis.columns.generators.queries import Database, Keys, Query, as_database, numbers, quoted, text_of
 from tamis.columns.generators.schema import Condition, Link, Schema

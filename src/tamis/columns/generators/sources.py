@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis.column_selector import ColumnSelector, FeatureStream, _block, _one_column
+from tamis.base import ColumnSelector, FeatureStream
+from tamis.base.columns import _block, _one_column
 from tamis.columns.generators.formulas import Column
 from tamis.columns.generators.generator import FeatureGenerator, Made, order
 from tamis.columns.generators.table import Columns, as_columns

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_choice, check_number
-from tamis.column_selector import ColumnSelector
+from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Log, Power, Recipe, power_of
 from tamis.columns.generators.generator import FeatureGenerator, Made, order
 from tamis.columns.generators.sources import check_seed, seed_of

@@ -1,15 +1,6 @@
-"""The contract: what every selector of rows, columns and cells promises, on one screen.
+"""Rows arrive: the contract of a selector that learns from batches of rows and says which columns matter now.
 
-Rows arrive: :class:`RowSelector`, three hooks to write (`_start`, `_learn`, `_relevance`).
-
-Columns arrive: :class:`ColumnSelector`, two hooks to write (`_begin`, and `_consider` or `_consider_block`). It is
-told the target by ``start(y)``, then asked ``offer(column, name) -> bool`` or ``offer_many(block, names)``;
-``fit(X, y)`` offers every column in order; ``selected_`` holds the names in order of entry, ``trace_`` one record
-per offer.
-
-Cells arrive: ``CellClassifier(ClassifierMixin, BaseEstimator)`` with ``fit``, ``predict``, ``predict_proba``,
-``acquire(x)`` for the full trace of one instance, and ``open()`` for a session whose ``next_feature``,
-``observe(value)`` and ``decision`` walk one instance cell by cell; four hooks to write, see `tamis.cells.classifier`.
+A batch is learned from whole or not at all: if `partial_fit` raises, the model is as it was.
 """
 
 from __future__ import annotations
@@ -37,10 +28,9 @@ from tamis._check import (
     refuse_missing,
     refuse_nonfinite,
 )
-from tamis.column_selector import ColumnSelector, FeatureStream
 from tamis.errors import DataError
 
-__all__ = ["ColumnSelector", "FeatureStream", "RowSelector", "n_to_select", "top_mask"]
+__all__ = ["RowSelector", "n_to_select", "top_mask"]
 
 
 class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

@@ -4,17 +4,70 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._check import Array
 from tamis.errors import DataError
 
-if TYPE_CHECKING:
-    from tamis.cells.classifier import CellClassifier, State
+__all__ = ["Session", "State"]
 
-__all__ = ["Session"]
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class State:
+    """What is known of some rows; the features are those that the model may ask for, in its own order.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, K), int16
+        Codes; -1 where unknown.
+    asked : ndarray of shape (n_rows, K), bool
+        Bought, given, or not to be had: not to be asked for again.
+    posterior : ndarray of shape (n_rows, n_classes)
+    stage : ndarray of shape (n_rows,), int
+        How far along the order a row is, where the order is fixed.
+    spent : ndarray of shape (n_rows,), float
+        What was paid.
+    numbers : ndarray of shape (n_rows, K), float64
+        The values themselves, NaN where unknown; of no column if the model decides by codes alone.
+    """
+
+    values: NDArray[np.int16]
+    asked: NDArray[np.bool_]
+    posterior: Floats
+    stage: NDArray[np.int64]
+    spent: Floats
+    numbers: Floats
+
+    def of(self, rows: Array) -> State:
+        """Return the state of some rows."""
+        return State(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def put(self, rows: Array, part: State) -> None:
+        """Set the state of some rows."""
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(part, field.name)
+
+
+class _Model(Protocol):
+    """What a session asks of a fitted model; the hooks are those of `tamis.base.CellClassifier`."""
+
+    classes_: Array
+    candidates_: NDArray[np.int64]
+    n_features_in_: int
+
+    def name_of(self, position: int) -> str | int: ...
+    def _start(self, n_rows: int) -> State: ...
+    def _next(self, state: State) -> NDArray[np.int64]: ...
+    def _price(self, state: State, position: Array) -> Floats: ...
+    def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
+    def _observe(self, state: State, position: Array, code: Array, value: Array) -> None: ...
+    def _decide(self, posterior: Floats) -> Array: ...
 
 
 class Session:
@@ -50,7 +103,7 @@ class Session:
     (1, 0.01)
     """
 
-    def __init__(self, model: CellClassifier, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, model: _Model, state: Mapping[str, Any] | None = None) -> None:
         self._model = model
         self._steps: list[dict[str, Any]] = []
         self._state: State = model._start(1)
@@ -191,9 +244,8 @@ def _number(value: float | None, feature: str | int) -> float:
     return number
 
 
-def _column(model: CellClassifier, feature: str | int) -> bool:
+def _column(model: _Model, feature: str | int) -> bool:
     """Return whether the feature is a column of the rows that the model was fitted on."""
     if hasattr(model, "feature_names_in_"):
-        names: NDArray[np.object_] = model.feature_names_in_
-        return feature in set(names)
+        return feature in set(model.feature_names_in_)
     return isinstance(feature, int) and 0 <= feature < model.n_features_in_

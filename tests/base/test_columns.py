@@ -10,8 +10,8 @@ import pytest
 
 from tamis import ForwardStepwise
 from tamis.base import ColumnSelector, FeatureStream
+from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
-from tamis.trace import ACCEPTED, Trace, Verdicts
 
 
 class KeepsTheLastTwo(ColumnSelector):

@@ -1,11 +1,15 @@
-"""The contract of a classifier that buys features one by one, and a walk over many rows at once."""
+"""Cells arrive: the contract of a classifier that buys the values of a row one by one, and a walk over many rows.
+
+A subclass says what to buy next and takes it in. `predict` does so for many rows at once; a session, made by ``open``,
+for one row whose values somebody brings (:mod:`tamis.base.session`).
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,55 +19,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, as_column, as_rows, encode_labels, refuse_nonfinite
+from tamis.base.session import Session, State
 from tamis.errors import DataError
 
-if TYPE_CHECKING:
-    from tamis.cells.session import Session
-
-__all__ = ["Acquisition", "CellClassifier", "State"]
+__all__ = ["Acquisition", "CellClassifier"]
 
 _CELLS = 1 << 24  # codes held at once by a walk
 
 Floats = NDArray[np.float64]
-Trace = list[
-    tuple[Array, Array, Array, Floats]
-]  # of each purchase: rows, positions, values, posteriors after
-
-
-@dataclass
-class State:
-    """What is known of some rows; the features are those that the model may ask for, in its own order.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, K), int16
-        Codes; -1 where unknown.
-    asked : ndarray of shape (n_rows, K), bool
-        Bought, given, or not to be had: not to be asked for again.
-    posterior : ndarray of shape (n_rows, n_classes)
-    stage : ndarray of shape (n_rows,), int
-        How far along the order a row is, where the order is fixed.
-    spent : ndarray of shape (n_rows,), float
-        What was paid.
-    numbers : ndarray of shape (n_rows, K), float64
-        The values themselves, NaN where unknown; of no column if the model decides by codes alone.
-    """
-
-    values: NDArray[np.int16]
-    asked: NDArray[np.bool_]
-    posterior: Floats
-    stage: NDArray[np.int64]
-    spent: Floats
-    numbers: Floats
-
-    def of(self, rows: Array) -> State:
-        """Return the state of some rows."""
-        return State(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    def put(self, rows: Array, part: State) -> None:
-        """Set the state of some rows."""
-        for field in fields(self):
-            getattr(self, field.name)[rows] = getattr(part, field.name)
+# Of each purchase: rows, positions, values, posteriors after.
+Purchases = list[tuple[Array, Array, Array, Floats]]
 
 
 class _Bill:
@@ -240,7 +205,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             assert isinstance(found, list)
             return found[0]
         X = self._rows(x)
-        trace: Trace = []
+        trace: Purchases = []
         state = self._walk(X, trace)
         return [self._acquisition(i, state, trace) for i in range(X.shape[0])]
 
@@ -252,8 +217,6 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state : mapping, optional
             What :meth:`Session.state` of an earlier session returned, to go on from there.
         """
-        from tamis.cells.session import Session
-
         check_is_fitted(self)
         return Session(self, state)
 
@@ -271,7 +234,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._bill.cost
 
-    def _walk(self, X: Rows, trace: Trace | None = None) -> State:
+    def _walk(self, X: Rows, trace: Purchases | None = None) -> State:
         """Buy until every row stops; a block of rows at a time, so that memory is bounded."""
         n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
         self._bill.n_features, self._bill.cost = np.zeros(n, dtype=np.int64), np.zeros(n)
@@ -282,7 +245,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         whole.posterior = np.concatenate([part.posterior for part in parts])
         return whole
 
-    def _walk_block(self, X: Rows, rows: Array, trace: Trace | None) -> State:
+    def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
         alive = np.arange(len(rows))
@@ -307,7 +270,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _pay(
         self, rows: Array, position: Array, code: Array, price: Floats, value: Array, posterior: Floats,
-        trace: Trace | None,
+        trace: Purchases | None,
     ) -> None:  # fmt: skip
         """Write down what was bought; what is not to be had costs nothing."""
         bought = code >= 0
@@ -316,7 +279,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if trace is not None:
             trace.append((rows[bought], position[bought], value[bought], posterior[bought]))
 
-    def _acquisition(self, i: int, state: State, trace: Trace) -> Acquisition:
+    def _acquisition(self, i: int, state: State, trace: Purchases) -> Acquisition:
         steps = [
             (position[at], value[at], posterior[at])
             for rows, position, value, posterior in trace

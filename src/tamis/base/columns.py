@@ -31,8 +31,8 @@ from tamis._check import (
     encode_labels,
     refuse_missing,
 )
+from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
-from tamis.trace import ACCEPTED, Trace, Verdicts
 
 __all__ = ["ColumnSelector", "FeatureStream"]
 

@@ -1,0 +1,38 @@
+"""The three contracts: what every selector of rows, of columns and of cells promises, one file each.
+
+================  ==========================  ====================================  ==============================
+what arrives      class                       hooks to write                        verbs
+================  ==========================  ====================================  ==============================
+rows              :class:`RowSelector`        ``_start``, ``_learn``,               ``partial_fit``, ``transform``
+                                              ``_relevance``
+columns           :class:`ColumnSelector`     ``_begin``, and ``_consider`` or      ``start``, ``offer``
+                                              ``_consider_block``
+cells             :class:`CellClassifier`     ``_learn``, ``_codes``, ``_next``,    ``fit``, ``open``, ``observe``
+                                              ``_observe``
+================  ==========================  ====================================  ==============================
+
+Beside them stand what a contract hands out: a selector of columns writes a :class:`Trace` of :class:`Verdicts`, a
+classifier of cells opens a :class:`Session` on a :class:`State` and returns an :class:`Acquisition`.
+"""
+
+from __future__ import annotations
+
+from tamis.base.cells import Acquisition, CellClassifier
+from tamis.base.columns import ColumnSelector, FeatureStream
+from tamis.base.rows import RowSelector, n_to_select, top_mask
+from tamis.base.session import Session, State
+from tamis.base.trace import Trace, Verdicts
+
+__all__ = [
+    "Acquisition",
+    "CellClassifier",
+    "ColumnSelector",
+    "FeatureStream",
+    "RowSelector",
+    "Session",
+    "State",
+    "Trace",
+    "Verdicts",
+    "n_to_select",
+    "top_mask",
+]

@@ -32,7 +32,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 import tamis
-from tamis.errors import CheckpointError
+from tamis.errors import CheckpointError, DataError
 
 __all__ = ["load", "replace_file", "save"]
 
@@ -113,13 +113,15 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
     """Read what :func:`save` wrote.
 
     No code is run that the file could choose: objects are made without their constructor, and only of classes of
-    Tamis, of scikit-learn's public estimators, and of `classes`.
+    Tamis, of scikit-learn's public estimators, and of `classes`. A class with a method ``check_state`` looks at what
+    was loaded, and refuses what it could not have saved.
 
     Parameters
     ----------
     path : str or path
     classes : iterable of classes
-        Your own estimators that the file holds.
+        Your own estimators that the file holds, and classes of Tamis that are loaded only if they are named, such as
+        :class:`tamis.columns.generators.Query`, whose text is run as the file has it.
 
     Returns
     -------
@@ -149,6 +151,8 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
         raise CheckpointError(f"Cannot read {name} ({error.strerror or error}): check the path.") from error
     except (CheckpointError, MemoryError):
         raise
+    except DataError as error:  # of an object that was looked at
+        raise CheckpointError(f"{name} is no valid file of tamis.save: {error}") from error
     except Exception as error:  # whatever a file made by someone else makes the decoder stumble over
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise CheckpointError(f"{name} is no valid file of tamis.save ({reason}): save it again.") from error
@@ -271,6 +275,11 @@ def _find_class(full_name: str, classes: dict[str, type]) -> type:
     found: Any = classes.get(full_name)
     if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
         found = getattr(importlib.import_module(module), name, None)
+        if getattr(found, "loaded_if_named", False):
+            raise CheckpointError(
+                f"The file holds a {name}, which runs what its author wrote: if you trust the author, load the file"
+                f" with classes=[{name}]."
+            )
     elif found is None and module in _PUBLIC:
         found = getattr(importlib.import_module(module), name, None)
         found = found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
@@ -384,7 +393,8 @@ class _Encoder:
         name = _full_name(type(value))
         package = name.partition(":")[0].partition(".")[0]
         try:
-            _find_class(name, {} if package in ("tamis", "sklearn") else {name: type(value)})
+            is_free = package in ("tamis", "sklearn") and not hasattr(type(value), "loaded_if_named")
+            _find_class(name, {} if is_free else {name: type(value)})
             state = vars(value)
         except (CheckpointError, ImportError, TypeError):
             raise TypeError(
@@ -472,6 +482,8 @@ class _Decoder:
             raise CheckpointError(f"The file gives a {cls.__name__} attributes that none can have.")
         instance: Any = object.__new__(cls)
         vars(instance).update(attributes)
+        if hasattr(cls, "check_state"):
+            instance.check_state()
         return instance
 
 

@@ -11,15 +11,24 @@ import pytest
 
 from tamis import AlphaInvesting, load, save
 from tamis.columns.generators import (
+    Aggregate,
     Chain,
+    Column,
     Database,
     Interactions,
+    NewRows,
     Originals,
+    Power,
+    Product,
+    Query,
+    Recipes,
     Relational,
     SQLFeatures,
     explore,
 )
-from tamis.errors import DataError
+from tamis.columns.generators.aggregate import Scope
+from tamis.columns.generators.schema import Link
+from tamis.errors import CheckpointError, DataError
 from tests.twins.column_generators import aggregates
 
 LINKS = [("orders.customer", "customers.id"), ("orders.product", "products.id"), ("items.order", "orders.id"),
@@ -112,7 +121,7 @@ def test_the_query_is_the_recipe(shop, rng):
         database.register(name, table)
     assert len(found) > 100
     for name in list(found)[::7]:
-        own = dict(database.execute(recipes[name].text).fetchall())
+        own = dict(database.execute(str(recipes[name])).fetchall())
         values = np.array([own.get(key, recipes[name].empty) for key in keys], dtype=float)
         np.testing.assert_allclose(found[name], values, rtol=1e-12, atol=1e-12, err_msg=name)
 
@@ -263,3 +272,132 @@ def test_without_duckdb_the_extra_is_named(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(TypeError, match="must be a DuckDB connection"):
         Database(3)
+
+
+# -- files from others, and databases that change ----------------------------------------------------------
+
+HARM = "COPY (SELECT 'was here') TO '{}'; SELECT id, age FROM customers"
+
+
+def aggregate(**changes):
+    path = (Link("customers", "id", "orders", "customer", to_children=True),)
+    scope = {"target": "customers", "key": "id", "path": path, "where": (("orders", "status", "lost"),)}
+    own = {"kind": "sum", "table": "orders", "column": "amount"}
+    own = {name: changes.pop(name, value) for name, value in own.items()}
+    return Aggregate(scope=Scope(**{**scope, **changes}), **own)
+
+
+def test_a_file_holds_no_sql_that_is_run(shop, tmp_path):
+    """A recipe with a second statement, saved as one could: not loaded, and not run if it is loaded on purpose."""
+    written = tmp_path / "written.csv"
+    recipes = Recipes({"harm": Query(HARM.format(written), "id", 0.0)}, {}, [])
+    path = save(recipes, tmp_path / "harm.tamis")
+    with pytest.raises(CheckpointError, match=r"runs what its author wrote: .* classes=\[Query\]"):
+        load(path)
+    loaded = load(path, classes=[Query])
+    for database in (shop, Database(shop), duckdb.connect()):
+        with pytest.raises(DataError, match="is not one SELECT but COPY and SELECT"):
+            loaded.transform(shop["customers"], database=database)
+    assert not written.exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT * FROM read_text('{}')", "SELECT * FROM '{}'", "SELECT id, age FROM shop", "SELECT 1, * FROM glob('/*')"],
+)  # fmt: skip
+def test_queries_read_the_given_tables_only(shop, tmp_path, query):
+    secret, given, pattern = (
+        tmp_path / name for name in ("secret.csv", "given/orders.csv", "given/ord*.csv")
+    )
+    secret.write_text("a,b\n1,2\n")
+    given.parent.mkdir()
+    shop["orders"].to_csv(given, index=False)
+    connection = duckdb.connect(str(tmp_path / "shop.duckdb"))
+    connection.execute("CREATE TABLE orders AS SELECT 1 AS id")
+    connection.close()
+    for source in ({"orders": given}, {"orders": str(pattern)}, tmp_path / "shop.duckdb"):
+        database = Database(source)
+        assert len(database.columns("SELECT id FROM orders")[0])
+        with pytest.raises(DataError, match="fails"):
+            database.columns(query.format(secret))
+        for harm in ("SET enable_external_access = true", "CREATE TABLE t AS SELECT 1", ""):
+            with pytest.raises(DataError, match="not one SELECT"):
+                database.columns(harm)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "sum(1) FROM x; --"}, {"kind": "count"}, {"column": None}, {"column": 3}, {"table": "customers"},
+        {"path": ()}, {"target": "people"}, {"where": (("items", "weight", 1.0),)},
+        {"where": (("orders", "status", [1]),)}, {"where": (("orders", "status", "a\0b"),)},
+        {"where": (("orders", "amount", float("nan")),)}, {"key": ""},
+    ],
+)  # fmt: skip
+def test_an_aggregate_is_checked_when_it_is_loaded(changes, tmp_path):
+    good, bad = aggregate(), aggregate(**changes)
+    assert load(save(good, tmp_path / "good.tamis")) == good
+    with pytest.raises(CheckpointError, match=r"is no valid file of tamis\.save: "):
+        load(save(bad, tmp_path / "bad.tamis"))
+
+
+def test_names_and_values_of_an_aggregate_cannot_leave_their_quotes(tmp_path):
+    written = tmp_path / "written.csv"
+    name = f"x\" FROM y; COPY (SELECT 1) TO '{written}'; --"
+    table = pd.DataFrame({"customer": [1, 1, 2], name: [1.0, 2.0, 4.0], "status": ["a'b", "a'b", "c"]})
+    path = (Link("customers", "id", name, "customer", to_children=True),)
+    total = Aggregate("sum", Scope("customers", "id", path, ((name, "status", "a'b"),)), name, name)
+    assert total.values(NewRows(None, {"id": np.array([2, 1])}, {name: table})).tolist() == [0.0, 3.0]
+    assert not written.exists()
+
+
+def test_an_aggregate_reads_no_file_that_is_named_like_a_table(tmp_path):
+    """To a connection that may read files, FROM "a.csv" is a file."""
+    secret = tmp_path / "secret.csv"
+    secret.write_text("customer,amount\n1,2\n")
+    path = (Link("customers", "id", str(secret), "customer", to_children=True),)
+    reads = aggregate(path=path, where=(), table=str(secret))
+    rows = NewRows(None, {"id": np.array([1])}, duckdb.connect())
+    with pytest.raises(DataError, match="There is no table"):
+        reads.values(rows)
+
+
+def test_a_walk_goes_on_only_on_the_same_rows(shop, rng, tmp_path):
+    y = rng.normal(size=150)
+    queries = [f"SELECT customer, {kind}(amount) FROM Orders GROUP BY 1" for kind in ("sum", "avg")]
+    streams = {
+        "relational": lambda: crawler(shop, depth=1),
+        "sql": lambda: SQLFeatures(shop, queries, shop["customers"]["id"], key="id", empty=0),
+    }
+    for name, stream in streams.items():
+        path = tmp_path / name
+        for n in (1, 2):
+            again = explore(AlphaInvesting(), stream(), y, checkpoint=path, max_candidates=n)
+            assert again.n_candidates == n
+        shop["regions"].loc[2, "taxes"] += 1 if name == "sql" else 0  # of no query
+        assert explore(AlphaInvesting(), stream(), y, checkpoint=path, max_candidates=2).n_candidates == 2
+        shop["orders"].loc[7, "amount"] += 1e-9
+        with pytest.raises(CheckpointError, match=r"the stream differs .*or the data that it reads"):
+            explore(AlphaInvesting(), stream(), y, checkpoint=path)
+
+
+def test_a_walk_runs_its_own_queries_only(shop, tmp_path):
+    """A checkpoint with another query in its book, as one could write it."""
+    late = shop["orders"].groupby("customer").amount.sum().reindex(shop["customers"]["id"], fill_value=0)
+    query = "SELECT customer, sum(amount) FROM orders GROUP BY 1"
+    path = tmp_path / "walk.tamis"
+
+    def go():
+        stream = SQLFeatures(shop, [query], shop["customers"]["id"], key="id", empty=0)
+        return explore(AlphaInvesting(), stream, late.to_numpy(), checkpoint=path)
+
+    assert go().selector.selected_ == [query]
+    assert len(go().recipes) == 1
+    saved = load(path, classes=[Query])
+    recipes = saved["walk"]["book"].recipes
+    recipes[query] = Product((Power(Query("SELECT 1, 2", "id", 0.0), "a", 2), Column("b")), ("a", "b"))
+    save(saved, path)
+    with pytest.raises(
+        CheckpointError, match="holds the query 'SELECT 1, 2', which this stream was not given"
+    ):
+        go()

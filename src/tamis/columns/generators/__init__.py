@@ -8,6 +8,7 @@ Deviation: the paper multiplies "the features selected from the first two blocks
 ``Chain.published`` takes the selected columns only, ``Interactions(of="selected")`` every selected feature.
 """
 
+from tamis.columns.generators.aggregate import Aggregate
 from tamis.columns.generators.chain import Chain
 from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.explore import Exploration, Progress, explore
@@ -32,6 +33,7 @@ from tamis.columns.generators.table import Columns
 from tamis.columns.generators.transforms import Logs, Powers
 
 __all__ = [
+    "Aggregate",
     "Book",
     "Chain",
     "Column",

@@ -179,3 +179,12 @@ class Chain(FeatureGenerator):
         dict
         """
         return {"generator": "Chain", "parts": [part.signature() for part in self.parts]}
+
+    def own_queries(self) -> set[str]:
+        """Return the texts of the queries that its parts were given.
+
+        Returns
+        -------
+        set of str
+        """
+        return set().union(*(part.own_queries() for part in self.parts))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tamis._check import check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.generator import FeatureGenerator
+from tamis.columns.generators.queries import Query, texts_in
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable
 from tamis.errors import CheckpointError
@@ -192,7 +193,7 @@ class _Walk:
                 "target": _digest(y) + _digest(sample_weight),
             }
             if self.path.exists():
-                self._resume(load(self.path, classes=[type(self.selector)]))
+                self._resume(load(self.path, classes=[type(self.selector), Query]))
                 return
         if y is not None:
             self.selector.start(y, sample_weight)
@@ -207,10 +208,15 @@ class _Walk:
         for what, now in self.settings.items():
             if saved["settings"][what] != now:
                 raise CheckpointError(
-                    f"{str(self.path)!r} is the checkpoint of another walk: the {what} differs. Choose another file, or"
-                    " remove it."
+                    f"{str(self.path)!r} is the checkpoint of another walk: the {what} differs (its parameters, or the"
+                    " data that it reads). Choose another file, or remove it."
                 )
         walk = saved["walk"]
+        if foreign := texts_in(walk["book"].recipes.values()) - self.stream.own_queries():
+            raise CheckpointError(
+                f"{str(self.path)!r} holds the query {min(foreign)!r:.200}, which this stream was not given: choose"
+                " another file, or remove it."
+            )
         self.stream.join(walk["book"], self.stream.place)
         self.stream.seek(walk["position"])
         self.selector.__dict__.clear()

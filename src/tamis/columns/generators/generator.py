@@ -225,6 +225,15 @@ class FeatureGenerator(ABC):
         data = None if self.columns is None else self.columns.digest()
         return {"generator": type(self).__name__, **self._settings(), "data": data}
 
+    def own_queries(self) -> set[str]:
+        """Return the texts of the queries that this stream was given.
+
+        Returns
+        -------
+        set of str
+        """
+        return set()
+
     def stage(self) -> str:
         """Return what is being made now, in a word.
 

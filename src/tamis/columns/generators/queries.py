@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from tamis.errors import DataError
 __all__ = ["Database", "Query", "SQLFeatures"]
 
 Floats = NDArray[np.float64]
+_CLOSED: dict[str, Any] = {"python_enable_replacements": "false", "autoload_known_extensions": "false"}
 
 
 class Database:
@@ -40,8 +42,9 @@ class Database:
 
     Notes
     -----
-    A path or dict is opened with one thread, so that sums are the same bits each time; an open connection is taken as
-    it is.
+    A path or dict is opened with one thread, so that sums are the same bits each time, and no query can reach a file
+    but those that were given; a pattern, ``"2024/*.parquet"``, gives all that is below its folder. An open connection
+    is taken as it is, with its settings. A query is one SELECT.
 
     Examples
     --------
@@ -66,20 +69,86 @@ class Database:
             )
         try:
             if isinstance(source, dict):
-                self._connection = duckdb.connect(config={"threads": 1})
+                self._connection = duckdb.connect(config={"threads": 1, **_CLOSED})
                 for name, table in source.items():
                     self._add(str(name), table)
+                self._close([os.fspath(table) for table in source.values() if _is_path(table)])
             else:
-                self._connection = duckdb.connect(os.fspath(source), read_only=True, config={"threads": 1})
+                config = {"threads": 1, **_CLOSED}
+                self._connection = duckdb.connect(os.fspath(source), read_only=True, config=config)
+                self._close([])
         except duckdb.Error as error:
             raise DataError(f"The database cannot be opened: {_first_line(error)}") from error
 
     def _add(self, name: str, table: Any) -> None:
-        if isinstance(table, str | os.PathLike):
-            place = text_of(os.fspath(table))
+        if _is_path(table):
+            place = text_of(os.path.abspath(table))
             self._connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {place}")
         else:
             self._connection.register(name, table)
+
+    def _close(self, paths: list[str]) -> None:
+        """Shut out all files but these, for good."""
+        files = [os.path.abspath(path) for path in paths if not glob.has_magic(path)]
+        folders = [os.path.abspath(_folder(path)) for path in paths if glob.has_magic(path)]
+        for what, allowed in (("paths", files), ("directories", folders)):
+            if allowed:
+                self._connection.execute(f"SET allowed_{what} = [{', '.join(map(text_of, allowed))}]")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def refuse_unknown(self, tables: Iterable[str]) -> None:
+        """Raise if a table is not in the database; to DuckDB, the name of one might be that of a file.
+
+        Parameters
+        ----------
+        tables : iterable of str
+
+        Raises
+        ------
+        DataError
+            If so.
+        """
+        found = self.columns("SELECT table_name FROM information_schema.tables")[0]
+        known = {str(name).lower() for name in found.tolist()}
+        for table in tables:
+            if table.lower() not in known:
+                raise DataError(f"There is no table {table!r} in the database: give the one with all tables.")
+
+    def tables_in(self, queries: Iterable[str]) -> set[str]:
+        """Return the tables and views whose names occur in queries.
+
+        Parameters
+        ----------
+        queries : iterable of str
+
+        Returns
+        -------
+        set of str
+        """
+        text = "\n".join(queries).lower()
+        found = self.columns("SELECT table_name FROM information_schema.tables")[0]
+        return {str(name) for name in found.tolist() if str(name).lower() in text}
+
+    def digest(self, tables: Iterable[str]) -> dict[str, str]:
+        """Return a fingerprint of the columns and rows of each table; the order of the rows does not count.
+
+        Parameters
+        ----------
+        tables : iterable of str
+
+        Returns
+        -------
+        dict of str to str
+        """
+        found = {}
+        for table in sorted(tables):
+            rows = f"(SELECT * FROM {quoted(table)})"
+            kinds = [column.tolist() for column in self.columns(f"DESCRIBE {rows[1:-1]}")[:2]]
+            count = f"SELECT count(*)::VARCHAR, sum(hash(r)::HUGEINT)::VARCHAR FROM {rows} AS r"
+            values = [str(column[0]) for column in self.columns(count)]
+            found[table] = hashlib.sha256(repr((kinds, values)).encode()).hexdigest()[:32]
+        return found
 
     def columns(self, query: str) -> list[Any]:
         """Run a query; return its columns, masked where they are NULL.
@@ -87,12 +156,23 @@ class Database:
         Parameters
         ----------
         query : str
+            One statement that reads.
 
         Returns
         -------
         list of ndarray
+
+        Raises
+        ------
+        DataError
+            If it is none, or fails.
         """
         try:
+            kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
+            if kinds != ["SELECT"]:
+                raise DataError(
+                    f"The query {query!r} is not one SELECT but {' and '.join(kinds) or 'nothing'}: only read."
+                )
             return list(self._connection.execute(query).fetchnumpy().values())
         except self._error as error:
             raise DataError(f"The query {query!r} fails: {_first_line(error)}") from error
@@ -100,6 +180,17 @@ class Database:
             if "nterrupt" in str(error):  # DuckDB's answer to Ctrl-C
                 raise KeyboardInterrupt from error
             raise
+
+
+def _is_path(table: Any) -> bool:
+    return isinstance(table, str | os.PathLike)
+
+
+def _folder(pattern: str) -> str:
+    """Return the folder below which a pattern of paths looks."""
+    while glob.has_magic(pattern):
+        pattern = os.path.dirname(pattern)
+    return pattern
 
 
 def as_database(source: Any) -> Database:
@@ -199,6 +290,9 @@ def _repeated(ordered: Array) -> Any:
 class Query(Recipe):
     """A query with two columns, the key of a row and the feature's value.
 
+    A file may hold one only if whoever loads it names the class: ``tamis.load(path, classes=[Query])``. Its text is run
+    as it stands.
+
     Attributes
     ----------
     text : str
@@ -223,6 +317,7 @@ class Query(Recipe):
     key: str
     empty: float
     is_atom = True
+    loaded_if_named = True  # a file's author could write anything into the text
 
     def values(self, rows: NewRows) -> Floats:
         """Run the query."""
@@ -238,6 +333,20 @@ class Query(Recipe):
 
     def __str__(self) -> str:
         return self.text
+
+
+def texts_in(recipes: Iterable[Recipe]) -> set[str]:
+    """Return the texts of all queries in recipes and in those that they are made of."""
+    found, seen, left = set(), set(), list[Any](recipes)
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Query):
+            found.add(one.text)
+        left += one if isinstance(one, tuple) else vars(one).values() if isinstance(one, Recipe) else []
+    return found
 
 
 def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats:
@@ -319,6 +428,16 @@ class SQLFeatures(FeatureGenerator):
         """
         self._next = int(position)
 
+    def own_queries(self) -> set[str]:
+        """Return the texts of the queries.
+
+        Returns
+        -------
+        set of str
+        """
+        return {text for _, text in self.queries}
+
     def _settings(self) -> dict[str, Any]:
+        tables = self.database.tables_in(self.own_queries())
         return {"queries": self.queries, "key": self.keys.name, "empty": self.empty,
-                "keys": self.keys.digest()}  # fmt: skip
+                "keys": self.keys.digest(), "tables": self.database.digest(tables)}  # fmt: skip

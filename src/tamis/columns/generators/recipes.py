@@ -49,6 +49,18 @@ class Recipes:
     def __init__(self, recipes: dict[str, Recipe], fills: dict[str, float], columns: list[str]) -> None:
         self._recipes, self._fills, self._columns = dict(recipes), dict(fills), list(columns)
 
+    def check_state(self) -> None:
+        """Raise if these are no recipes.
+
+        Raises
+        ------
+        DataError
+            If so.
+        """
+        for name, recipe in self._recipes.items():
+            if type(name) is not str or not isinstance(recipe, Recipe):
+                raise DataError(f"The feature {name!r:.60} has no recipe but {type(recipe).__name__!r}.")
+
     @property
     def names(self) -> list[str]:
         """Names of the features, in the order of the columns that `transform` returns."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
 from tamis.base import ColumnSelector
+from tamis.columns.generators.aggregate import Aggregate, Scope, aggregates_of
 from tamis.columns.generators.generator import FeatureGenerator, Made
-from tamis.columns.generators.queries import Database, Keys, Query, as_database, numbers, quoted, text_of
-from tamis.columns.generators.schema import Condition, Link, Schema
+from tamis.columns.generators.queries import Database, Keys, as_database, numbers, quoted, text_of
+from tamis.columns.generators.schema import Condition, Path, Schema
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.errors import DataError
 
@@ -22,25 +22,7 @@ __all__ = ["Relational"]
 AGGREGATES = ("count", "sum", "mean", "min", "max", "distinct")
 
 
-@dataclass(frozen=True)
-class _Scope:
-    """The rows that a feature sums up: those at the end of a path, under conditions."""
-
-    path: tuple[Link, ...]
-    where: tuple[Condition, ...]
-
-    @property
-    def tables(self) -> list[str]:
-        return [link.far for link in self.path]
-
-
-@dataclass(frozen=True)
-class _Aggregate:
-    """One feature of a scope."""
-
-    name: str
-    sql: str
-    empty: float
+_Named = tuple[str, Aggregate]  # a feature's name, and how it is made
 
 
 class Relational(FeatureGenerator):
@@ -142,10 +124,10 @@ class Relational(FeatureGenerator):
         table_keys = self.database.columns(f"SELECT {quoted(key)} FROM {quoted(target)}")[0]
         Keys(table_keys, key).refuse_repeated()
         self.keys = Keys(table_keys if keys is None else keys, key)
-        self._scopes: list[_Scope] | None = None
-        self._known_scopes: set[_Scope] = set()
+        self._scopes: list[Scope] | None = None
+        self._known_scopes: set[Scope] = set()
         self._at = self._next = 0
-        self._loaded: tuple[int, list[_Aggregate], list[NDArray[np.float64]]] | None = None
+        self._loaded: tuple[int, list[_Named], list[NDArray[np.float64]]] | None = None
 
     def column(self, name: str) -> Array:
         """Return a column of the target table in the order of the keys, such as `y`.
@@ -171,11 +153,14 @@ class Relational(FeatureGenerator):
 
     # -- scopes --------------------------------------------------------------------------------------------
 
-    def _first_scopes(self) -> list[_Scope]:
+    def _scope(self, path: Path, *where: Condition) -> Scope:
+        return Scope(self.target, self.key, path, where)
+
+    def _first_scopes(self) -> list[Scope]:
         found = []
         for path in self.schema.paths(self.target, self.depth):
             conditions = self.schema.conditions(path, self.max_values) if self.max_conditions else []
-            found += [_Scope(path, ()), *(_Scope(path, (condition,)) for condition in conditions)]
+            found += [self._scope(path), *(self._scope(path, condition) for condition in conditions)]
         if self.random_state is not None:
             seed = seed_of(self.random_state, self.place)
             mixed = np.random.default_rng(seed).permutation(len(found))
@@ -184,13 +169,13 @@ class Relational(FeatureGenerator):
 
     # -- features of a scope -------------------------------------------------------------------------------
 
-    def _features(self, scope: _Scope) -> list[_Aggregate]:
+    def _features(self, scope: Scope) -> list[_Named]:
         path, last = scope.path, scope.path[-1].far
         lookup = not any(link.to_children for link in path)  # at most one row for each row of the target
         limited = any(table == last for table, _, _ in scope.where)
         found = []
         if "count" in self.aggregates and (limited or path[-1].to_children):
-            found.append(self._aggregate(scope, "count", None, "count(*)"))
+            found.append(self._aggregate(scope, "count"))
         tables = [last]
         if limited:  # of tables before, whose rows the last steps do not repeat
             tables += [
@@ -201,51 +186,36 @@ class Relational(FeatureGenerator):
                 found += self._of_column(scope, table, column, lookup)
         if "distinct" in self.aggregates and not lookup:
             fixed = {(table, column) for table, column, _ in scope.where}
-            for column in [c for c in self.schema.categories(last) if (last, c) not in fixed]:
-                sql = f"count(DISTINCT {quoted(last)}.{quoted(column)})"
-                found.append(self._aggregate(scope, "distinct", column, sql))
+            found += [self._aggregate(scope, "distinct", last, column)
+                      for column in self.schema.categories(last) if (last, column) not in fixed]  # fmt: skip
         return found
 
-    def _of_column(self, scope: _Scope, table: str, column: str, lookup: bool) -> list[_Aggregate]:
-        value = f"{quoted(table)}.{quoted(column)}"
+    def _of_column(self, scope: Scope, table: str, column: str, lookup: bool) -> list[_Named]:
         is_time = column in self.schema.times(table)
-        value = f"epoch({value})" if is_time else value
         if lookup and scope.where:
             return []  # the value itself, where it is not missing
         if lookup:
-            return [self._aggregate(scope, "value", column, f"any_value({value})", table)]
-        names = {"sum": "sum", "mean": "avg", "min": "min", "max": "max"}
-        return [self._aggregate(scope, kind, column, f"{names[kind]}({value})", table)
-                for kind in self.aggregates if kind in names and not (is_time and kind == "sum")]  # fmt: skip
+            return [self._aggregate(scope, "value", table, column, is_time)]
+        return [self._aggregate(scope, kind, table, column, is_time) for kind in self.aggregates
+                if kind not in ("count", "distinct") and not (is_time and kind == "sum")]  # fmt: skip
 
     def _aggregate(
-        self, scope: _Scope, kind: str, column: str | None, sql: str, table: str | None = None
-    ) -> _Aggregate:
+        self,
+        scope: Scope,
+        kind: str,
+        table: str | None = None,
+        column: str | None = None,
+        is_time: bool = False,
+    ) -> _Named:
         steps = [self.schema.step_name(link) for link in scope.path]
         last = scope.path[-1].far
         inside = ".".join(steps) + (f".{column}" if column is not None else "")
         if table is not None and table != last:
             inside = f"{'.'.join(steps)}:{table}.{column}"
-        tests = [f"{column if table == last else f'{table}.{column}'} = {text_of(value)}"
-                 for table, column, value in scope.where]  # fmt: skip
+        tests = [f"{tested if place == last else f'{place}.{tested}'} = {text_of(value)}"
+                 for place, tested, value in scope.where]  # fmt: skip
         inside += f" | {' and '.join(tests)}" if tests else ""
-        return _Aggregate(f"{kind}({inside})", sql, 0.0 if kind in ("count", "sum", "distinct") else np.nan)
-
-    def _query(self, scope: _Scope, sql: list[str]) -> str:
-        first = scope.path[0]
-        if first.to_children and first.near_column == self.key:  # the child knows the key
-            key, source, rest = (first.far, first.far_column), first.far, scope.path[1:]
-        else:
-            key, source, rest = (self.target, self.key), self.target, scope.path
-        values = ", ".join(f"CAST({part} AS DOUBLE)" for part in sql)
-        text = f"SELECT {quoted(key[0])}.{quoted(key[1])}, {values} FROM {quoted(source)}"
-        for link in rest:
-            near, far = quoted(link.near), quoted(link.far)
-            text += f" JOIN {far} ON {near}.{quoted(link.near_column)} = {far}.{quoted(link.far_column)}"
-        if scope.where:
-            tests = [f"{quoted(t)}.{quoted(column)} = {text_of(value)}" for t, column, value in scope.where]
-            text += f"\nWHERE {' AND '.join(tests)}"
-        return text + " GROUP BY 1"
+        return f"{kind}({inside})", Aggregate(kind, scope, table, column, is_time)
 
     # -- the stream ----------------------------------------------------------------------------------------
 
@@ -257,32 +227,27 @@ class Relational(FeatureGenerator):
             part = slice(self._next, min(self._next + width, len(aggregates)))
             if part.start < part.stop:
                 self._next = part.stop
-                return self._make(scope, aggregates[part], values[part])
+                names, recipes = zip(*aggregates[part], strict=True)
+                return Made(list(names), np.column_stack(values[part]), recipes.__getitem__)
             self._at, self._next = self._at + 1, 0
         return None
 
-    def _make(self, scope: _Scope, aggregates: list[_Aggregate], values: list[Any]) -> Made:
-        def recipe(i: int) -> Query:
-            return Query(self._query(scope, [aggregates[i].sql]), self.key, aggregates[i].empty)
-
-        return Made([aggregate.name for aggregate in aggregates], np.column_stack(values), recipe)
-
-    def _all_scopes(self) -> list[_Scope]:
+    def _all_scopes(self) -> list[Scope]:
         if self._scopes is None:
             self._scopes = self._first_scopes()
             self._known_scopes = set(self._scopes)
         return self._scopes
 
-    def _load(self, scope: _Scope) -> tuple[list[_Aggregate], list[NDArray[np.float64]]]:
+    def _load(self, scope: Scope) -> tuple[list[_Named], list[NDArray[np.float64]]]:
         """Return the features of the scope at work, and their values; one that no row has is left out."""
         if self._loaded is None or self._loaded[0] != self._at:
             aggregates = self._features(scope)
             values: list[NDArray[np.float64]] = []
             if aggregates:
-                text = self._query(scope, [aggregate.sql for aggregate in aggregates])
+                text = aggregates_of([recipe for _, recipe in aggregates])
                 keys, *columns = self.database.columns(text)
                 found = [column for values in columns if (column := numbers(values)) is not None]
-                values = self.keys.align(keys, found, [aggregate.empty for aggregate in aggregates], text)
+                values = self.keys.align(keys, found, [recipe.empty for _, recipe in aggregates], text)
             some = [i for i, column in enumerate(values) if not np.isnan(column).all()]
             self._loaded = self._at, [aggregates[i] for i in some], [values[i] for i in some]
         return self._loaded[1], self._loaded[2]
@@ -297,7 +262,7 @@ class Relational(FeatureGenerator):
         finer = []
         for condition in self.schema.conditions(scope.path, self.max_values):
             both = sorted((*scope.where, condition), key=lambda one: (*one[:2], text_of(one[2])))
-            new = _Scope(scope.path, tuple(both))
+            new = self._scope(scope.path, *both)
             if condition[:2] not in fixed and new not in self._known_scopes:
                 self._known_scopes.add(new)
                 finer.append(new)
@@ -329,14 +294,20 @@ class Relational(FeatureGenerator):
             return
         paths = self.schema.paths(self.target, self.depth)
         scopes = [
-            _Scope(paths[i], tuple(tuple(condition) for condition in where))
+            self._scope(paths[i], *(tuple(condition) for condition in where))
             for i, where in position["scopes"]
         ]
         if scopes != self._scopes:
             self._scopes, self._known_scopes, self._loaded = scopes, set(scopes), None
 
+    def _tables(self) -> set[str]:
+        """Return the tables that may be read."""
+        paths = self.schema.paths(self.target, self.depth)
+        return {self.target, *(link.far for path in paths for link in path)}
+
     def _settings(self) -> dict[str, Any]:
         return {"target": self.target, "key": self.key, "links": self.schema.links, "depth": self.depth,
                 "aggregates": self.aggregates, "max_values": self.max_values,
                 "max_conditions": self.max_conditions, "exclude": sorted(self.schema.exclude),
-                "random_state": self.random_state, "keys": self.keys.digest()}  # fmt: skip
+                "random_state": self.random_state, "keys": self.keys.digest(),
+                "tables": self.database.digest(self._tables())}  # fmt: skip

@@ -1,0 +1,206 @@
+"""Aggregates of related tables: what they sum up as plain values, from which their query is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tamis.columns.generators.formulas import NewRows, Recipe
+from tamis.columns.generators.queries import Keys, as_database, quoted, run_query, text_of
+from tamis.columns.generators.schema import Condition, Link
+from tamis.errors import DataError
+
+__all__ = ["Aggregate", "Scope", "aggregates_of"]
+
+_SQL = {
+    "count": "count(*)", "sum": "sum({})", "mean": "avg({})", "min": "min({})", "max": "max({})",
+    "distinct": "count(DISTINCT {})", "value": "any_value({})",
+}  # fmt: skip
+_ZERO = ("count", "sum", "distinct")  # of no rows
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The rows that a feature sums up: those at the end of a path from a table, under conditions.
+
+    Attributes
+    ----------
+    target, key : str
+        The table whose rows the feature describes, and its key.
+    path : tuple of Link
+    where : tuple of (table, column, value)
+    """
+
+    target: str
+    key: str
+    path: tuple[Link, ...]
+    where: tuple[Condition, ...]
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables on the path."""
+        return [link.far for link in self.path]
+
+    def query(self, values: Sequence[str]) -> str:
+        """Return the query for the key of each row and some values.
+
+        Parameters
+        ----------
+        values : sequence of str
+            As SQL.
+
+        Returns
+        -------
+        str
+        """
+        first = self.path[0]
+        if first.to_children and first.near_column == self.key:  # the child knows the key
+            key, source, rest = (first.far, first.far_column), first.far, self.path[1:]
+        else:
+            key, source, rest = (self.target, self.key), self.target, self.path
+        cast = ", ".join(f"CAST({value} AS DOUBLE)" for value in values)
+        text = f"SELECT {quoted(key[0])}.{quoted(key[1])}, {cast} FROM {quoted(source)}"
+        for link in rest:
+            near, far = quoted(link.near), quoted(link.far)
+            text += f" JOIN {far} ON {near}.{quoted(link.near_column)} = {far}.{quoted(link.far_column)}"
+        if self.where:
+            tests = [f"{quoted(t)}.{quoted(column)} = {text_of(value)}" for t, column, value in self.where]
+            text += f"\nWHERE {' AND '.join(tests)}"
+        return text + " GROUP BY 1"
+
+    def check_state(self) -> None:
+        """Raise if this is no path from the target, or a name or value is none that a query can hold.
+
+        Raises
+        ------
+        DataError
+            If so.
+        """
+        names = [self.target, self.key]
+        been = [self.target]
+        for link in self.path:
+            names += [link.near, link.near_column, link.far, link.far_column]
+            if link.near != been[-1] or link.far in been:
+                raise DataError(
+                    f"The path of an aggregate goes from {link.near!r} to {link.far!r}: it is broken."
+                )
+            been.append(link.far)
+        for table, column, value in self.where:
+            names += [table, column]
+            if table not in been[1:] or not _is_plain(value):
+                raise DataError(
+                    f"An aggregate has the condition {table}.{column} = {value!r:.60}: it cannot be tested."
+                )
+        if len(been) == 1 or not all(type(name) is str and name and "\0" not in name for name in names):
+            raise DataError(f"An aggregate from {self.target!r:.60} names no tables and columns.")
+
+
+@dataclass(frozen=True)
+class Aggregate(Recipe):
+    """A feature that sums up the rows of another table that belong to a row.
+
+    It holds names and values, no SQL: its query is written when it runs, and reads nothing but tables of the database.
+
+    Attributes
+    ----------
+    kind : {"count", "sum", "mean", "min", "max", "distinct", "value"}
+    scope : Scope
+        Which rows.
+    table, column : str or None
+        What is summed up; None for a count.
+    is_time : bool
+        Whether the column holds times, which are taken in seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from tamis.columns.generators import Aggregate, NewRows
+    >>> from tamis.columns.generators.aggregate import Scope
+    >>> from tamis.columns.generators.schema import Link
+    >>> orders = pd.DataFrame({"customer": [7, 7, 5], "price": [1.0, 2.0, 4.0]})
+    >>> path = (Link("customers", "id", "orders", "customer", to_children=True),)
+    >>> total = Aggregate("sum", Scope("customers", "id", path, ()), "orders", "price")
+    >>> print(total)
+    SELECT "orders"."customer", CAST(sum("orders"."price") AS DOUBLE) FROM "orders" GROUP BY 1
+    >>> total.values(NewRows(None, {"id": np.array([5, 6, 7])}, {"orders": orders}))
+    array([4., 0., 3.])
+    """
+
+    kind: str
+    scope: Scope
+    table: str | None = None
+    column: str | None = None
+    is_time: bool = False
+    is_atom = True
+
+    @property
+    def key(self) -> str:
+        """The column of the rows that holds the key."""
+        return self.scope.key
+
+    @property
+    def empty(self) -> float:
+        """The value for a row to which no rows belong."""
+        return 0.0 if self.kind in _ZERO else math.nan
+
+    @property
+    def value(self) -> str:
+        """The value as SQL."""
+        if self.column is None or self.table is None:
+            return _SQL[self.kind]
+        place = f"{quoted(self.table)}.{quoted(self.column)}"
+        return _SQL[self.kind].format(f"epoch({place})" if self.is_time else place)
+
+    def values(self, rows: NewRows) -> NDArray[Any]:
+        """Run the query."""
+        if rows.database is None:
+            raise DataError(f"A feature is the query {str(self)!r}: give the database that it runs against.")
+        self.check_state()
+        database = as_database(rows.database)
+        database.refuse_unknown([self.scope.target, *self.scope.tables][self._starts_at_child() :])
+        return run_query(database, str(self), Keys(rows.keys[self.key], self.key), self.empty)
+
+    def _starts_at_child(self) -> bool:
+        first = self.scope.path[0]
+        return first.to_children and first.near_column == self.key
+
+    def needs(self) -> set[str]:
+        """Return no columns: the key is taken from the rows."""
+        return set()
+
+    def check_state(self) -> None:
+        """Raise if these values make no query.
+
+        Raises
+        ------
+        DataError
+            If so.
+        """
+        if self.kind not in _SQL or (self.kind == "count") != (self.column is None):
+            raise DataError(f"There is no aggregate {self.kind!r:.60} of the column {self.column!r:.60}.")
+        self.scope.check_state()
+        if self.column is not None:
+            names = type(self.column) is str and self.column and "\0" not in self.column
+            if self.table not in self.scope.tables or not names:
+                raise DataError(
+                    f"An aggregate of {self.table!r:.60}.{self.column!r:.60} names no column of its path."
+                )
+
+    def __str__(self) -> str:
+        return self.scope.query([self.value])
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, bool | int) or (type(value) is str and "\0" not in value)
+
+
+def aggregates_of(aggregates: Sequence[Aggregate]) -> str:
+    """Return one query for several features of one scope."""
+    return aggregates[0].scope.query([aggregate.value for aggregate in aggregates])

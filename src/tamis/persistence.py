@@ -51,8 +51,8 @@ _BUFFERS = {"MT19937": 624, "Philox": 4}  # numbers drawn ahead
 _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
 _DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made anew at each partial_fit
 _MOVED = {  # classes that stand elsewhere now, by the name that older files give them
-    "tamis.base.cells:_Bill": "tamis.base.cells:_Bill",
-    "tamis.base.trace:Trace": "tamis.base.trace:Trace",
+    "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
+    "tamis.trace:Trace": "tamis.base.trace:Trace",
 }
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from tamis import ResetOnDrift, prequential
 from tamis.drift import ADWIN, DDM, DETECTORS, ECDD, HDDMA, HDDMW, Detector
-from tamis.evaluate.reaction import detections
+from tamis.evaluate.metrics.drift import detections
 from tamis.streams import load_stream
 
 

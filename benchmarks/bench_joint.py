@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from tamis import JointScreening, WeightedNaiveBayes, prequential
-from tamis.evaluate.oracle import Oracle
+from tamis.evaluate.experiment.oracle import Oracle
 from tamis.streams import ArrayStream
 
 

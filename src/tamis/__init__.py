@@ -41,7 +41,7 @@ _NAMES = {
     "TScore": "tamis.rows.screening",
     "load": "tamis.persistence",
     "save": "tamis.persistence",
-    "prequential": "tamis.evaluate.prequential",
+    "prequential": "tamis.evaluate.test_then_train",
     "run_experiment": "tamis.evaluate.experiment",
     "load_dataset": "tamis.streams.datasets",
     "load_stream": "tamis.streams.named",

@@ -52,6 +52,14 @@ _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extract
 _DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made anew at each partial_fit
 _MOVED = {  # classes that stand elsewhere now, by the name that older files give them
     "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
+    "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
+    "tamis.evaluate.masking:Masker": "tamis.evaluate.test_then_train.masking:Masker",
+    "tamis.evaluate.metrics:RunningMetrics": "tamis.evaluate.metrics.classification:RunningMetrics",
+    "tamis.evaluate.oracle:Oracle": "tamis.evaluate.experiment.oracle:Oracle",
+    "tamis.evaluate.records:Records": "tamis.evaluate.test_then_train.run_log:RunLog",
+    "tamis.evaluate.records:Table": "tamis.evaluate.test_then_train.run_log:Table",
+    "tamis.evaluate.stability:SlidingStability": "tamis.evaluate.metrics.stability:SlidingStability",
+    "tamis.evaluate.stability_preq_cv:PreqCVStability": "tamis.evaluate.metrics.preq_cv:PreqCVStability",
     "tamis.trace:Trace": "tamis.base.trace:Trace",
 }
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
 
 from tamis import JointScreening, load_stream, prequential
-from tamis.evaluate.selection import selection_accuracy
+from tamis.evaluate.metrics.selection import selection_accuracy
 from tamis.rows.pair_counts import cut, fold, levels_of, put, table, zeros
 from tests.twins.joint import JointScreening as Twin
 

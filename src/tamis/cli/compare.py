@@ -191,7 +191,7 @@ def _default_selectors(opened: dict[str, Stream]) -> list[str]:
 
 
 def _opened(streams: dict[str, Any]) -> dict[str, Stream]:
-    from tamis.evaluate.grid import open_stream, parts_of
+    from tamis.evaluate.experiment.grid import open_stream, parts_of
 
     return {found.name: open_stream(found, 0) for found in parts_of("stream", streams)}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tamis.evaluate import ExperimentResult
-    from tamis.evaluate.score_table import ScoreTable
+    from tamis.evaluate.experiment.score_table import ScoreTable
 
 __all__ = ["document_of", "show_comparison"]
 

@@ -92,7 +92,7 @@ def generate(
 
 def _made(text: str, rows: int | None, seed: int) -> SyntheticStream:
     """Return the stream that is named."""
-    from tamis.evaluate.grid import open_stream, parts_of
+    from tamis.evaluate.experiment.grid import open_stream, parts_of
     from tamis.streams import list_streams
 
     key, params = part(text)

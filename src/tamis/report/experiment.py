@@ -20,8 +20,8 @@ from tamis.report.markup import name, names, plural, table, text
 from tamis.report.ranks import draw_ranks
 
 if TYPE_CHECKING:
-    from tamis.evaluate.comparison import ExperimentResult
-    from tamis.evaluate.score_table import ScoreTable, Significance
+    from tamis.evaluate.experiment.result import ExperimentResult
+    from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 
 __all__ = ["comparison_page", "write_comparison"]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tamis.report.panels import Numbers, SelectionMap, drift_rows, selection_map, steps_in
 
 if TYPE_CHECKING:
-    from tamis.evaluate.comparison import ExperimentResult
-    from tamis.evaluate.result import PrequentialResult
+    from tamis.evaluate.experiment.result import ExperimentResult
+    from tamis.evaluate.test_then_train.result import PrequentialResult
 
 __all__ = ["Curve", "StreamMaps", "drifts_of", "mean_curves", "selection_maps"]
 

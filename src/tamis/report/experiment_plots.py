@@ -13,7 +13,7 @@ from tamis.report.plots import COLOURS, STYLES, short_label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tamis.evaluate.comparison import ExperimentResult
+    from tamis.evaluate.experiment.result import ExperimentResult
 
 __all__ = ["plot_experiment"]
 
@@ -26,7 +26,7 @@ def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed")
     result : ExperimentResult
         What :func:`tamis.run_experiment` returns.
     column : str, default="accuracy_windowed"
-        One of :data:`tamis.evaluate.result.STEP_COLUMNS`.
+        One of :data:`tamis.evaluate.test_then_train.result.STEP_COLUMNS`.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.evaluate.reaction import recovery
+from tamis.evaluate.metrics.drift import recovery
 from tamis.report import panels, svg
 from tamis.report.figures import Series, change_bars, limits, lines, map_of
 from tamis.report.markup import names, plural, table, text

@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Any
 
 from tamis._check import Array, Rows, check_choice, check_number, is_integer
-from tamis.evaluate.checkpoint import Checkpoint
-from tamis.evaluate.result import PrequentialResult, Step
-from tamis.evaluate.run import Run
+from tamis.evaluate.test_then_train.checkpoint import Checkpoint
+from tamis.evaluate.test_then_train.result import PrequentialResult, Step
+from tamis.evaluate.test_then_train.run import Run
 from tamis.streams.stream import Stream, as_stream
 
 __all__ = ["prequential"]

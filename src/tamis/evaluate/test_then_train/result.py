@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice
 from tamis.errors import CheckpointError
-from tamis.evaluate.metrics import MEASURES
-from tamis.evaluate.reaction import Recovery, recovery
+from tamis.evaluate.metrics.classification import MEASURES
+from tamis.evaluate.metrics.drift import Recovery, recovery
 
 __all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis.evaluate.result import STEP_COLUMNS, WHOLE_NUMBERS, Frame
+from tamis.evaluate.test_then_train.result import STEP_COLUMNS, WHOLE_NUMBERS, Frame
 
-__all__ = ["Records"]
+__all__ = ["RunLog"]
 
 Numbers = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class Table:
         return self._array[start : self._n]
 
 
-class Records:
+class RunLog:
     """The tables of a run."""
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ from typing import Any
 
 from tamis._check import check_number, is_integer
 from tamis.errors import CheckpointError, DataError
-from tamis.evaluate.comparison import CELLS, EXPERIMENT, ExperimentResult, is_finished, write_json
-from tamis.evaluate.grid import Cell, Opener, cells_of, parts_of
-from tamis.evaluate.prequential import prequential
-from tamis.evaluate.workers import Lost, run_tasks
+from tamis.evaluate.experiment.grid import Cell, Opener, cells_of, parts_of
+from tamis.evaluate.experiment.result import CELLS, EXPERIMENT, ExperimentResult, is_finished, write_json
+from tamis.evaluate.experiment.workers import Lost, run_tasks
+from tamis.evaluate.test_then_train.prequential import prequential
 
 __all__ = ["Progress", "run_experiment"]
 

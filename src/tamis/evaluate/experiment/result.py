@@ -19,8 +19,8 @@ import numpy as np
 
 from tamis._check import Array, check_choice
 from tamis.errors import CheckpointError
-from tamis.evaluate.result import Frame, PrequentialResult, arrow_table
-from tamis.evaluate.score_table import ScoreTable, Significance, significance
+from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
+from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
 from tamis.persistence import replace_file
 
 __all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "is_finished", "write_json"]
@@ -156,7 +156,7 @@ class ExperimentResult:
         Parameters
         ----------
         column : str, default="accuracy_windowed"
-            One of :data:`tamis.evaluate.result.STEP_COLUMNS`.
+            One of :data:`tamis.evaluate.test_then_train.result.STEP_COLUMNS`.
 
         Raises
         ------

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from tamis._check import check_number
-from tamis.evaluate.significance_tables import Numbers, as_pair
+from tamis.evaluate.significance.scores import Numbers, as_pair
 
 __all__ = ["BayesianSignedRank", "Wilcoxon", "bayesian_signed_rank", "wilcoxon"]
 

@@ -18,14 +18,14 @@ import tamis
 from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
 from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError
-from tamis.evaluate.auc import SlidingAUC
-from tamis.evaluate.masking import Masker
-from tamis.evaluate.metrics import RunningMetrics
-from tamis.evaluate.records import Records
-from tamis.evaluate.result import STEP_COLUMNS, PrequentialResult, Step
-from tamis.evaluate.selection import score_rows
-from tamis.evaluate.size import state_bytes
-from tamis.evaluate.stability import SlidingStability
+from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics.selection import score_rows
+from tamis.evaluate.metrics.size import state_bytes
+from tamis.evaluate.metrics.stability import SlidingStability
+from tamis.evaluate.test_then_train.masking import Masker
+from tamis.evaluate.test_then_train.result import STEP_COLUMNS, PrequentialResult, Step
+from tamis.evaluate.test_then_train.run_log import RunLog
 from tamis.replay import Replay
 from tamis.streams.stream import Stream
 
@@ -63,7 +63,7 @@ class Run:
         self.stability = SlidingStability(
             1, options["stability_window"]
         )  # made anew when the columns are known
-        self.records = Records()
+        self.records = RunLog()
         self.masker = Masker()
         self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet

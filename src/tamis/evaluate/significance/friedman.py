@@ -10,7 +10,7 @@ With N data sets (rows), m methods (columns), R_j the mean rank of method j (1 i
 
 Without ties (1) is Demsar's 12 N / (m (m + 1)) (sum_j R_j^2 - m (m + 1)^2 / 4); with ties that one is too small. Two
 methods differ by Nemenyi's test if their mean ranks differ by at least CD. Two methods alone are compared by `wilcoxon`
-or `bayesian_signed_rank`, which are here too.
+or `bayesian_signed_rank` (:mod:`tamis.evaluate.significance.pairs`).
 """
 
 from __future__ import annotations
@@ -24,23 +24,18 @@ import numpy as np
 from scipy import stats
 
 from tamis._check import check_number
-from tamis.evaluate.significance_pairs import BayesianSignedRank, Wilcoxon, bayesian_signed_rank, wilcoxon
-from tamis.evaluate.significance_tables import Numbers, as_table
+from tamis.evaluate.significance.scores import Numbers, as_table
 
 __all__ = [
-    "BayesianSignedRank",
     "Friedman",
     "Holm",
     "Nemenyi",
-    "Wilcoxon",
-    "bayesian_signed_rank",
     "critical_difference",
     "friedman",
     "holm",
     "holm_adjust",
     "mean_ranks",
     "nemenyi",
-    "wilcoxon",
 ]
 
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 
 from tamis.errors import CheckpointError, UnknownNameError
 from tamis.evaluate import ExperimentResult, prequential, run_experiment
-from tamis.evaluate.comparison import EXPERIMENT
+from tamis.evaluate.experiment.result import EXPERIMENT
 from tamis.rows import OFS, FisherScore
 from tamis.streams import load_stream
 

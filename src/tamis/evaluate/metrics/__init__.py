@@ -1,0 +1,34 @@
+"""Numbers that say how well it went: of predictions, of selected sets, of drifts, of the memory that a model takes."""
+
+from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics.drift import Detections, Recovery, detections, recovery
+from tamis.evaluate.metrics.preq_cv import (
+    PreqCVStability,
+    jaccard_similarity,
+    pearson_similarity,
+    preq_cv_stability,
+)
+from tamis.evaluate.metrics.selection import SelectionAccuracy, detection_rate, selection_accuracy
+from tamis.evaluate.metrics.size import state_bytes
+from tamis.evaluate.metrics.stability import SlidingStability, nogueira, nogueira_variance
+
+__all__ = [
+    "Detections",
+    "PreqCVStability",
+    "Recovery",
+    "RunningMetrics",
+    "SelectionAccuracy",
+    "SlidingAUC",
+    "SlidingStability",
+    "detection_rate",
+    "detections",
+    "jaccard_similarity",
+    "nogueira",
+    "nogueira_variance",
+    "pearson_similarity",
+    "preq_cv_stability",
+    "recovery",
+    "selection_accuracy",
+    "state_bytes",
+]

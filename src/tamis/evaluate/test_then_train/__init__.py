@@ -1,0 +1,6 @@
+"""Test-then-train: one run of a selector and a learner over a stream, and what it leaves."""
+
+from tamis.evaluate.test_then_train.prequential import prequential
+from tamis.evaluate.test_then_train.result import PrequentialResult, Step
+
+__all__ = ["PrequentialResult", "Step", "prequential"]

@@ -167,7 +167,7 @@ def compare(
 
 
 def _check_report(report: str) -> None:
-    from tamis.report.html import check_writable
+    from tamis.report import check_writable
 
     try:
         check_writable(report)

@@ -11,7 +11,7 @@ from tamis.cli.output import check_place, print_json, terminal
 
 if TYPE_CHECKING:
     from tamis.cli.columns import Walk
-    from tamis.report.columns_numbers import Course
+    from tamis.report.columns.numbers import Course
 
 __all__ = ["Output"]
 
@@ -32,13 +32,13 @@ class Output:
             if place is not None:
                 check_place(option_, place, is_folder=False)
         if self.report is not None:
-            from tamis.report.html import check_writable
+            from tamis.report import check_writable
 
             check_writable(self.report)
 
     def finish(self, walk: Walk, error: str | None = None) -> None:
         """Show what was found, and write it where it is wanted."""
-        from tamis.report.columns_numbers import course_of
+        from tamis.report.columns.numbers import course_of
 
         course, coefficients = course_of(walk.selector), walk.coefficients()
         if not self.as_json:
@@ -79,7 +79,7 @@ def _sentence(walk: Walk) -> str:
 
 def _repeat(walk: Walk) -> dict[str, str]:
     """Return the lines that do the same again."""
-    from tamis.report.repeat import file_words
+    from tamis.report.page.rerun import file_words
 
     lines = {}
     words = file_words({**walk.source, "missing": "error"})

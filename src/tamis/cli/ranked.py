@@ -47,7 +47,7 @@ class Output:
             if place is not None:
                 check_place(option_, place, is_folder=False)
         if self.plot is not None:
-            from tamis.report.ranking import check_picture
+            from tamis.report.scores import check_picture
 
             try:
                 check_picture(self.plot)
@@ -71,7 +71,7 @@ class Output:
                 print(f"The {name}: {place}")
 
     def _draw(self, ranking: Ranking, columns: dict[str, NDArray[Any]], place: str) -> str:
-        from tamis.report.ranking import plot_ranking
+        from tamis.report.scores import plot_ranking
 
         scores = {TITLES[name]: columns[name][: self.top] for name in ranking.scores}
         title = f"{ranking.title.partition(' on ')[2]}: {ranking.detail}"

@@ -192,7 +192,7 @@ class Output:
 
     def __post_init__(self) -> None:
         if self.report is not None:
-            from tamis.report.html import check_writable
+            from tamis.report import check_writable
 
             try:
                 check_writable(self.report)

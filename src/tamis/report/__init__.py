@@ -1,6 +1,6 @@
-"""Something to look at: a self-contained HTML page, and a figure."""
+"""Something to look at: self-contained HTML pages, and figures; one folder for each thing that is reported on."""
 
-from tamis.report.html import check_writable, write_report
-from tamis.report.plots import plot
+from tamis.report.page.document import check_writable
+from tamis.report.run import plot, write_report
 
 __all__ = ["check_writable", "plot", "write_report"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tamis.evaluate.significance import Nemenyi
-from tamis.report.markup import shorten, text
+from tamis.report.page.markup import shorten, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

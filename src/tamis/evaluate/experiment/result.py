@@ -233,11 +233,13 @@ class ExperimentResult:
 
     def plot(self, column: str = "accuracy_windowed") -> Any:
         """Return a matplotlib figure: a column of the steps over time, a panel per stream, true drifts marked."""
-        return import_module("tamis.report.experiment_plots").plot_experiment(self, column)
+        return import_module("tamis.report.comparison.plots").plot_experiment(self, column)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
         """Write one self-contained HTML file that shows the experiment, and return its path."""
-        written: Path = import_module("tamis.report.experiment").write_comparison(self, path, title=title)
+        written: Path = import_module("tamis.report.comparison.page").write_comparison(
+            self, path, title=title
+        )
         return written
 
 

@@ -319,13 +319,13 @@ class PrequentialResult:
         """Return a matplotlib figure of accuracy, stability, selection and scores over time."""
         from importlib import import_module  # the report draws results, so only this call knows of it
 
-        return import_module("tamis.report.plots").plot(self)
+        return import_module("tamis.report.run.plots").plot(self)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
         """Write one self-contained HTML file that shows the run, and return its path."""
         from importlib import import_module
 
-        written: Path = import_module("tamis.report.html").write_report(self, path, title=title)
+        written: Path = import_module("tamis.report.run").write_report(self, path, title=title)
         return written
 
 

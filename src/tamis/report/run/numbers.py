@@ -1,0 +1,292 @@
+"""What each panel of a report shows: a run of any length, thinned to what a screen can show.
+
+Used by the page (:mod:`tamis.report.run.page`) and by the figure (:mod:`tamis.report.run.plots`) alike. Nothing here
+grows with rows times features: the selected set is read from its changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
+
+__all__ = [
+    "MAP_COLOURS",
+    "Change",
+    "Result",
+    "ScoreLine",
+    "SelectionMap",
+    "change_rates",
+    "changes",
+    "drift_rows",
+    "last_selection",
+    "map_pixels",
+    "most_changes",
+    "score_lines",
+    "selection_map",
+    "steps_in",
+]
+
+MAP_COLOURS = {  # seen on white and on near-black; red, green, blue, opacity
+    "relevant, kept": (47, 127, 193, 255),
+    "relevant, not kept": (128, 138, 148, 130),
+    "kept, not relevant": (213, 94, 0, 255),
+}
+_LEVELS = 32
+
+Column: TypeAlias = NDArray[Any]
+Numbers: TypeAlias = NDArray[np.float64]
+
+
+class Result(Protocol):
+    """What a report needs of a run; :class:`tamis.evaluate.PrequentialResult` has it."""
+
+    @property
+    def frames(self) -> dict[str, dict[str, Column]]: ...  # noqa: D102
+    @property
+    def settings(self) -> dict[str, Any]: ...  # noqa: D102
+    @property
+    def feature_names(self) -> list[str]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class SelectionMap:
+    """Which features were kept when.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_shown,), intp
+        The features kept most often, first the one kept longest; before them, where it is known, those that were
+        ever relevant, first the one that was so longest.
+    names : list of str
+    kept : ndarray of shape (n_shown,), float64
+        Share of all steps at which the feature was kept, 0 to 1.
+    shares : ndarray of shape (n_shown, n_buckets), float64
+        The same within each stretch of time.
+    relevant : ndarray of shape (n_shown, n_buckets), float64, or None
+        Share of each stretch of time in which the feature was relevant, where the stream knows that.
+    n_ever : int
+        How many features were ever kept.
+    """
+
+    features: NDArray[np.intp]
+    names: list[str]
+    kept: Numbers
+    shares: Numbers
+    relevant: Numbers | None
+    n_ever: int
+
+
+def selection_map(
+    result: Result,
+    max_features: int = 40,
+    max_buckets: int = 400,
+    features: NDArray[np.intp] | None = None,
+) -> SelectionMap:
+    """Return the map of the features that were kept most often, or of those that are given."""
+    steps, truth = result.frames["steps"]["step"], result.frames.get("truth", {})
+    held, relevant = (steps_in(result, events) for events in (result.frames["changes"], truth))
+    ever = np.flatnonzero(held + relevant)
+    shown = ever[np.lexsort((-held[ever], -relevant[ever]))][:max_features] if features is None else features
+    starts = bucket_starts(len(steps), max_buckets)
+    return SelectionMap(
+        shown,
+        [str(result.feature_names[j]) for j in shown],
+        held[shown] / max(len(steps), 1),
+        _shares(result, result.frames["changes"], shown, starts),
+        _shares(result, truth, shown, starts) if relevant.any() else None,
+        int(np.count_nonzero(held)),
+    )
+
+
+def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the map as pixels, and the colours that they stand for, each red, green, blue and opacity.
+
+    How strong a colour is says how often the feature was kept. Where the truth is known, the second half of the colours
+    is for stretches in which the feature was relevant.
+    """
+    both, missed, extra = (np.array(colour) for colour in MAP_COLOURS.values())
+    levels = np.rint(shown.shares * (_LEVELS - 1)).astype(np.uint8)
+    share = np.linspace(0, 1, _LEVELS)[:, None]
+    plain = np.where(np.arange(4) < 3, both if shown.relevant is None else extra, np.rint(255 * share))
+    if shown.relevant is None:
+        return levels, plain.astype(np.uint8)
+    relevant = np.rint((1 - share) * missed + share * both)
+    pixels = levels + _LEVELS * (shown.relevant >= 0.5).astype(np.uint8)
+    return pixels, np.vstack([plain, relevant]).astype(np.uint8)
+
+
+def steps_in(result: Result, events: dict[str, Column]) -> Numbers:
+    """Return for how many steps each feature was in the set whose changes are given."""
+    if not len(events.get("step", ())):
+        return np.zeros(len(result.feature_names))
+    steps = result.frames["steps"]["step"]
+    left = len(steps) - np.searchsorted(steps, events["step"])
+    sign = np.where(events["event"] == "enter", 1.0, -1.0)
+    feature = np.asarray(events["feature"], np.intp)
+    found: Numbers = np.bincount(feature, sign * left, len(result.feature_names)).astype(np.float64)
+    return found
+
+
+def _shares(
+    result: Result, events: dict[str, Column], shown: NDArray[np.intp], starts: NDArray[np.intp]
+) -> Numbers:
+    """Return in which share of each stretch of time each of the features was in the set."""
+    steps = result.frames["steps"]["step"]
+    lengths = np.diff(np.append(starts, len(steps)))
+    feature = np.asarray(events["feature"], np.intp)
+    at = np.searchsorted(steps, events["step"])
+    sign = np.where(events["event"] == "enter", 1, -1)
+    row_of = np.full(len(result.feature_names), -1)
+    row_of[shown] = np.arange(len(shown))
+    shares = np.empty((len(shown), len(starts)))
+    order = np.argsort(row_of[feature], kind="stable")
+    first = np.searchsorted(row_of[feature][order], np.arange(len(shown) + 1))
+    for row in range(len(shown)):
+        mine = order[first[row] : first[row + 1]]
+        turns = np.bincount(at[mine], weights=sign[mine], minlength=len(steps))[: len(steps)]
+        shares[row] = np.add.reduceat(np.cumsum(turns), starts) / lengths
+    return shares
+
+
+def drift_rows(result: Result) -> Numbers:
+    """Return at which rows the stream drifts, where it knows that and the run came so far."""
+    n_seen = result.frames["steps"]["n_seen"]
+    drifts = np.asarray(result.settings.get("drifts", ()), np.float64)
+    return drifts[drifts < (n_seen[-1] if len(n_seen) else 0)]
+
+
+@dataclass(frozen=True)
+class ScoreLine:
+    """The recorded scores of one feature; NaN where it was not among the tracked ones."""
+
+    name: str
+    scores: Numbers
+
+    @property
+    def last(self) -> float:
+        """The last score there is."""
+        return float(self.scores[np.flatnonzero(~np.isnan(self.scores))[-1]])
+
+
+def score_lines(result: Result, n_lines: int = 6) -> tuple[Numbers, list[ScoreLine]]:
+    """Return the scores of the features that ranked highest over the whole run, the last leader first.
+
+    A feature earns, each time that scores are recorded, a point for every tracked feature that it is not below.
+
+    Returns
+    -------
+    at : ndarray of shape (n_records,), float64
+        Rows seen when the scores were recorded.
+    lines : list of ScoreLine
+        Each with `n_records` scores.
+    """
+    frame, steps = result.frames.get("scores", {}), result.frames["steps"]
+    feature = np.asarray(frame.get("feature", ()), np.intp)
+    score = np.asarray(frame.get("score", ()), np.float64)
+    if not np.isfinite(score).any():
+        return np.empty(0), []
+    recorded, record = np.unique(frame["step"], return_inverse=True)
+    order = np.lexsort((score, record))
+    first = np.searchsorted(record[order], np.arange(len(recorded)))
+    rank = np.arange(len(order)) - first[record[order]] + 1
+    points = np.bincount(feature[order], weights=rank)
+    lines = []
+    for j in np.argsort(-points, kind="stable")[:n_lines]:
+        mine = (feature == j) & np.isfinite(score)
+        scores = np.full(len(recorded), np.nan)
+        scores[record[mine]] = score[mine]
+        if mine.any():
+            lines.append(ScoreLine(str(result.feature_names[j]), scores))
+    at = np.asarray(steps["n_seen"], np.float64)[np.searchsorted(steps["step"], recorded)]
+    return at, sorted(lines, key=lambda line: -line.last)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What entered and what left at one step."""
+
+    step: int
+    n_seen: int
+    entered: list[str]
+    left: list[str]
+
+    @property
+    def n_features(self) -> int:
+        """How many features entered or left."""
+        return len(self.entered) + len(self.left)
+
+
+def changes(result: Result, at_most: int, *, largest: bool = False) -> list[Change]:
+    """Return the latest changes of the selected set, or the largest ones; the very first selection is none.
+
+    Parameters
+    ----------
+    result : Result
+    at_most : int
+    largest : bool, default=False
+        By the number of features that entered or left, rather than by time.
+
+    Returns
+    -------
+    list of Change
+        The latest, or the largest, first.
+    """
+    steps, events = result.frames["steps"], result.frames["changes"]
+    when, sizes = np.unique(events["step"], return_counts=True)
+    order = np.argsort(events["step"], kind="stable")
+    ends = np.cumsum(sizes)
+    candidates = np.arange(1, len(when))[::-1]
+    if largest:
+        candidates = candidates[np.argsort(-sizes[candidates], kind="stable")]
+    return [_change(steps, events, order[ends[i] - sizes[i] : ends[i]]) for i in candidates[:at_most]]
+
+
+def _change(steps: dict[str, Column], events: dict[str, Column], rows: NDArray[np.intp]) -> Change:
+    step = int(events["step"][rows[0]])
+    n_seen = int(steps["n_seen"][np.searchsorted(steps["step"], step)])
+    return Change(step, n_seen, _names(events, rows, "enter"), _names(events, rows, "leave"))
+
+
+def _names(events: dict[str, Column], rows: Sequence[int] | NDArray[np.intp], event: str) -> list[str]:
+    return [str(events["name"][i]) for i in rows if events["event"][i] == event]
+
+
+def last_selection(result: Result) -> list[str]:
+    """Return the names of the features that are kept at the end, in the order of the columns."""
+    events = result.frames["changes"]
+    held = np.bincount(np.asarray(events["feature"], np.intp), np.where(events["event"] == "enter", 1, -1))
+    return [str(result.feature_names[j]) for j in np.flatnonzero(held > 0)]
+
+
+def change_rates(result: Result, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return how many features entered and left per batch, and the rows between which that was.
+
+    The first selection is left out: it would dwarf the changes.
+
+    Returns
+    -------
+    entered, left : ndarray of shape (n_buckets,), float64
+    edges : ndarray of shape (n_buckets + 1,), float64
+        In rows seen.
+    """
+    steps = result.frames["steps"]
+    later = steps["step"] != np.min(result.frames["changes"]["step"])
+    starts = bucket_starts(len(later), at_most)
+    before = np.asarray(steps["n_seen"] - steps["n_rows"], np.float64)
+    entered, left = (
+        mean_per_bucket(np.where(later, steps[name], 0.0), at_most) for name in ("n_entered", "n_left")
+    )
+    return entered, left, np.append(before[starts], float(steps["n_seen"][-1]))
+
+
+def most_changes(entered: Numbers, left: Numbers) -> float:
+    """Return where to end the axis of changes: a single leap may be cut off rather than flatten all others."""
+    values = np.concatenate([entered, left])
+    usual = 1.5 * float(np.percentile(values[values > 0], 98)) if (values > 0).any() else 1.0
+    return min(usual, float(values.max())) or 1.0

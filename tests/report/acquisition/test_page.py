@@ -1,0 +1,112 @@
+"""The report on bought values: its numbers, its figures, and a page that shows what it is told."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from tamis import IFC2F, AdaptiveIFC2F
+from tamis.report.acquisition import acquisition_page, write_report
+from tamis.report.acquisition.numbers import cost_curves, missing_curve
+from tamis.report.acquisition.plots import plot_costs, plot_missing, plot_paths
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    X = pd.DataFrame(rng.normal(size=(600, 6)), columns=["a", "b", "<i>c</i>", "d", "e", "f"])
+    X["a"] += 1.5 * y
+    X["<i>c</i>"] += 1.5 * (y == 1)
+    X["e"] += 1.5 * (y == 2)
+    model = IFC2F(0.02, order="relevance", random_state=0).fit(X[:400], y[:400])
+    return model, X[:400], y[:400], X[400:], y[400:]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_points():
+    """Each point of the curves takes four fits of gradient boosting."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tamis.report.acquisition.numbers._COUNTS", (1, 3))
+        patch.setattr("tamis.report.acquisition.numbers._DRAWS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def curves(fitted):
+    return cost_curves(*fitted)
+
+
+def test_curves_are_what_the_models_do(fitted, curves):
+    model, _, _, held, y = fitted
+    own, same, drawn, logistic, boosting = curves
+    model.predict(held)
+    at = np.flatnonzero(np.isclose(own.cost, model.cost_.mean()))
+    assert len(at) == 1
+    assert own.accuracy[at[0]] == pytest.approx(model.score(held, y))
+    np.testing.assert_allclose(own.cost, 0.02 * own.bought)
+    assert (np.diff(own.cost) >= 0).all()
+    np.testing.assert_allclose(same.cost, 0.02 * same.bought)
+    assert same.accuracy[1] > drawn.accuracy[1]
+    assert logistic.cost == boosting.cost == pytest.approx(0.12)
+    assert own.accuracy.max() > logistic.accuracy[0] - 0.12
+
+
+def test_missing_values_are_passed_over(fitted):
+    model, _, _, held, y = fitted
+    shares, accuracy, bought = missing_curve(model, held, y)
+    assert accuracy[0] == pytest.approx(model.score(held, y))
+    assert accuracy[0] > accuracy[-1] + 0.1
+    assert bought[0] > bought[-1] * 1.5
+    assert shares[0] == 0.0
+
+
+def test_page_shows_names_and_needs_no_network(fitted, tmp_path):
+    path = write_report(*fitted, tmp_path / "report.html", "wards")
+    page = path.read_text(encoding="utf-8")
+    assert "<h1>IFC2F on wards</h1>" in page
+    assert "&lt;i&gt;c&lt;/i&gt;" in page
+    assert "<i>c</i>" not in page
+    assert "http" not in page
+    assert len(page) < 100_000
+    for heading in ("Accuracy against cost", "Values bought", "Missing values", "Single rows"):
+        assert heading in page
+    model, *_, held, y = fitted
+    accuracy = re.search(r"<dt>Accuracy</dt><dd>([\d.]+)", page).group(1)
+    assert float(accuracy) == pytest.approx(model.score(held, y), abs=6e-4)
+
+
+def test_sparse_rows_without_names(rng):
+    y = rng.integers(0, 2, 300)
+    X = sp.csr_array(
+        (rng.random((300, 300)) < 0.05 + 0.3 * (y[:, None] == np.arange(300) % 40)).astype(float)
+    )
+    model = IFC2F(0.01, random_state=0).fit(X[:200], y[:200])
+    page = acquisition_page(model, X[:200], y[:200], X[200:], y[200:])
+    assert "boosting, all" not in page
+    assert "logistic regression, all" in page
+
+
+def test_a_model_that_buys_nothing_says_so(rng):
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    X[:, 0] += y
+    model = AdaptiveIFC2F(10.0, max_steps=2).fit(X[:150], y[:150])
+    page = acquisition_page(model, X[:150], y[:150], X[150:], y[150:])
+    assert "Nothing is worth its price here" in page
+
+
+def test_figures(fitted, curves):
+    model, _, _, held, y = fitted
+    traces = model.acquire(held[:3])
+    figure = plot_paths(traces, model.classes_, ["$x", "2", "3"])
+    assert [len(axes.lines) for axes in figure.axes] == [3, 3, 3]
+    labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+    assert labels[0] == "at first"
+    assert labels[1].startswith(f"{traces[0].features[0]} = ")
+    np.testing.assert_array_equal(figure.axes[0].lines[0].get_ydata(), traces[0].posteriors[:, 0])
+    figure = plot_costs(curves)
+    assert len(figure.axes[0].lines) == 5
+    figure = plot_missing(*missing_curve(model, held, y))
+    assert len(figure.axes) == 2

@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import tamis
 from tamis.cli import main
-from tamis.cli.screen import TITLES
+from tamis.cli.ranking import TITLES
 from tamis.rows.screening import Screening
 from tamis.streams import ArrayStream, open_file
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tamis.cli.candidates import RULES, Generating, Matter, Rule, find_rule
+from tamis.cli.columns_output import Output
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.offered import Output
 from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, option
-from tamis.cli.output import terminal, warnings_in_one_line
+from tamis.cli.walk import Walk
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
-    from tamis.columns.generators import Progress
+    pass
 
-__all__ = ["Walk", "add", "columns"]
+__all__ = ["add", "columns"]
 
 _EXAMPLES = """\
 Examples:
@@ -33,10 +29,6 @@ Examples:
 [bold]tamis columns words.svm --rule saola --json[/]"""
 
 _DECIDING, _BUDGET = "Deciding", "Budget"
-_STAGES = {
-    "PrincipalComponents": "components", "Originals": "columns", "Powers": "powers", "Logs": "logarithms",
-    "Interactions": "products", "Ratios": "ratios", "FromIterable": "columns",
-}  # fmt: skip
 
 
 @dataclass
@@ -192,162 +184,3 @@ def _settings(deciding: _Deciding, generating: Generating, missing: str, *budget
     found.update(zip(("max_candidates", "max_features", "max_seconds"), budget, strict=True))
     usual = {"rule": None, "missing": "mean", "seed": 0}
     return {n: v for n, v in found.items() if v is not None and v is not False and v != usual.get(n, ...)}
-
-
-class Walk:
-    """A selector that is offered the candidates of a table.
-
-    Attributes
-    ----------
-    matter : Matter
-    selector : ColumnSelector
-    stages : list of (int, str)
-        From which candidate on which kind was offered.
-    ended : str
-        Why it came to an end.
-    seconds : float
-    """
-
-    def __init__(
-        self, matter: Matter, selector: Any, generating: Generating, source: dict[str, Any], title: str
-    ) -> None:
-        self.matter, self.selector, self.generating = matter, selector, generating
-        self.source, self.title = source, title
-        self.settings: dict[str, Any] = {}
-        self.stages: list[tuple[int, str]] = []
-        self.ended, self.seconds = "", math.nan
-        self._stream: Any = None
-
-    @property
-    def n_offered(self) -> int:
-        """How many candidates were offered."""
-        return int(getattr(self.selector, "n_offered_", 0))
-
-    def go(
-        self, max_seconds: float | None, max_candidates: int | None, checkpoint: str | None, quiet: bool
-    ) -> None:
-        """Offer candidates until they end, the budget does, or Ctrl-C is pressed."""
-        from tamis.columns.generators import FromIterable, explore
-
-        columns = self.matter.columns
-        whole = self.matter.rule.kind == "stepwise" and self.generating.names() == ["Originals"]
-        self._stream = self.generating.stream(columns)
-        if whole and not self.generating.shuffle and checkpoint is None:  # the search among all at once
-            self._stream = FromIterable([(columns.names, columns.X)])
-        console = terminal(stderr=True)
-        n_known, began = 0, time.perf_counter()
-        with (
-            warnings_in_one_line(console),
-            _progress(self, max_seconds, max_candidates, quiet) as show,
-        ):
-
-            def note(progress: Progress) -> None:
-                nonlocal n_known
-                kind = _STAGES.get(progress.stage, progress.stage)
-                if not self.stages or self.stages[-1][1] != kind:
-                    self.stages.append((n_known + 1, kind))
-                n_known = progress.n_candidates
-                show(progress, kind)
-
-            try:
-                found = explore(
-                    self.selector, self._stream, self.matter.y, max_seconds=max_seconds,
-                    max_candidates=max_candidates, on_step=note, checkpoint=checkpoint,
-                )  # fmt: skip
-            finally:
-                self.seconds = time.perf_counter() - began
-        self.ended, self.seconds = found.ended, found.seconds
-
-    def expected(self) -> int:
-        """Return how many candidates there will be, as far as can be told."""
-        columns = self.matter.columns
-        parents = sum(name in columns.index for name in self.selector.selected_)
-        return self.generating.expected(columns.n_columns, parents)
-
-    def recipes(self) -> Any:
-        """Return how the accepted features are made."""
-        return self._stream.recipes(self.selector)
-
-    def coefficients(self) -> dict[str, float] | None:
-        """Return the coefficient of each accepted feature, if the rule fits a model."""
-        from tamis.columns.coefficients import coefficients
-
-        names = self.selector.get_feature_names_out().tolist()
-        if not names:
-            return None
-        y = self.matter.y
-        made = self.recipes().transform(
-            self.matter.columns.X if self.matter.columns.is_sparse else self._frame()
-        )
-        found = coefficients(self.selector, made, y)
-        return None if found is None else dict(zip(names, found.tolist(), strict=True))
-
-    def _frame(self) -> Any:
-        """Return the columns that the accepted features need, by name."""
-        import pyarrow as pa
-
-        recipes, columns = self.recipes(), self.matter.columns
-        needed = set().union(*(recipes[name].needs() for name in recipes))
-        return pa.table({name: columns.column(name) for name in columns.names if name in needed})
-
-    def speaks_for(self) -> str:
-        """Return what a positive coefficient says."""
-        if self.matter.model != "logistic":
-            return ""
-        return f"Positive coefficients speak for {self.selector.classes_[1]!s}."
-
-    @property
-    def heading(self) -> str:
-        """What was done with what."""
-        where = "standard input" if self.title == "-" else self.title
-        return f"{self.matter.rule.name} on {where}"
-
-    @property
-    def detail(self) -> str:
-        """How many rows and columns there were, and what was made of them."""
-        matter = self.matter
-        parts = [f"{len(matter.y):,} rows, {matter.n_given:,} column{'s' * (matter.n_given > 1)}"]
-        if matter.texts:
-            n = sum(map(len, matter.texts.values()))
-            names = ", ".join(list(matter.texts)[:3]) + (" ..." if len(matter.texts) > 3 else "")
-            parts.append(f"text as {n:,} column{'s' * (n > 1)} of 0 and 1 ({names})")
-        model = f"{matter.model} model {matter.guess}" if matter.model else matter.guess
-        return "; ".join([*parts, model.strip()])
-
-    def why_ended(self) -> str:
-        """Return why there were no more candidates."""
-        return {
-            "exhausted": "no more candidates", "max_candidates": "--max-candidates", "max_seconds": "--max-seconds",
-            "interrupted": "interrupted",
-        }.get(self.ended, self.ended)  # fmt: skip
-
-
-@contextmanager
-def _progress(
-    walk: Walk, max_seconds: float | None, max_candidates: int | None, quiet: bool
-) -> Iterator[Any]:
-    """Yield a function that shows how far a search is, on standard error."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    console = terminal(stderr=True)
-    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
-    bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
-    parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
-    said = time.monotonic()
-    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
-        task = progress.add_task("the first candidates", total=None)
-
-        def show(step: Any, kind: str) -> None:
-            nonlocal said
-            expected = walk.expected()
-            share = step.n_candidates / max(min(expected, max_candidates or expected), step.n_candidates, 1)
-            if max_seconds is not None:
-                share = max(share, min(step.seconds / max_seconds, 1.0))
-            text = f"{step.n_candidates:,} candidates, {step.n_selected:,} accepted ({kind})"
-            if shown:
-                progress.update(task, description=text, total=1.0, completed=share)
-            elif not quiet and time.monotonic() - said > 10:
-                said = time.monotonic()
-                console.print(f"{share:4.0%}  {text}")
-
-        yield show

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import LEARNERS
-from tamis.cli.choose import amount, part, replaying, selectors
-from tamis.cli.compared import document_of, show_comparison
+from tamis.cli.compare_output import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
+from tamis.cli.methods import amount, part, replaying, selectors
 from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, keys, option
 from tamis.cli.output import print_json, terminal, warnings_in_one_line
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeAlias
 
 import typer
 
-from tamis.cli.choose import part
 from tamis.cli.failure import MisuseError
+from tamis.cli.methods import part
 from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, option
 from tamis.cli.output import check_place, print_json, terminal
 

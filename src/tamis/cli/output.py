@@ -17,7 +17,14 @@ from rich.console import Console
 
 from tamis.cli.failure import MisuseError
 
-__all__ = ["check_place", "print_json", "terminal", "unhurried_interrupt", "warnings_in_one_line"]
+__all__ = [
+    "check_place",
+    "print_json",
+    "printable",
+    "terminal",
+    "unhurried_interrupt",
+    "warnings_in_one_line",
+]
 
 
 def terminal(stderr: bool = False) -> Console:
@@ -101,3 +108,8 @@ def unhurried_interrupt() -> Iterator[Callable[[], None]]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGINT, before[0])
         signal.signal(signal.SIGALRM, before[1])
+
+
+def printable(name: str) -> str:
+    """Return a name with question marks for what a terminal would take for an order."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

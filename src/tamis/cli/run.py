@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import LEARNERS, find_learner
-from tamis.cli.choose import make, make_selector, replaying, selectors
 from tamis.cli.failure import INTERRUPTED, MisuseError
+from tamis.cli.methods import make, make_selector, replaying, selectors
 from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, keys, option
 from tamis.cli.output import check_place, print_json, terminal, unhurried_interrupt, warnings_in_one_line
 from tamis.errors import DataError, TamisError

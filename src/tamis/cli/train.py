@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.catalog import Entry, find
-from tamis.cli.choose import assignment, cells, make
 from tamis.cli.failure import MisuseError
+from tamis.cli.methods import assignment, cells, make
 from tamis.cli.options import AsJSON, Debug, Reading, grouped, keys, option
 from tamis.cli.output import check_place, print_json, terminal
 from tamis.errors import DataError

@@ -7,10 +7,10 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.output import check_place, print_json, terminal
+from tamis.cli.output import check_place, print_json, printable, terminal
 
 if TYPE_CHECKING:
-    from tamis.cli.columns import Walk
+    from tamis.cli.walk import Walk
     from tamis.report.columns.numbers import Course
 
 __all__ = ["Output"]
@@ -176,8 +176,6 @@ def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top
 def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, top: int) -> Any:
     from rich.table import Table
     from rich.text import Text
-
-    from tamis.cli.ranked import printable
 
     shown = course.kept[:top].tolist()
     figures: dict[str, list[str]] = {

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tamis.catalog import LEARNERS, Entry, find
-from tamis.cli.choose import cells, others, parameters, selectors
+from tamis.cli.methods import cells, others, parameters, selectors
 from tamis.cli.options import AsJSON, Debug, argument
 from tamis.cli.output import print_json, terminal
 

@@ -13,23 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.failure import MisuseError
-from tamis.cli.output import check_place, print_json, terminal
+from tamis.cli.output import check_place, print_json, printable, terminal
+from tamis.cli.ranking import TITLES, Ranking
 from tamis.errors import StreamError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tamis.cli.screen import Ranking
 
-__all__ = ["TITLES", "Output", "printable"]
-
-TITLES = {
-    "t": "T-score",
-    "fisher": "Fisher score",
-    "mi": "Mutual information",
-    "chi2": "Chi-square",
-    "gini": "Gini index",
-}
+__all__ = ["Output"]
 
 
 @dataclass
@@ -176,11 +168,6 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
         console.print(Text(f"      and {more:,} more", style="dim"))
     if empty := int((columns["n_observed"] == 0).sum()):
         console.print(Text(f"      {empty:,} column{'s' * (empty > 1)} without any value", style="dim"))
-
-
-def printable(name: str) -> str:
-    """Return a name with question marks for what a terminal would take for an order."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,192 @@
+"""The columns of a stream, ranked in one pass over its rows by what a screening says of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.output import terminal, unhurried_interrupt, warnings_in_one_line
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tamis.rows.screening import Screening
+    from tamis.streams import Stream
+
+__all__ = ["TITLES", "Ranking"]
+
+TITLES = {
+    "t": "T-score",
+    "fisher": "Fisher score",
+    "mi": "Mutual information",
+    "chi2": "Chi-square",
+    "gini": "Gini index",
+}
+
+
+class Ranking:
+    """The columns of a stream, ranked by what a screening says of them.
+
+    Parameters
+    ----------
+    stream : Stream
+    screening : Screening
+        Not fitted yet.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows learned from.
+    interrupted : bool
+        Whether Ctrl-C came before the end.
+    seconds : float
+    """
+
+    def __init__(self, stream: Stream, screening: Screening) -> None:
+        self.stream, self.screening = stream, screening
+        self.n_rows, self.interrupted, self.seconds = 0, False, 0.0
+        self._places = _Places() if stream.n_features is None else None
+
+    def read(self, batch_size: int, max_rows: int | None, quiet: bool) -> None:
+        """Learn from all rows, or until Ctrl-C; the model is whole whenever it ends."""
+        began = time.perf_counter()
+        console = terminal(stderr=True)
+        with (
+            warnings_in_one_line(console),
+            unhurried_interrupt() as stop_if_asked,
+            _progress(self.stream, max_rows, quiet) as advance,
+        ):
+            try:
+                for X, y in self.stream.batches(min(batch_size, max_rows or batch_size)):
+                    n = len(y) if max_rows is None else min(len(y), max_rows - self.n_rows)
+                    self._learn(X[:n], y[:n])
+                    self.n_rows += n
+                    advance(self.n_rows)
+                    stop_if_asked()
+                    if self.n_rows == max_rows:
+                        break
+            except KeyboardInterrupt:
+                self.interrupted = True
+            finally:
+                self.seconds = time.perf_counter() - began
+
+    def _learn(self, X: Any, y: Any) -> None:
+        import scipy.sparse as sp
+
+        if self.n_rows == 0:
+            self.screening.set_params(categorical=getattr(self.stream, "categorical", None) or None)
+        if self._places is not None:
+            places = self._places.of(X.indices)
+            room = self.screening.n_features_in_ if self.n_rows else 1
+            if len(self._places.columns) > room:  # by halves, so that making room costs little in all
+                room = max(len(self._places.columns), room + room // 2)
+                if self.n_rows:
+                    self.screening.widen(room)
+            X = sp.csr_matrix((X.data, places, X.indptr), (X.shape[0], room))
+        self.screening.partial_fit(X, y)
+
+    def why_empty(self) -> str:
+        """Return why there is nothing to rank, or nothing if there is."""
+        if self.n_rows == 0:
+            return "No rows were read."
+        if self.screening.waiting_:
+            label = self.screening.classes_[0]
+            return (
+                f"Each of the {self.n_rows:,} rows is of class {label!s}: a score needs rows of two classes."
+            )
+        if self._places is not None and len(self._places.columns) == 0:
+            return f"None of the {self.n_rows:,} rows holds a value: there is nothing to rank."
+        return ""
+
+    @property
+    def scores(self) -> list[str]:
+        """The scores asked for; the first one ranks."""
+        return list(self.screening.scores)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return rank, name, and scores of all columns, the best one first; equal ones in their order."""
+        import numpy as np
+
+        table = self.screening.table_
+        at = np.arange(len(table["feature"]))
+        if self._places is not None:
+            at = self._places.columns - getattr(self.stream, "unused", 0)
+            table = {name: column[: len(at)] for name, column in table.items()}
+        names = self.stream.feature_names or [f"x{j}" for j in at]
+        table["feature"] = np.array(names, dtype=object)
+        order = np.lexsort((at, -table[self.scores[0]]))
+        ranked = {name: column[order] for name, column in table.items()}
+        return {"rank": np.arange(1, len(order) + 1), **ranked}
+
+    @property
+    def title(self) -> str:
+        """What was ranked by what."""
+        described = self.stream.describe()
+        where = described.get("name") or Path(str(described.get("path", "a stream"))).name
+        return f"{TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
+
+    @property
+    def detail(self) -> str:
+        """How many rows and classes, and what else there is to know."""
+        parts = [f"{self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
+        if self.screening.half_life is not None:
+            parts.append(f"half-life {self.screening.half_life:,g} rows")
+        return ", ".join(parts + ["interrupted"] * self.interrupted)
+
+
+class _Places:
+    """Where the columns of rows of unknown width are kept: in the order in which values of them first appear."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self.columns: NDArray[Any] = np.empty(0, np.int64)  # which column is in each place
+        self._known: NDArray[Any] = self.columns  # the same in ascending order, and where each of them is
+        self._places: NDArray[Any] = self.columns
+
+    def of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """Return the place of each of these columns; new ones get the next places."""
+        import numpy as np
+
+        arrived = np.unique(columns)
+        at = np.searchsorted(self._known, arrived)
+        is_new = ~np.isin(arrived, self._known[at[at < len(self._known)]])
+        new = arrived[is_new]
+        places = len(self.columns) + np.arange(len(new))
+        self.columns = np.concatenate([self.columns, new])
+        self._places = np.insert(self._places, at[is_new], places)
+        self._known = np.insert(self._known, at[is_new], new)
+        found: NDArray[Any] = self._places[np.searchsorted(self._known, columns)]
+        return found
+
+
+@contextmanager
+def _progress(stream: Stream, max_rows: int | None, quiet: bool) -> Iterator[Any]:
+    """Yield a function that takes the rows seen so far and shows them on standard error."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = terminal(stderr=True)
+    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
+    total = min((n for n in (max_rows, stream.n_rows) if n is not None), default=None)
+    bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
+    parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
+    said = time.monotonic()
+    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("reading the first rows", total=None)
+
+        def advance(n_rows: int) -> None:
+            nonlocal said
+            share = n_rows / total if total else stream.progress()
+            text = f"{n_rows:,} rows"
+            if shown:
+                progress.update(
+                    task, description=text, total=None if share is None else 1.0, completed=share or 0
+                )
+            elif not quiet and time.monotonic() - said > 10:
+                said = time.monotonic()
+                console.print(text if share is None else f"{share:4.0%}  {text}")
+
+        yield advance

@@ -167,7 +167,7 @@ BAD = {
         {},
         "holds 'oops' in line 500002 of column 'a', which began as numbers",
     ),
-    "latin1.csv": ("a,y\n\xe9,0\n".encode("latin1"), {}, "not UTF-8"),
+    "latin1.csv": ("a,y\n\xe9,0\n".encode("latin1"), {"encoding": "utf-8"}, "not UTF-8"),
     "t.gz.csv.gz": (gzip.compress(os.urandom(99_999).hex().encode())[:5000], {}, "truncated or damaged"),
     "nozip.csv.gz": (b"a,y\n1,0\n", {}, "truncated or damaged"),
     "text.parquet": (b"a,y\n1,0\n", {}, "cannot be read"),
@@ -378,8 +378,8 @@ def test_another_delimiter_is_suggested(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a;y\n1;0\n2;1\n")
     with pytest.raises(StreamError, match="choose delimiter=';' to split it"):
-        open_file(path, label="y")
-    X, y = open_file(path, label="y", delimiter=";").take(2)
+        open_file(path, label="y", delimiter="|")
+    X, y = open_file(path, label="y").take(2)
     assert (X.ravel().tolist(), y.tolist()) == ([1.0, 2.0], [0, 1])
 
 

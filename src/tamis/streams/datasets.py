@@ -76,6 +76,9 @@ class DatasetStream(ArrayStream):
         same = int(np.count_nonzero(self._y[1:] == self._y[:-1]))
         return {"majority": float(counts.max() / len(self._y)), "no_change": same / max(len(self._y) - 1, 1)}
 
+    def _title(self) -> str:
+        return str(self._options["name"])
+
     def describe(self) -> dict[str, Any]:
         """Return the name of the set and how it was read."""
         return {**super().describe(), "kind": "dataset", **self._options}

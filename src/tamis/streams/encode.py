@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis.errors import StreamError
 
-__all__ = ["MAX_CATEGORIES", "ColumnEncoder"]
+__all__ = ["MAX_CATEGORIES", "ColumnEncoder", "time_parts"]
 
 MAX_CATEGORIES = 10_000  # known ones of a column; a column of free text must not fill the memory
 
@@ -18,8 +18,9 @@ class ColumnEncoder:
     """Turns one column into float64, block by block; how the rows are cut into blocks makes no difference.
 
     Numbers stay as they are, false and true become 0 and 1, dates and times seconds since 1970, times of day seconds
-    since midnight. Text becomes codes 0, 1, 2, ... in the order in which its values first appear (or are declared); a
-    missing text is a value of its own. After `MAX_CATEGORIES` values, those never seen before share one more code.
+    since midnight, or what `part` says of them. Text becomes codes 0, 1, 2, ... in the order in which its values first
+    appear (or are declared); a missing text is a value of its own. After `MAX_CATEGORIES` values, those never seen
+    before share one more code.
 
     Parameters
     ----------
@@ -31,6 +32,9 @@ class ColumnEncoder:
         Whether the column holds categories even if they look like numbers.
     declared : list of str, optional
         Categories known in advance, in the order of their codes.
+    part : {"year", "weekday", "hour"}, optional
+        What of a time is told: the year and the part of it that has passed, the day of the week from 1 (Monday) to 7,
+        or the hours since midnight.
 
     Examples
     --------
@@ -45,9 +49,11 @@ class ColumnEncoder:
     """
 
     def __init__(
-        self, name: str, missing: str, categorical: bool = False, declared: list[str] | None = None
-    ) -> None:
+        self, name: str, missing: str, categorical: bool = False, declared: list[str] | None = None,
+        part: str | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
+        self.part = part
         self.missing = missing
         self.categorical = categorical
         self._codes: dict[Any, int] = {value: code for code, value in enumerate(declared or ())}
@@ -81,12 +87,14 @@ class ColumnEncoder:
         if self.categorical or kinds.is_string(kind) or kinds.is_large_string(kind):
             return self._encode_categories(column)
         if kinds.is_temporal(kind):
-            return self._fill(_seconds(column), first_row)
+            told = _seconds(column) if self.part is None else _part(column, self.part)
+            return self._fill(told, first_row)
         if kinds.is_null(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
             column = column.cast(pa.float64())
         elif kinds.is_binary(kind) or kinds.is_large_binary(kind):
             raise StreamError(
-                f"Column {self.name!r} holds bytes that are not UTF-8 text: convert the file to UTF-8."
+                f"Column {self.name!r} holds bytes that are not UTF-8 text: choose encoding='latin-1', or convert"
+                " the file."
             )
         elif not (kinds.is_integer(kind) or kinds.is_floating(kind)):
             raise StreamError(
@@ -139,6 +147,39 @@ def _seconds(column: Any) -> NDArray[np.float64]:
     to = pa.time64("us") if kinds.is_time(column.type) else pa.timestamp("us")
     to = pa.duration("us") if kinds.is_duration(column.type) else to
     return _to_float(column.cast(to, safe=False).cast(pa.int64())) / 1e6
+
+
+def time_parts(kind: Any) -> tuple[str, ...]:
+    """Return what a column of that Arrow type tells of a time; nothing if it holds none.
+
+    >>> import pyarrow as pa
+    >>> time_parts(pa.timestamp("s")), time_parts(pa.date32()), time_parts(pa.float64())
+    (('year', 'weekday', 'hour'), ('year', 'weekday'), ())
+    """
+    import pyarrow.types as kinds
+
+    if kinds.is_timestamp(kind):
+        return ("year", "weekday", "hour")
+    if kinds.is_date(kind):
+        return ("year", "weekday")
+    return ("hour",) if kinds.is_time(kind) else ()
+
+
+def _part(column: Any, part: str) -> NDArray[np.float64]:
+    """Return one part of a time; NaN where it is missing."""
+    seconds = _seconds(column)
+    if part == "hour":
+        return seconds % 86400 / 3600
+    days = np.floor(seconds / 86400)
+    if part == "weekday":
+        return (days + 3) % 7 + 1  # 1970 began on a Thursday
+    with np.errstate(invalid="ignore"):
+        times = np.where(np.isnan(seconds), np.nan, seconds * 1e6).astype("datetime64[us]")
+    year = times.astype("datetime64[Y]")
+    length = (year + 1).astype("datetime64[D]") - year.astype("datetime64[D]")
+    passed = (times - year.astype("datetime64[us]")) / length.astype("timedelta64[us]")
+    found: NDArray[np.float64] = 1970.0 + year.astype(np.float64) + passed
+    return np.where(np.isnan(seconds), np.nan, found)
 
 
 def _to_float(column: Any) -> NDArray[np.float64]:

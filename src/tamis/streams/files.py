@@ -1,7 +1,7 @@
 """Rows from files of any size: CSV, Parquet, Arrow, ARFF, svmlight, plain or compressed, and standard input.
 
 Files are read in blocks and never as a whole. Types of CSV columns are inferred from the first block; a column that
-was a number there stays one. Text is encoded as :class:`tamis.streams.encode.ColumnEncoder` says.
+was a number there stays one. Text and times become numbers as :class:`tamis.streams.encode.ColumnEncoder` says.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
 from tamis.streams.tables import ArrowTable, CSVTable, ParquetTable, Table
 
-__all__ = ["FORMATS", "TableStream", "open_file"]
+__all__ = ["FORMATS", "TIMES", "TableStream", "columns_of", "label_column", "open_file", "open_table"]
 
 FORMATS = ("csv", "parquet", "arrow", "arff", "svmlight")
+TIMES = ("seconds", "parts")
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv", ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arff": "arff",
@@ -40,10 +42,15 @@ def open_file(
     label: str | int | None = None,
     format: str | None = None,
     delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
     header: bool = True,
+    na: Sequence[str] = (),
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
     missing: str = "error",
+    times: str = "seconds",
+    time_format: str | None = None,
     drop_unlabelled: bool = False,
     n_features: int | str | None = None,
     zero_based: bool | None = None,
@@ -61,15 +68,29 @@ def open_file(
     format : {"csv", "parquet", "arrow", "arff", "svmlight"}, optional
         By default as the name of the file says; "csv" for standard input.
     delimiter : str, optional
-        Of a CSV file; by default a comma, or a tab in ``.tsv`` files.
+        Of a CSV file; by default that of comma, semicolon, tab and bar which cuts its first lines into equal parts.
+    decimal : {".", ","}, optional
+        Decimal mark of a CSV file; by default as its first block is written. The other one may set thousands apart.
+    encoding : str, optional
+        Of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), as its first block is written.
     header : bool, default=True
         Whether the first line of a CSV file names the columns; else they are x0, x1, ...
+    na : list of str
+        What else means that a value is missing in a CSV file, beside nothing, ``?``, ``NA``, ``NaN`` and their like.
     categorical : list of str
         Columns to be encoded as categories although they look like numbers; the label among them is read as text.
+        Patterns such as ``"code_*"`` are columns of such a name.
     drop : list of str
-        Columns to leave out, such as names and serial numbers.
+        Columns to leave out, such as names and serial numbers; patterns likewise.
     missing : {"error", "mean", "keep"}, default="error"
         What happens to missing numbers: refused, replaced by the mean of their column in the rows before, or left NaN.
+    times : {"seconds", "parts"}, default="seconds"
+        What becomes of dates and times: seconds since 1970 (of times of day, since midnight), or up to three columns
+        each, ``NAME.year`` (2024.5 is the middle of 2024), ``NAME.weekday`` (1 is Monday) and ``NAME.hour`` (13.5 is
+        half past one in the afternoon).
+    time_format : str, optional
+        How dates and times are put in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
+        as the first block shows.
     drop_unlabelled : bool, default=False
         Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
     n_features : int or "any", optional
@@ -106,26 +127,57 @@ def open_file(
     (['weight', 'colour'], ['apple', 'plum', 'apple'])
     """
     check_choice("missing", missing, ("error", "mean", "keep"))
+    check_choice("times", times, TIMES)
     if n_features is not None and n_features != "any":
         check_number("n_features", n_features, low=1, integer=True)
-    if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")
-    kind = _format_of(os.fspath(path), format)
-    source = Source(path, seekable=kind in ("parquet", "arrow"))
-    if kind == "svmlight":
+    given = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na),
+             "time_format": time_format}  # fmt: skip
+    table = open_table(path, format=format, header=header, **given)
+    if isinstance(table, Source):
         if label is not None:
             raise ValueError(
                 f"label={label!r} cannot be chosen in an svmlight file, whose lines begin with it."
             )
-        return SvmlightStream(source, n_features, zero_based)
+        return SvmlightStream(table, n_features, zero_based)
     if label is None:
-        raise ValueError(f"label must name the label column of {source.name!r} (or give its position).")
-    reader = {"csv": CSVTable, "parquet": ParquetTable, "arrow": ArrowTable, "arff": ARFFTable}[kind]
-    options = {"delimiter": delimiter, "header": header} if kind == "csv" else {}
-    label = int(label) if is_integer(label) else label
-    return TableStream(
-        reader(source, **options), label, tuple(categorical), tuple(drop), missing, drop_unlabelled
-    )
+        raise ValueError(f"label must name the label column of {table.source.name!r} (or give its position).")
+    return TableStream(table, label, categorical, drop, missing, drop_unlabelled, times)
+
+
+def open_table(
+    path: str | os.PathLike[str], *, format: str | None = None, header: bool = True, **written: Any
+) -> Table | Source:
+    """Open a file with named columns, not yet as a stream; a file without is returned as it is.
+
+    Parameters
+    ----------
+    path, format, header
+        As for :func:`open_file`.
+    **written
+        How a CSV file is written: `delimiter`, `decimal`, `encoding`, `na`, `time_format`.
+    """
+    _refuse_what_is_no_path(path)
+    if (delimiter := written.get("delimiter")) is not None and len(delimiter) != 1:
+        raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")
+    if written.get("decimal") is not None:
+        check_choice("decimal", written["decimal"], (".", ","))
+    kind = _format_of(os.fspath(path), format)
+    source = Source(path, seekable=kind in ("parquet", "arrow"))
+    if kind == "csv":
+        return CSVTable(source, header=header, **{name: value or None for name, value in written.items()})
+    readers = {"parquet": ParquetTable, "arrow": ArrowTable, "arff": ARFFTable}
+    return readers[kind](source) if kind in readers else source
+
+
+def _refuse_what_is_no_path(path: Any) -> None:
+    if isinstance(path, str | os.PathLike):
+        return
+    if hasattr(path, "shape") or hasattr(path, "columns") or isinstance(path, tuple | list):
+        raise TypeError(
+            f"open_file takes the path of a file, got a {type(path).__name__}: rows in memory are a stream already, so"
+            " give the pair (X, y) to whatever takes a stream, or make ArrayStream(X, y)."
+        )
+    raise TypeError(f"open_file takes the path of a file, got a {type(path).__name__}.")
 
 
 def _format_of(path: str, format: str | None) -> str:
@@ -136,6 +188,10 @@ def _format_of(path: str, format: str | None) -> str:
         return "csv"
     stem = re.sub(r"\.(gz|bz2|xz)$", "", path.lower())
     suffix = Path(stem).suffix
+    if suffix in (".xlsx", ".xls", ".ods", ".zip", ".json", ".jsonl", ".zst"):
+        raise StreamError(
+            f"{path!r} is of a kind that is not read ({suffix}): save it as CSV or Parquet first."
+        )
     if suffix not in _SUFFIXES:
         raise StreamError(
             f"The format of {path!r} cannot be told from its name: choose one of {', '.join(FORMATS)}."
@@ -150,42 +206,54 @@ class TableStream(FileStream):
         self,
         table: Table,
         label: str | int,
-        categorical: tuple[str, ...],
-        drop: tuple[str, ...],
-        missing: str,
-        drop_unlabelled: bool,
+        categorical: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        missing: str = "error",
+        drop_unlabelled: bool = False,
+        times: str = "seconds",
     ) -> None:
         super().__init__(table.source)
         self.categorical: list[int] = []  # columns of text, as far as they were read
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of their codes
         self._table = table
+        label = int(label) if is_integer(label) else label
         self._options = {
             "label": label, "categorical": list(categorical), "drop": list(drop), "missing": missing,
-            "drop_unlabelled": drop_unlabelled,
+            "drop_unlabelled": drop_unlabelled, "times": times,
         }  # fmt: skip
-        names = table.names()
-        self._label = _column_at(label, names, table.source.name)
-        dropped = {_column_at(name, names, table.source.name) for name in drop}
-        if self._label in dropped:
+        names, path = table.names(), table.source.name
+        self._label = label_column(label, names, path)
+        text = {name for one in categorical for name in columns_of(one, names, path)}
+        dropped = {name for one in drop for name in columns_of(one, names, path)}
+        if names[self._label] in dropped:
             raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
-        for name in categorical:
-            _column_at(name, names, table.source.name)
-        self._features = [i for i in range(len(names)) if i != self._label and i not in dropped]
-        self.feature_names = [names[i] for i in self._features]
-        self.n_features = len(self._features)
-        self.n_rows = None if drop_unlabelled else table.n_rows
-        if self.n_features == 0:
-            raise StreamError(f"{table.source.name!r} has no column but the label {names[self._label]!r}.")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise StreamError(
-                f"{table.source.name!r} has {names.count(twice)} columns named {twice!r}: rename all but one."
+                f"{path!r} has {names.count(twice)} columns named {twice!r}: rename all but one."
             )
+        parts = table.times() if times == "parts" else {}
+        kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
+        self._features: list[tuple[int, str | None]] = [
+            (i, part)
+            for i in kept
+            for part in (parts.get(names[i], (None,)) if names[i] not in text else (None,))
+        ]
+        self.feature_names = [names[i] + (f".{part}" if part else "") for i, part in self._features]
+        self.n_features = len(self._features)
+        self.n_rows = None if drop_unlabelled else table.n_rows
+        if self.n_features == 0:
+            raise StreamError(f"{path!r} has no column but the label {names[self._label]!r}.")
         declared = table.categories(names[self._label])
         self.classes = np.array(declared) if declared else None
-        table.text, table.label = {*categorical, *drop}, names[self._label]
-        known = [name in categorical or bool(table.categories(name)) for name in self.feature_names]
+        table.text, table.label = text | dropped, names[self._label]
+        known = [
+            name in text or (name in names and bool(table.categories(name))) for name in self.feature_names
+        ]
         self.categorical = [j for j, is_known in enumerate(known) if is_known]
+
+    def _facts(self) -> list[str]:
+        return [*super()._facts(), f"label {self._options['label']!r}"]
 
     def describe(self) -> dict[str, Any]:
         """Return path, format, options and a fingerprint of the file."""
@@ -196,7 +264,7 @@ class TableStream(FileStream):
         encoders = self._encoders()
         self.n_dropped, first_row = 0, 1  # rows are counted from 1, the header apart
         for columns, n_rows in self._table.blocks():
-            features = [columns[i] for i in self._features]
+            features = [columns[i] for i, _ in self._features]
             X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
             try:
                 for j, (encoder, column) in enumerate(zip(encoders, features, strict=True)):
@@ -216,10 +284,10 @@ class TableStream(FileStream):
         self._source.finish()
 
     def _encoders(self) -> list[ColumnEncoder]:
-        missing, text = str(self._options["missing"]), self._table.text
+        missing, table, names = str(self._options["missing"]), self._table, self._table.names()
         return [
-            ColumnEncoder(name, missing, name in text, self._table.categories(name))
-            for name in self.feature_names or ()
+            ColumnEncoder(shown, missing, names[i] in table.text, table.categories(names[i]), part)
+            for shown, (i, part) in zip(self.feature_names or (), self._features, strict=True)
         ]
 
     def _dtype(self, features: list[Any]) -> type[np.floating[Any]]:
@@ -255,7 +323,24 @@ class TableStream(FileStream):
         return values
 
 
-def _column_at(label: str | int, names: list[str], path: str) -> int:
+def columns_of(text: str, names: list[str], path: str) -> list[str]:
+    """Return the columns that a name or a pattern means; the name of a column is never read as a pattern.
+
+    Examples
+    --------
+    >>> columns_of("x*", ["x1", "y", "x2"], "a.csv"), columns_of("x*", ["x*", "x1"], "a.csv")
+    (['x1', 'x2'], ['x*'])
+    """
+    if text not in names and any(letter in text for letter in "*?["):
+        found = [name for name in names if fnmatchcase(name, text)]
+        if not found:
+            raise StreamError(f"{path!r} has no column like {text!r}: check the pattern.")
+        return found
+    return [names[label_column(text, names, path)]]
+
+
+def label_column(label: str | int, names: list[str], path: str) -> int:
+    """Return the position of the column of a name or position, or say which ones there are."""
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
             raise StreamError(f"{path!r} has {len(names)} columns, so there is none at position {label}.")

@@ -157,7 +157,9 @@ class Source:
                 f"{self.name!r} has {got} values in line {line}, the others have {expected}: mend that line."
             ) from error
         if "invalid UTF8" in text or "codec can't decode" in text:
-            raise StreamError(f"{self.name!r} is not UTF-8 text ({text}): convert it to UTF-8.") from error
+            raise StreamError(
+                f"{self.name!r} is not UTF-8 text ({text}): choose encoding='latin-1', or convert it."
+            ) from error
         if "Empty CSV file" in text:
             raise StreamError(f"{self.name!r} has no rows: check that it is the right file.") from error
         if "straddl" in text:
@@ -196,6 +198,9 @@ class FileStream(Stream):
 
     def __init__(self, source: Source) -> None:
         self._source = source
+
+    def _title(self) -> str:
+        return self._source.name
 
     def progress(self) -> float | None:
         """Return the fraction of the file read in the current pass; None for standard input."""

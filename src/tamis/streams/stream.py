@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -77,6 +78,31 @@ class Stream(ABC):
     def progress(self) -> float | None:
         """Return which fraction of the input the current pass has consumed, or None where that is unknown."""
         return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._facts())})"
+
+    def _repr_html_(self) -> str:
+        head, *rest = map(escape, [type(self).__name__, *self._facts()])
+        names = self.feature_names or []
+        shown = ", ".join(map(escape, names[:12])) + (" ..." if len(names) > 12 else "")
+        return f"<b>{head}</b> {', '.join(rest)}" + (f"<br><small>{shown}</small>" if shown else "")
+
+    def _facts(self) -> list[str]:
+        """Return what is known of the stream without reading it."""
+        parts = [name] if (name := self._title()) else []
+        for n, one, many in ((self.n_rows, "row", "rows"), (self.n_features, "feature", "features")):
+            if n is not None:
+                parts.append(f"{n:,} {one if n == 1 else many}")
+        if self.classes is not None and len(self.classes) <= 10:
+            parts.append("classes " + ", ".join(map(str, self.classes)))
+        elif self.classes is not None:
+            parts.append(f"{len(self.classes):,} classes")
+        return parts
+
+    def _title(self) -> str:
+        """Return what the source is called; nothing if it has no name."""
+        return str(getattr(self, "name", ""))
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

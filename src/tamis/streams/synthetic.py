@@ -269,6 +269,13 @@ class SyntheticStream(Stream):
         """Return the fraction of the rows handed out in the current pass."""
         return self._read / self.n_rows
 
+    def _title(self) -> str:
+        return str((self.settings or {}).get("name", ""))
+
+    def _facts(self) -> list[str]:
+        n = len(self.drifts)
+        return [*super()._facts(), f"{n} drift{'s' * (n != 1)}"]
+
     def describe(self) -> dict[str, Any]:
         """Return what the stream is made of, and a fingerprint of its first rows."""
         X, y = self.read(0, 64)

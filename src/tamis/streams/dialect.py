@@ -1,0 +1,175 @@
+"""How a CSV file is written: its encoding, what separates the values, the decimal mark, and how dates are put.
+
+Nobody can know for sure; each function returns the one reading under which the first rows make sense.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+__all__ = ["DELIMITERS", "Marks", "decimal_of", "delimiter_of", "encoding_of", "time_format_of"]
+
+DELIMITERS = (",", ";", "\t", "|")
+_LINES = 100  # that the separator is found from
+_UNITS = r"[+-]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
+_NUMBERS = {
+    ".": re.compile(_UNITS.format(group=",", mark=r"\.")),
+    ",": re.compile(_UNITS.format(group=r"\.", mark=",")),
+}
+_DAYS = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
+_DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
+
+
+def encoding_of(head: bytes, whole: bool) -> str:
+    """Return the encoding of a text that begins so: UTF-8, UTF-16, else Latin-1 as Windows writes it.
+
+    Unless it is whole, a letter may be cut at its end.
+
+    >>> [encoding_of("weiß".encode(one), True) for one in ("utf-8", "latin-1", "utf-16")]
+    ['utf-8', 'cp1252', 'utf-16']
+    """
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    zeros = [head[:4096][odd::2].count(0) for odd in (0, 1)]
+    if max(zeros) > 0.3 * len(head[:4096]):  # text of which every other byte is 0
+        return "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            codecs.getincrementaldecoder(encoding)().decode(head, final=whole)
+        except UnicodeDecodeError:
+            continue
+        return encoding
+    return "latin-1"
+
+
+def delimiter_of(text: str, whole: bool, preferred: str = ",") -> str:
+    r"""Return what separates the values: the candidate that cuts all lines into equally many, most of them numbers.
+
+    Parameters
+    ----------
+    text : str
+        The first lines.
+    whole : bool
+        Whether they are all there are, so that the last one is not cut.
+    preferred : str
+        The one to take if none fits.
+
+    Examples
+    --------
+    >>> delimiter_of("size;weight\n51,9;3,2\n48,0;2,9\n", whole=True)
+    ';'
+    """
+    lines = text.splitlines()[: 10 * _LINES]
+    lines = lines if whole or len(lines) < 2 else lines[:-1]
+    found = {}
+    for candidate in dict.fromkeys((preferred, *DELIMITERS)):
+        rows = _rows(lines, candidate)
+        counts = Counter(map(len, rows))
+        if len(counts) == 1 and (n := next(iter(counts))) > 1:
+            values = [value for row in rows[1:] for value in row if value]
+            numbers = sum(is_number(value, ".") or is_number(value, ",") for value in values[:5000])
+            found[candidate] = (numbers / max(len(values[:5000]), 1), n)
+    if found:
+        return max(found, key=found.__getitem__)
+    first = lines[0] if lines else ""  # lines of different length: what the names are separated by
+    at = {candidate: first.count(candidate) for candidate in dict.fromkeys((preferred, *DELIMITERS))}
+    return max(at, key=at.__getitem__) if any(at.values()) else preferred
+
+
+def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=False) if row]
+    except csv.Error:  # a value longer than the reader takes
+        rows = [line.split(delimiter) for line in lines if line]
+    return rows[: _LINES + 1]
+
+
+def is_number(text: str, decimal: str) -> bool:
+    """Return whether a text is a number with that decimal mark; thousands may be set apart by the other one.
+
+    >>> is_number("1.234,5", ","), is_number("1.234,5", "."), is_number("-2e-3", ".")
+    (True, False, True)
+    """
+    text = text.strip()
+    if _NUMBERS[decimal].fullmatch(text) and any(letter.isdigit() for letter in text):
+        return True
+    return text.lower() in ("inf", "-inf", "+inf", "infinity", "-infinity", "nan")
+
+
+class Marks:
+    """Which decimal mark the values of one column speak for.
+
+    Attributes
+    ----------
+    decimal : str
+        "," or ".", "?" if they may be read with either (1,234), "" if most of them are no numbers.
+    grouped : dict of str to bool
+        Whether all values are numbers with that decimal mark, some with thousands set apart.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        texts = [value.strip() for value in values]
+        point, comma = ({text for text in texts if is_number(text, mark)} for mark in (".", ","))
+        marked = [text for text in texts if ("," in text or "." in text) and text in point | comma]
+        self.decimal = ""
+        if marked and 2 * len(point | comma) >= len(set(texts)):
+            only_point, only_comma = point - comma, comma - point
+            self.decimal = "?" if not only_point and not only_comma else ""
+            if bool(only_point) != bool(only_comma):
+                self.decimal = "." if only_point else ","
+        self.grouped = {
+            mark: bool(marked) and len(found) == len(set(texts))
+            for mark, found in ((".", point), (",", comma))
+        }
+
+
+def decimal_of(columns: Iterable[Marks], n_points: int, delimiter: str) -> str:
+    """Return the decimal mark of a file.
+
+    Parameters
+    ----------
+    columns : iterable of Marks
+        Of its columns of text, numbers read with a point apart.
+    n_points : int
+        How many columns are numbers with a decimal point.
+    delimiter : str
+
+    Examples
+    --------
+    >>> decimal_of([Marks(["51,9", "48,0"]), Marks(["red", "blue"])], 0, ";")
+    ','
+    """
+    votes = Counter(column.decimal for column in columns)
+    points, commas = votes["."] + n_points, votes[","]
+    if commas == points == 0 and delimiter != ",":
+        return "," if votes["?"] else "."
+    return "," if commas > points else "."
+
+
+def time_format_of(values: list[str], given: str | None = None) -> str | None:
+    """Return how the dates of a column are put (as for strptime), "" if day and month may be either, None if none are.
+
+    >>> time_format_of(["31.01.2024", "01.02.2024"]), time_format_of(["03/04/2024"]), time_format_of(["red"])
+    ('%d.%m.%Y', '', None)
+    """
+    if not values or (given is None and not all(map(_DATE_LIKE.fullmatch, values[:20]))):
+        return None
+    known = [given] if given else [day + clock for day in _DAYS for clock in _CLOCKS]
+    fitting = [one for one in known if all(_fits(value, one) for value in values)]
+    if not fitting:
+        return None
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _fits(value: str, form: str) -> bool:
+    try:
+        datetime.strptime(value, form)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,433 @@
+"""A first look at a file: what its columns hold, what is left out, and all that stands in the way at once.
+
+What is found speaks of the first rows only, a megabyte of CSV or 10,000 rows; nothing later in the file is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tamis.streams.encode import time_parts
+from tamis.streams.files import columns_of, label_column
+from tamis.streams.stream import Stream
+from tamis.streams.tables import CSVTable, Head, Table
+
+__all__ = ["ColumnLook", "Look", "Problem", "look_at_rows", "look_at_table"]
+
+_ROWS = 10_000
+_FEW = 20  # rows, below which no column is called an identifier
+_UNIQUE, _MANY = 0.95, 0.5  # share of different texts of an identifier, and of free text
+_RARE = 0.05  # share of the rows
+_NUMBERS = 50  # different ones in a label, and a tenth of the rows, beyond which they are no classes
+_SHOWN = 4
+_NAMED_AS_ONE = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|index|serial|row)$|(?<=[a-z])I[Dd]$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ColumnLook:
+    """What one column holds.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "number", "flag", "category", "text", "identifier", "time", "constant", "empty", "unreadable", "mixed" (numbers
+        and words) or "label".
+    n_missing : int
+    n_different : int
+        Different values among those that are there.
+    such_as : tuple of str
+        The first different ones.
+    note : str
+        What else there is to say; "" if nothing.
+    """
+
+    name: str
+    kind: str
+    n_missing: int
+    n_different: int
+    such_as: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that stands in the way, and which option of :func:`open_file` mends it.
+
+    Attributes
+    ----------
+    text : str
+    option : str
+        "" if only another file or another label would help.
+    value : object
+        What to set it to; None where only the user can know.
+    """
+
+    text: str
+    option: str = ""
+    value: Any = None
+
+
+@dataclass
+class Look:
+    """What a first look at some rows found.
+
+    Attributes
+    ----------
+    path : str
+    written : dict
+        How a CSV file is written: `delimiter`, `decimal`, `encoding`.
+    n_rows : int
+        Rows looked at.
+    whole : bool
+        Whether they are all there are.
+    columns : list of ColumnLook
+    label : str or None
+    classes : dict of str to int
+        Rows of each label, the largest class first; empty where the label is a number.
+    left_out : dict of str to str
+        Columns that are left out, and why.
+    notes : list of str
+        What else is good to know.
+    problems : list of Problem
+        Everything that stands in the way.
+    """
+
+    path: str
+    written: dict[str, str] = field(default_factory=dict)
+    n_rows: int = 0
+    whole: bool = True
+    n_columns: int = 0
+    columns: list[ColumnLook] = field(default_factory=list)
+    label: str | None = None
+    classes: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def change(self, name: str, **what: Any) -> None:
+        """Say something else of a column."""
+        at = next(j for j, column in enumerate(self.columns) if column.name == name)
+        self.columns[at] = replace(self.columns[at], **what)
+
+
+def look_at_table(
+    table: Table,
+    label: str | int | None = None,
+    *,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    missing: str = "error",
+    times: str = "parts",
+    drop_unlabelled: bool = False,
+    classes: bool = True,
+    most_texts: int | None = None,
+) -> Look:
+    """Look at the first rows of a table.
+
+    Parameters
+    ----------
+    table : Table
+        What :func:`tamis.streams.files.open_table` returns; it can be read from its beginning afterwards.
+    label, categorical, drop, missing, times, drop_unlabelled
+        As for :func:`tamis.open_file`.
+    keep : list of str
+        Columns, or patterns, that are not left out whatever they look like.
+    classes : bool, default=True
+        Whether the label is to be classes, not a number.
+    most_texts : int, optional
+        Leave columns of more different texts out.
+
+    Raises
+    ------
+    StreamError
+        If a column that is named is not there, or the rows cannot be read at all.
+    """
+    names, path = table.names(), table.source.name
+    found = Look(path, n_columns=len(names))
+    if isinstance(table, CSVTable):
+        found.written = {"delimiter": table.delimiter, "decimal": table.decimal, "encoding": table.encoding}
+    if label is not None:
+        found.label = names[label_column(label, names, path)]
+    chosen = [
+        {name for one in given for name in columns_of(one, names, path)}
+        for given in (categorical, drop, keep)
+    ]
+    text, dropped, kept = chosen
+    table.text, table.label = text | dropped, found.label or ""
+    head = table.head()
+    if head is None:
+        return found
+    found.n_rows, found.whole = head.n_rows, head.whole
+    declared = {name for name in names if table.categories(name)}
+    for name, column in zip(names, head.columns, strict=True):
+        found.columns.append(_column(name, column, text | declared))
+    _see_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
+    _see_mixed(found, table, dropped)
+    _see_times(found, table, dropped | text, times)
+    _leave_out(found, dropped | kept | text, most_texts)
+    gone = dropped | set(found.left_out)
+    _see_holes(found, head, gone | text | {problem.value for problem in found.problems}, missing)
+    _see_the_rest(found, gone)
+    return found
+
+
+def look_at_rows(stream: Stream) -> Look:
+    """Look at the first rows of a stream that is no table: arrays, a named data set, svmlight."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    X, y = stream.take(_ROWS)
+    described = stream.describe()
+    found = Look(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
+    found.whole = len(y) < _ROWS
+    found.n_columns = X.shape[1]
+    found.label = str(described.get("label", "the label"))
+    values, counts = np.unique(y, return_counts=True)
+    _count(found, values.tolist(), counts.tolist())
+    if sp.issparse(X):
+        share = X.nnz / max(1, X.shape[0])
+        found.notes.append(f"{share:,.1f} values are stored in each row, on average")
+        return found
+    names = stream.feature_names or [f"x{j}" for j in range(X.shape[1])]
+    for j, name in enumerate(names):
+        found.columns.append(_dense_column(name, X[:, j], j in set(stream.categorical)))
+    _see_the_rest(found, set())
+    return found
+
+
+# -- columns -----------------------------------------------------------------------------------------------
+
+
+def _column(name: str, column: Any, text: set[str]) -> ColumnLook:
+    """Return what a column of Arrow values holds."""
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    kind = column.type
+    if kinds.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    there = column.drop_null()
+    if kinds.is_floating(kind):
+        there = there.filter(pc.invert(pc.is_nan(there)))
+    n_missing = len(column) - len(there)
+    try:
+        different = there.unique()
+    except Exception:  # lists, structs and their like
+        return ColumnLook(name, "unreadable", n_missing, 0, (), str(kind))
+    such_as = tuple(_shown(value) for value in different[:3].to_pylist())
+    n = len(different)
+
+    def as_(what: str, note: str = "") -> ColumnLook:
+        return ColumnLook(name, what, n_missing, n, such_as, note)
+
+    if n == 0:
+        return as_("empty")
+    if n == 1:
+        return as_("constant")
+    if kinds.is_boolean(kind):
+        return as_("flag")
+    if time_parts(kind) or kinds.is_duration(kind):
+        return as_("time")
+    if name in text:
+        return as_("category")
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        if len(there) >= _FEW and n >= _UNIQUE * len(there):
+            return as_("identifier", f"{n:,} different texts in {len(there):,} rows")
+        if len(there) >= _FEW and n > _MANY * len(there):
+            return as_("text", f"{n:,} different texts in {len(there):,} rows")
+        return as_("category")
+    if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
+        return as_("unreadable", str(kind))
+    if len(there) >= _FEW and n == len(there) and not n_missing and (why := _counts(name, there)):
+        return as_("identifier", why)
+    return as_("number")
+
+
+def _shown(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= 24 else f"{text[:21]}..."
+
+
+def _counts(name: str, column: Any) -> str:
+    """Return why different numbers only number the rows; nothing if they may be more."""
+    import numpy as np
+
+    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if not np.isfinite(values).all() or (values != np.floor(values)).any():
+        return ""
+    if (steps := set(np.diff(values).tolist())) in ({1.0}, {-1.0}):
+        return f"it counts the rows, {'up' if steps == {1.0} else 'down'}"
+    return f"{len(values):,} different numbers in as many rows" if _NAMED_AS_ONE.search(name) else ""
+
+
+def _dense_column(name: str, values: Any, is_category: bool) -> ColumnLook:
+    import numpy as np
+
+    there = values[~np.isnan(values)]
+    different = np.unique(there)
+    kind = ("empty", "constant")[len(different)] if len(different) < 2 else "number"
+    such_as = tuple(f"{value:g}" for value in dict.fromkeys(there[:100].tolist()))[:3]
+    return ColumnLook(
+        name, "category" if is_category and kind == "number" else kind, len(values) - len(there), len(different),
+        such_as,
+    )  # fmt: skip
+
+
+# -- what stands in the way --------------------------------------------------------------------------------
+
+
+def _see_label(found: Look, head: Head, names: list[str], *, classes: bool, drop_unlabelled: bool) -> None:
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    if found.label is None:
+        likely = [column for column in found.columns if _may_be_label(column, found.n_rows)]
+        told = "the label column is not named"
+        found.problems.append(Problem(told, "label", likely[-1].name if likely else None))
+        return
+    at = names.index(found.label)
+    column, seen = head.columns[at], found.columns[at]
+    found.change(found.label, kind="label", note="")
+    if seen.n_missing and not drop_unlabelled:
+        told = f"{_plural(seen.n_missing, 'row has', 'rows have')} no label"
+        found.problems.append(Problem(told, "drop_unlabelled", True))
+    counted = pc.value_counts(column.drop_null())
+    values, counts = counted.field(0), counted.field(1).to_pylist()
+    many = seen.n_different > max(_NUMBERS, found.n_rows // 10)
+    fractions = kinds.is_floating(column.type) and many
+    if many and (fractions or kinds.is_integer(column.type)):
+        if classes:
+            told = (
+                f"the label {found.label} holds {seen.n_different:,} different numbers, which are no classes"
+            )
+            found.problems.append(Problem(told))
+        return
+    if many and seen.kind in ("identifier", "text"):
+        found.problems.append(
+            Problem(f"the label {found.label} has {seen.note}: choose another one", "label")
+        )
+        return
+    _count(found, values.to_pylist(), counts)
+
+
+def _may_be_label(column: ColumnLook, n_rows: int) -> bool:
+    return column.kind in ("category", "flag", "number") and 2 <= column.n_different <= max(
+        2, min(20, n_rows // 10)
+    )
+
+
+def _count(found: Look, values: list[Any], counts: list[int]) -> None:
+    order = sorted(range(len(counts)), key=lambda k: -counts[k])
+    found.classes = {str(values[k]): int(counts[k]) for k in order}
+
+
+def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
+    """Columns of numbers and other words: what is missing there, or is it a category?"""
+    if not isinstance(table, CSVTable):
+        return
+    for one in table.mixed():
+        if one.name in dropped:
+            continue
+        found.change(one.name, kind="mixed")
+        few = list(dict.fromkeys(one.words))
+        told = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
+        if one.decimal:
+            other = "points" if table.decimal == "." else "commas"
+            text = f"{one.name} holds {told}, but the decimal marks of the others are {other}"
+        else:
+            text = f"{one.name} holds {told} among numbers, first in row {one.row:,}"
+        if not one.decimal and len(few) <= 3:
+            for word in few:
+                found.problems.append(Problem(text, "na", word))
+        else:
+            found.problems.append(Problem(text, "categorical", one.name))
+
+
+def _see_times(found: Look, table: Table, apart: set[str], times: str) -> None:
+    parts = table.times()
+    if isinstance(table, CSVTable):
+        for name in [name for name, form in table.time_formats.items() if not form and name not in apart]:
+            found.left_out[name] = (
+                "day and month of its dates cannot be told apart (--time-format %d/%m/%Y says)"
+            )
+    for column in list(found.columns):
+        if column.kind != "time" or column.name in apart:
+            continue
+        told = "seconds since 1970"
+        if times == "parts" and column.name in parts:
+            told = ", ".join(f".{part}" for part in parts[column.name])
+        found.change(column.name, note=f"becomes {told}")
+
+
+def _leave_out(found: Look, apart: set[str], most_texts: int | None) -> None:
+    for column in found.columns:
+        if column.name in apart or column.kind == "label":
+            continue
+        if column.kind in ("identifier", "text"):
+            what = "an identifier" if column.kind == "identifier" else "free text"
+            found.left_out.setdefault(column.name, f"{what}: {column.note}")
+        elif column.kind == "unreadable":
+            found.left_out[column.name] = f"it is of type {column.note}, which is no number and no text"
+        elif column.kind == "category" and most_texts is not None and column.n_different > most_texts:
+            found.left_out[column.name] = f"text: {column.n_different:,} different ones"
+
+
+def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
+    """Numbers that are missing, and those that are infinite."""
+    import pyarrow.compute as pc
+    import pyarrow.types as kinds
+
+    holes, infinite = [], []
+    for seen, column in zip(found.columns, head.columns, strict=True):
+        if seen.name in apart or seen.kind in ("label", "category", "text", "identifier", "unreadable"):
+            continue
+        is_text = kinds.is_string(column.type) or kinds.is_large_string(column.type)
+        if seen.n_missing and not (is_text and seen.kind == "constant"):
+            holes.append(seen)
+        if kinds.is_floating(column.type) and (n := pc.sum(pc.is_inf(column)).as_py()):
+            infinite.append(f"{seen.name} ({n:,})")
+    if holes and missing == "error":
+        shares = [f"{one.name} ({_share(one.n_missing, found.n_rows)})" for one in holes]
+        verb = "lacks" if len(shares) == 1 else "lack"
+        found.problems.append(Problem(f"{_some(shares)} {verb} values", "missing", "mean"))
+    if infinite:
+        found.problems.append(Problem(f"{_some(infinite)} hold infinite numbers", "na", "inf"))
+
+
+def _see_the_rest(found: Look, gone: set[str]) -> None:
+    """What stands in nobody's way, but is good to know."""
+    used = [column for column in found.columns if column.kind != "label" and column.name not in gone]
+    if found.label is not None and found.columns and not used:
+        found.problems.append(Problem("no column is left beside the label", "keep", None))
+    still = [column.name for column in used if column.kind in ("constant", "empty")]
+    if still:
+        found.notes.append(f"{_some(still)}: the same in every row so far")
+    wide = [f"{c.name} ({c.n_different:,})" for c in used if c.kind == "category" and c.n_different > 100]
+    if wide:
+        found.notes.append(f"{_some(wide)}: text of many values, which become numbers without an order")
+    n = sum(found.classes.values())
+    if len(found.classes) == 1:
+        found.notes.append(f"every row so far has the label {next(iter(found.classes))}")
+    rare = [f"{label} ({_share(k, n)})" for label, k in found.classes.items() if k < _RARE * n]
+    if rare and len(found.classes) <= 20:
+        found.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_some(rare)}")
+
+
+def _some(parts: list[str]) -> str:
+    more = len(parts) - _SHOWN
+    return ", ".join(parts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _plural(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _share(n: int, of: int) -> str:
+    share = 100 * n / max(of, 1)
+    return f"{share:.1f} %" if share >= 0.05 else f"{n:,} of {of:,}"

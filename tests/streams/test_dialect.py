@@ -1,0 +1,201 @@
+"""CSV as people write it: separators, decimal commas, thousands, encodings and dates are found."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from tamis.errors import StreamError
+from tamis.streams import open_file
+from tamis.streams.dialect import delimiter_of, encoding_of, time_format_of
+
+pytest.importorskip("pyarrow")
+
+ROWS = [
+    ("51,9", "ja, oft", "1.234,5", "0"),
+    ("48", "nein", "12", "1"),
+    ("-0,25", "ja; oft", "1.000.000", "0"),
+]
+
+
+def write(path, rows, delimiter, encoding="utf-8", header=("größe", "text", "preis", "y")):
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=delimiter).writerows([header, *rows])
+    path.write_bytes(buffer.getvalue().encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"]
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_every_separator_and_encoding_gives_the_same_rows(tmp_path, delimiter, encoding):
+    stream = open_file(write(tmp_path / "t.csv", ROWS, delimiter, encoding), label="y")
+    X, y = stream.take(3)
+    assert stream.feature_names == ["größe", "text", "preis"]
+    assert X.tolist() == [[51.9, 0.0, 1234.5], [48.0, 1.0, 12.0], [-0.25, 2.0, 1e6]]
+    assert y.tolist() == [0, 1, 0]
+    assert stream.categories["text"] == ["ja, oft", "nein", "ja; oft"]
+
+
+@pytest.mark.parametrize("mark", [".", ","])
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_numbers_are_read_as_python_writes_them(tmp_path, rng, delimiter, mark):
+    numbers = np.round(rng.normal(size=(200, 3)) * [1, 1000, 1e6], 2)
+    rows = [
+        [*(repr(v).replace(".", mark) for v in row), str(i % 2)] for i, row in enumerate(numbers.tolist())
+    ]
+    stream = open_file(write(tmp_path / "t.csv", rows, delimiter, header="abcy"), label="y")
+    np.testing.assert_array_equal(stream.take(200)[0], numbers)
+
+
+def test_quoted_thousands_of_a_comma_file(tmp_path):
+    path = write(tmp_path / "t.csv", [("1,234", "2.5", "0"), ("12,345,678.5", "3.5", "1")], ",", header="aby")
+    assert open_file(path, label="y").take(2)[0].tolist() == [[1234.0, 2.5], [12345678.5, 3.5]]
+
+
+def test_a_number_with_the_other_mark_is_never_a_category(tmp_path):
+    rows = [("51.5", "3.25", "7,5", "0"), ("48.0", "1.75", "7,25", "1")]
+    path = write(tmp_path / "t.csv", rows, ";", header="abcy")
+    with pytest.raises(StreamError, match="'7,5' in row 1 of column 'c', but the other columns have a point"):
+        open_file(path, label="y").take(2)
+    assert open_file(path, label="y", categorical=["c"]).take(2)[0][:, 2].tolist() == [0.0, 1.0]
+    with pytest.raises(
+        StreamError, match=r"'51\.5' in row 1 of column 'a', but the other columns have a comma"
+    ):
+        open_file(path, label="y", decimal=",").take(2)
+
+
+def test_what_is_said_is_not_judged(tmp_path):
+    path = write(tmp_path / "t.csv", [("1,234", "0"), ("5,678", "1")], ";", header="ay")
+    assert open_file(path, label="y").take(2)[0].tolist() == [[1.234], [5.678]]
+    assert open_file(path, label="y", decimal=".").take(2)[0].tolist() == [[1234.0], [5678.0]]
+    with pytest.raises(ValueError, match="encoding 'klingon' is not known"):
+        open_file(path, label="y", encoding="klingon")
+    with pytest.raises(ValueError, match="decimal must be one of"):
+        open_file(path, label="y", decimal=";")
+
+
+def test_a_late_thousand_and_a_late_word_are_told_with_their_row(tmp_path):
+    late = write(tmp_path / "t.csv", [("1.234,5", "0")] * 150_000 + [("oops", "1")], ";", header="ay")
+    with pytest.raises(StreamError, match="holds 'oops' in row 150001 of column 'a', which began as numbers"):
+        list(open_file(late, label="y").batches(10_000))
+
+
+def test_a_late_letter_that_is_not_utf8_is_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,y\n" + b"red,0\n" * 400_000 + "weiß,1\n".encode("latin-1"))
+    with pytest.raises(StreamError, match="not UTF-8"):
+        list(open_file(path, label="y").batches(100_000))
+    assert sum(len(y) for _, y in open_file(path, label="y", encoding="latin-1").batches(100_000)) == 400_001
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
+    with pytest.raises(StreamError, match="no text"):
+        open_file(path, label="y")
+
+
+def test_other_words_may_mean_missing(tmp_path):
+    path = write(tmp_path / "t.csv", [("1,5", "0"), ("offline", "1"), ("2,5", "0")], ";", header="ay")
+    with pytest.raises(StreamError, match="'offline' in row 2 of column 'a', where most values are numbers"):
+        open_file(path, label="y").take(3)
+    assert open_file(path, label="y", na=["offline"], missing="mean").take(3)[0].ravel().tolist() == [
+        1.5,
+        1.5,
+        2.5,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        (["31.01.2024", "01.02.2024"], "%d.%m.%Y"),
+        (["31/01/2024 23:59", "01/02/2024 00:00"], "%d/%m/%Y %H:%M"),
+        (["01/31/2024", "02/01/2024"], "%m/%d/%Y"),
+        (["01/02/2024", "03/04/2024"], ""),
+        (["1.4", "1.5.2"], None),
+        (["red"], None),
+        ([], None),
+    ],
+)
+def test_how_dates_are_put(values, form):
+    assert time_format_of(values) == form
+
+
+def test_times_become_their_parts(tmp_path):
+    rows = [
+        ("2024-07-01 12:30:00", "01.07.2024", "06:15:00", "0"),
+        ("1969-12-31 23:00:00", "31.12.1969", "23:30:00", "1"),
+    ]
+    path = write(tmp_path / "t.csv", rows, ",", header=["at", "day", "clock", "y"])
+    stream = open_file(path, label="y", times="parts")
+    X, _ = stream.take(2)
+    assert stream.feature_names == [
+        "at.year",
+        "at.weekday",
+        "at.hour",
+        "day.year",
+        "day.weekday",
+        "clock.hour",
+    ]
+    middle = 2024 + (182 + 12.5 / 24) / 366
+    np.testing.assert_allclose(X[0], [middle, 1, 12.5, 2024 + 182 / 366, 1, 6.25], rtol=1e-12)
+    np.testing.assert_allclose(X[1], [1970 - 1 / 24 / 365, 3, 23, 1969 + 364 / 365, 3, 23.5], rtol=1e-12)
+    seconds, _ = open_file(path, label="y").take(2)
+    assert seconds.tolist()[0] == [1719837000.0, 1719792000.0, 22500.0]
+
+
+def test_american_dates_are_said_where_nobody_can_tell(tmp_path):
+    path = write(tmp_path / "t.csv", [("03/04/2024", "0"), ("05/06/2024", "1")], ",", header="dy")
+    X, _ = open_file(path, label="y", time_format="%m/%d/%Y", times="parts").take(2)
+    assert X[:, 1].tolist() == [1.0, 1.0]  # the fourth of March and the sixth of May were Mondays
+    X, _ = open_file(path, label="y", time_format="%d/%m/%Y", times="parts").take(2)
+    assert X[:, 1].tolist() == [3.0, 3.0]  # the third of April and the fifth of June were Wednesdays
+
+
+def test_a_missing_time_is_missing_in_each_part(tmp_path):
+    path = write(tmp_path / "t.csv", [("2024-01-01", "0"), ("", "1")], ",", header="dy")
+    assert np.isnan(open_file(path, label="y", times="parts", missing="keep").take(2)[0][1]).all()
+    with pytest.raises(StreamError, match=r"'d\.year' is missing in row 2"):
+        open_file(path, label="y", times="parts").take(2)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('a,"b;c",d\n1,"2;3;4",5\n', ","),
+        ("1,5;2,5\n2,5;3,75\n", ";"),
+        ("a b\n1 2\n", ","),
+        ("y\n1\n2\n", ","),
+        ("a,b\n1,2\n3\n", ","),
+        ("a;b\n1;2\n3\n", ";"),
+        ("", ","),
+    ],
+)
+def test_the_separator_that_cuts_all_lines_alike(text, found):
+    assert delimiter_of(text, whole=True) == found
+
+
+def test_a_letter_cut_at_the_end_is_still_utf8():
+    assert encoding_of("weiß".encode()[:-1], whole=False) == "utf-8"
+
+
+@pytest.mark.parametrize("drop", [["colour", "b?"], ["b?", "col*"], ["[bc]*"]])
+def test_columns_are_dropped_by_pattern(tmp_path, drop):
+    path = write(
+        tmp_path / "t.csv", [("1", "2", "3", "red", "0")], ",", header=["a", "b1", "b2", "colour", "y"]
+    )
+    assert open_file(path, label="y", drop=drop).feature_names == ["a"]
+    with pytest.raises(StreamError, match=r"has no column like 'z\*'"):
+        open_file(path, label="y", drop=["z*"])
+
+
+def test_a_frame_is_told_what_to_use():
+    import pyarrow as pa
+
+    for given in (pa.table({"a": [1]}), np.zeros((2, 2)), ([[1]], [0])):
+        with pytest.raises(TypeError, match=r"rows in memory are a stream already.* \(X, y\)"):
+            open_file(given, label="y")

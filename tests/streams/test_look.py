@@ -1,0 +1,161 @@
+"""A first look at a file: what it finds in columns, and everything that stands in the way at once."""
+
+import datetime as dt
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tamis.errors import StreamError
+from tamis.streams import load_dataset, open_file
+from tamis.streams.files import TableStream, open_table
+from tamis.streams.look import look_at_rows, look_at_table
+
+pa = pytest.importorskip("pyarrow")
+
+N = 200
+DAY = dt.datetime(2024, 3, 1)
+COLUMNS = {
+    "serial": [str(1000 + i) for i in range(N)],
+    "countdown": [str(-i) for i in range(N)],
+    "order_id": [str(7 * (i * 37 % N) + 3) for i in range(N)],
+    "distance": [str(7 * (i * 37 % N) + 3) for i in range(N)],  # different, but no name of an identifier
+    "person": [f"Person {i}" for i in range(N)],
+    "remark": [f"note {i % 150}" for i in range(N)],
+    "town": [f"town {i % 90}" for i in range(N)],
+    "at": [(DAY + dt.timedelta(hours=i)).strftime("%d.%m.%Y %H:%M") for i in range(N)],
+    "us": [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(N)],
+    "flag": ["true", "false"] * (N // 2),
+    "holes": ["" if i % 10 == 0 else f"{i / 8}" for i in range(N)],
+    "hot": ["inf" if i == 3 else f"{i / 4}" for i in range(N)],
+    "state": ["offline" if i == 5 else f"{i / 16}" for i in range(N)],
+    "level": ["abcdefghij"[i // 20] if i % 20 == 0 else f"{i / 16}" for i in range(N)],
+    "still": ["7"] * N,
+    "void": [""] * N,
+    "y": ["yes" if i < 4 else "no" for i in range(N)],
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = zip(*COLUMNS.values(), strict=True)
+    path.write_text("\n".join(map(";".join, [COLUMNS, *rows])) + "\n")
+    return path
+
+
+def look(path, label="y", **options):
+    return look_at_table(open_table(path), label, **options)
+
+
+def test_what_columns_hold(file):
+    kinds = {column.name: column.kind for column in look(file).columns}
+    assert kinds == {
+        "serial": "identifier", "countdown": "identifier", "order_id": "identifier", "distance": "number",
+        "person": "identifier", "remark": "text", "town": "category", "at": "time", "us": "category", "flag": "flag",
+        "holes": "number", "hot": "number", "state": "mixed", "level": "mixed", "still": "constant",
+        "void": "empty", "y": "label",
+    }  # fmt: skip
+
+
+def test_identifiers_and_dates_nobody_can_read_are_left_out_unless_kept(file):
+    found = look(file)
+    assert set(found.left_out) == {"serial", "countdown", "order_id", "person", "remark", "us"}
+    assert found.left_out["person"] == "an identifier: 200 different texts in 200 rows"
+    assert set(look(file, keep=["serial", "p*"]).left_out) == {"countdown", "order_id", "remark", "us"}
+    assert set(look(file, drop=["*d*"], categorical=["serial"]).left_out) == {"person", "remark", "us"}
+    assert "town" in look(file, most_texts=50).left_out
+
+
+def test_all_problems_are_told_at_once_with_what_mends_each(file):
+    assert [(p.option, p.value) for p in look(file).problems] == [
+        ("na", "offline"),
+        ("categorical", "level"),
+        ("missing", "mean"),
+        ("na", "inf"),
+    ]
+    assert "void (100.0 %)" in look(file).problems[2].text
+    assert look(file, missing="mean", drop=["state", "level", "hot"]).problems == []
+    assert look(file, None).problems[0].option == "label"
+
+
+def test_what_mends_each_problem_does_mend_them(file):
+    table = open_table(file, na=["offline", "inf"])
+    found = look_at_table(table, "y", categorical=["level"], missing="mean")
+    assert found.problems == []
+    X, _ = TableStream(table, "y", ["level"], list(found.left_out), "mean", times="parts").take(N)
+    assert X.shape == (N, len(COLUMNS) - 1 - len(found.left_out) + 2)
+    assert np.isfinite(X).all()
+
+
+def test_labels(file, tmp_path):
+    found = look(file)
+    assert found.classes == {"no": 196, "yes": 4}
+    assert any("rare class: yes (2.0 %)" in note for note in found.notes)
+    assert "no classes" in look(file, "distance").problems[0].text
+    assert look(file, "distance", classes=False).classes == {}
+    assert "different texts" in look(file, "person").problems[0].text
+    holes = tmp_path / "holes.csv"
+    holes.write_text("a,y\n1,0\n2,\n3,1\n")
+    assert [p.option for p in look(holes).problems] == ["drop_unlabelled"]
+    with pytest.raises(StreamError, match="did you mean 'state'"):
+        look(file, "stat")
+
+
+def test_few_rows_make_no_identifier(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "".join(f"{i},n{i},{i % 2}\n" for i in range(19)))
+    assert look(path).left_out == {}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_other_formats_tell_the_same(tmp_path, suffix):
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = pa.table(
+        {"who": [f"p{i}" for i in range(50)], "at": [DAY] * 25 + [DAY + dt.timedelta(1)] * 25, "many": [[1, 2]] * 50,
+         "x": [None, *np.arange(49.0) ** 2], "y": [i % 2 for i in range(50)]}
+    )  # fmt: skip
+    path = tmp_path / f"t.{suffix}"
+    (pyarrow.parquet.write_table if suffix == "parquet" else pyarrow.feather.write_feather)(table, path)
+    found = look(path)
+    assert [column.kind for column in found.columns] == [
+        "identifier",
+        "time",
+        "unreadable",
+        "number",
+        "label",
+    ]
+    assert set(found.left_out) == {"who", "many"}
+    assert (found.n_rows, found.whole, found.classes) == (50, True, {"0": 25, "1": 25})
+    stream = TableStream(open_table(path), "y", drop=list(found.left_out), missing="mean", times="parts")
+    assert stream.take(50)[0].shape == (50, 4)
+
+
+def test_a_look_reads_little_of_a_long_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "1.25,red,0\n" * 2_000_000)
+    tracemalloc.start()
+    found = look(path)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+    assert not found.whole
+    assert 10_000 < found.n_rows < 200_000
+
+
+def test_rows_without_columns_of_a_table(tmp_path):
+    found = look_at_rows(load_dataset("electricity"))
+    assert [column.name for column in found.columns][:3] == ["date", "day", "period"]
+    assert (found.n_rows, found.whole) == (10_000, False)
+    path = tmp_path / "t.svm"
+    path.write_text("1 3:2.0 17:1.0\n-1 5:1.0\n")
+    found = look_at_rows(open_file(path))
+    assert (found.columns, found.classes) == ([], {"-1": 1, "1": 1})
+
+
+def test_streams_tell_what_they_are(file):
+    stream = open_file(file, label="y")
+    assert repr(stream) == f"TableStream({file}, 16 features, label 'y')"
+    assert "<b>TableStream</b>" in stream._repr_html_()
+    assert repr(load_dataset("electricity")).startswith("DatasetStream(electricity, 45,312 rows, 8 features")

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tamis import FIRES, OFS
+from tamis import FIRES, OFS, FisherScore
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.checks import Report, check_row_selector, row_selector_checks
@@ -150,6 +150,11 @@ def test_catalogue_says_what_is_promised_unless_told() -> None:
         AssertionError, match=r"^batch_equals_loop: 90 rows at once, and 1 at a time: scores_ differs"
     ):
         dict(row_selector_checks(FIRES(), per_batch=False))["batch_equals_loop"]()
+    with pytest.raises(
+        AssertionError, match=r"^batch_equals_loop: 90 .*rows at once, and 1 at a time: scores_"
+    ):
+        dict(row_selector_checks(FisherScore(), rounding=False))["batch_equals_loop"]()
+    dict(row_selector_checks(FisherScore()))["batch_equals_loop"]()
     with pytest.raises(SkipTest, match="two classes only"):
         dict(row_selector_checks(OFS(), multiclass=False))["late_class"]()
 

@@ -36,6 +36,9 @@ class Entry:
         States learned on parts of a stream can be merged.
     per_batch : bool
         The method is defined per batch: a batch is not the same as its rows one at a time.
+    rounding : bool
+        A batch is the same as its rows one at a time up to rounding, because sums are taken in another order; without
+        this and `per_batch`, bit for bit.
     parameters : tuple of (name, value)
         What the class is given where it is made by this key.
     """
@@ -50,6 +53,7 @@ class Entry:
     sparse: bool = False
     mergeable: bool = False
     per_batch: bool = False
+    rounding: bool = False
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def load(self) -> type[Any]:
@@ -75,37 +79,37 @@ CATALOG: tuple[Entry, ...] = (
         "t-score", "TScore", "tamis.rows.screening", "rows",
         "Keeps the features whose class means differ most against their standard errors.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
-        sparse=True, mergeable=True,
+        sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
         "fisher", "FisherScore", "tamis.rows.screening", "rows",
         "Keeps the features whose class means differ most against the spread within the classes.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
-        sparse=True, mergeable=True,
+        sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
         "mi", "MutualInformation", "tamis.rows.screening", "rows",
         "Keeps the features whose bins tell most about the class.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
-        sparse=True, mergeable=True,
+        sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
         "chi2", "ChiSquare", "tamis.rows.screening", "rows",
         "Keeps the features whose bins are spread most unlike in the classes.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
-        sparse=True, mergeable=True,
+        sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
         "gini", "GiniIndex", "tamis.rows.screening", "rows",
         "Keeps the features of which one cut takes most off the Gini impurity of the class.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
-        sparse=True, mergeable=True,
+        sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
         "screening", "Screening", "tamis.rows.screening", "rows",
         "Keeps the best features by one of five scores, all of them read from one pass.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",
-        sparse=True, mergeable=True,
+        sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
         "abfs", "ABFS", "tamis.rows.abfs", "rows",

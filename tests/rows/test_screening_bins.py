@@ -101,6 +101,36 @@ def test_merged_parts_equal_the_whole(at, swap, sparse):
         np.testing.assert_allclose(merged.scores_of(name), whole.scores_of(name), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("per", ["row", "batch"])
+@pytest.mark.parametrize("clock", ["global", "class"])
+def test_the_earlier_of_two_merged_parts_ages(per, clock):
+    X, y = rows(3, n=240)
+    labels, cuts = np.array(["b", "a", "c"])[y], [(0, 50), (50, 90), (90, 150), (150, 240)]
+    labels[:90] = np.where(labels[:90] == "c", "a", labels[:90])  # which the first part has not seen
+
+    def part(*which):
+        found = Screening(
+            2, scores=ALL, categorical=[3], half_life=60 if per == "row" else 1.5, fade_per=per, clock=clock
+        )
+        for a, b in which:
+            found.partial_fit(X[a:b], labels[a:b])
+        return found
+
+    whole, earlier, later = part(*cuts), part(*cuts[:2]), part(*cuts[2:])
+    with pytest.raises(ValueError, match="when is None, but rows fade: say whether"):
+        later.merge(earlier)
+    with pytest.raises(ValueError, match="when must be one of 'before', 'after', 'together', got 'now'"):
+        later.merge(earlier, when="now")
+    for merged in (part(*cuts[:2]).merge(later, "after"), part(*cuts[2:]).merge(earlier, when="before")):
+        for again, other in ((0, whole), (1, part(*cuts, *cuts[2:]))):
+            one = merged.merge(later, "after") if again else merged
+            for name in ALL:
+                np.testing.assert_allclose(one.scores_of(name), other.scores_of(name), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(one.n_observed_, other.n_observed_, rtol=1e-9)
+    both = part(*cuts[:2]).merge(later, "together")
+    np.testing.assert_allclose(both.n_observed_, earlier.n_observed_ + later.n_observed_, rtol=1e-12)
+
+
 def test_equals_scipy_and_scikit_learn_on_the_same_bins():
     X, y = rows(3, n=270)
     bins = [twin.quantile_bins(X[:, j], np.ones(270), 5) for j in range(3)]

@@ -61,7 +61,11 @@ class Report:
 
 
 def check_row_selector(
-    estimator: RowSelector, *, per_batch: bool | None = None, multiclass: bool | None = None
+    estimator: RowSelector,
+    *,
+    per_batch: bool | None = None,
+    multiclass: bool | None = None,
+    rounding: bool | None = None,
 ) -> Report:
     """Run every check on a row selector.
 
@@ -76,6 +80,9 @@ def check_row_selector(
     multiclass : bool, optional
         Whether the method knows more than two classes. By default as the catalogue says, and True for a class that
         is not in it.
+    rounding : bool, optional
+        Whether a batch equals its rows one at a time up to rounding only, because sums are taken in another order.
+        By default as the catalogue says, and False, the same bits, for a class that is not in it.
 
     Returns
     -------
@@ -95,17 +102,22 @@ def check_row_selector(
     >>> len(report.passed) > 25, report.failed
     (True, {})
     """
-    return run_all(estimator, row_selector_checks(estimator, per_batch=per_batch, multiclass=multiclass))
+    checks = row_selector_checks(estimator, per_batch=per_batch, multiclass=multiclass, rounding=rounding)
+    return run_all(estimator, checks)
 
 
 def row_selector_checks(
-    estimator: RowSelector, *, per_batch: bool | None = None, multiclass: bool | None = None
+    estimator: RowSelector,
+    *,
+    per_batch: bool | None = None,
+    multiclass: bool | None = None,
+    rounding: bool | None = None,
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
 
     Parameters
     ----------
-    estimator, per_batch, multiclass
+    estimator, per_batch, multiclass, rounding
         As for :func:`check_row_selector`.
 
     Yields
@@ -133,7 +145,9 @@ def row_selector_checks(
         per_batch = entry is not None and entry.per_batch
     if multiclass is None:
         multiclass = entry is None or "multiclass" in entry.targets
-    subject = Subject(estimator, per_batch, multiclass)
+    if rounding is None:
+        rounding = entry is not None and entry.rounding
+    subject = Subject(estimator, per_batch, multiclass, rounding)
     for check in _CHECKS:
         name = check.__name__.removeprefix("_")
         yield name, functools.partial(run_check, name, check, subject)
@@ -178,21 +192,32 @@ def run_check(name: str, check: Callable[..., None], *arguments: Any) -> None:
 
 
 def _batch_equals_loop(subject: Subject) -> None:
-    """A batch leaves the same bits as its rows one at a time (the same to rounding, if states can be merged)."""
+    """A batch leaves the same bits as its rows one at a time, weighted or not; the same to rounding, if `rounding`."""
     if subject.per_batch:
         skip("the method is defined per batch")
     X, y = subject.rows()
-    labels = None if subject.regression else [0, 1]
-    tolerance = _ROUNDING if hasattr(subject.prototype, "merge") else 0.0  # merging is adding in any order
-    for classes in (labels, None):
-        whole = subject.new().partial_fit(X, y, classes=classes)
-        for size in (1, 7):
-            parts = subject.new()
-            for start in range(0, len(X), size):
-                parts.partial_fit(X[start : start + size], y[start : start + size], classes=classes)
-            what = f"{len(X)} rows at once, and {size} at a time"
-            # Classes that are not declared are numbered as they come, so only the scores must agree.
-            (compare if classes else compare_scores)(whole, parts, what, tolerance=tolerance)
+    tolerance = _ROUNDING if subject.rounding else 0.0
+    for classes in (None if subject.regression else [0, 1], None):
+        for weights in (np.ones(len(X)), 0.25 + np.arange(len(X)) % 7):
+            if np.ptp(weights) and not _takes(subject, weights):
+                continue
+            whole = subject.new().partial_fit(X, y, classes, weights if np.ptp(weights) else None)
+            for size in (1, 7):
+                parts = subject.new()
+                for start in range(0, len(X), size):
+                    rows = slice(start, start + size)
+                    parts.partial_fit(X[rows], y[rows], classes, weights[rows] if np.ptp(weights) else None)
+                what = f"{len(X)}{' weighted' * bool(np.ptp(weights))} rows at once, and {size} at a time"
+                # Classes that are not declared are numbered as they come, so only the scores must agree.
+                (compare if classes else compare_scores)(whole, parts, what, tolerance=tolerance)
+
+
+def _takes(subject: Subject, weights: Array) -> bool:
+    try:
+        subject.new().partial_fit(*subject.rows(), sample_weight=weights)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _same_data_same_bits(subject: Subject) -> None:

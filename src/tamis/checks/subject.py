@@ -31,11 +31,14 @@ class Subject:
         A batch need not equal its rows one at a time.
     multiclass : bool
         There may be more than two classes.
+    rounding : bool
+        A batch equals its rows one at a time up to rounding only.
     """
 
     prototype: RowSelector
     per_batch: bool = False
     multiclass: bool = True
+    rounding: bool = False
 
     @property
     def regression(self) -> bool:

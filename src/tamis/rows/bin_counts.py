@@ -128,6 +128,13 @@ class BinCounts:
         part = X if len(columns) == self.n_features else X[:, columns]
         return part.toarray() if dense and sp.issparse(part) else part
 
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        self._tables = None
+        self._quantiles.fade(keep)
+        if self._categories is not None:
+            self._categories.fade(keep)
+
     def merge(self, other: BinCounts) -> None:
         """Take in what another one of the same parameters and classes has counted."""
         self._tables = None

@@ -39,6 +39,7 @@ class Screener(RowSelector):
     """Selects by one score of a feature by itself; a subclass names its scores."""
 
     _finite_in_kernel = True
+    _ticks: Array = np.empty(0)  # of the clock of each class, since the first row
 
     def __init__(
         self,
@@ -75,13 +76,15 @@ class Screener(RowSelector):
         # Without features, the moments still tell the effective number of rows, which p-values need.
         self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
         self._bins = self._new_bins(n_features)
+        self._ticks = np.empty(0)
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         return None
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
-        within, keep = self._fade(y)
+        within, ticks = self._clock(y)
+        keep = self._factor**ticks
         if within is not None:
             sample_weight = within if sample_weight is None else within * sample_weight
         # The moments take the batch first and the bins cannot refuse it then, so nothing is half learned.
@@ -96,6 +99,7 @@ class Screener(RowSelector):
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
             self._refuse(X)
         self._moments = moments
+        self._ticks = self._grown_ticks(len(ticks)) + ticks
 
     def _make_room(self, n_classes: int) -> None:
         """Grow copies: if the batch is refused, what was before the call must be as it was."""
@@ -105,27 +109,37 @@ class Screener(RowSelector):
             if self._bins is not None:
                 self._bins.grow(n_classes)
 
+    def _grown_ticks(self, n_classes: int) -> Array:
+        """Return the ticks with those of new classes: the clock of all, or their own that has not begun."""
+        begun = self._ticks[:1].sum() if self.clock == "global" else 0.0
+        return np.concatenate([self._ticks, np.full(n_classes - len(self._ticks), begun)])
+
     def _refuse(self, X: Rows) -> NoReturn:
         refuse_nonfinite(X, self._names(), allow_nan=True)
         if self._bins is not None and not self._bins.can_hold(X):
             raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
         raise DataError("X holds values whose squares are too large to sum: rescale the features.")
 
-    def _fade(self, y: Array) -> tuple[Array | None, float | Array]:
-        """Return the weights of the rows at the end of the batch, and what is left of the earlier ones."""
+    @property
+    def _factor(self) -> float:
+        """What the weight of a row is multiplied by at each tick."""
         factor = 1.0 if self.fading is None else float(self.fading)
-        factor = factor if self.half_life is None else 0.5 ** (1.0 / self.half_life)
-        if factor == 1.0:
-            return None, 1.0
-        counts = np.bincount(y, minlength=len(self.classes_))
+        return factor if self.half_life is None else float(0.5 ** (1.0 / self.half_life))
+
+    def _clock(self, y: Array) -> tuple[Array | None, Array]:
+        """Return the weights of the rows at the end of the batch, and how often the clock of each class ticks."""
+        counts, n_classes = np.bincount(y, minlength=len(self.classes_)), len(self.classes_)
         if self.fade_per == "batch":
-            return None, factor if self.clock == "global" else np.where(counts > 0, factor, 1.0)
+            return None, np.ones(n_classes) if self.clock == "global" else np.minimum(counts, 1.0)
+        ticks = np.full(n_classes, float(len(y))) if self.clock == "global" else counts.astype(np.float64)
+        if self._factor == 1.0:
+            return None, ticks
         if self.clock == "global":
-            return factor ** np.arange(len(y) - 1, -1, -1.0), factor ** len(y)
+            return self._factor ** np.arange(len(y) - 1, -1, -1.0), ticks
         age = np.empty(len(y))  # how many rows of its own class come after each row
         for c in np.flatnonzero(counts):
             age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
-        return factor**age, factor ** counts.astype(np.float64)
+        return self._factor**age, ticks
 
     def widen(self, n_features: int) -> Self:
         """Make room for further columns, which were 0 in all rows so far.
@@ -160,13 +174,18 @@ class Screener(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: Self, when: str | None = None) -> Self:
         """Take in what another selector has learned from other rows of the same stream.
 
         Parameters
         ----------
         other : the same kind of selector
             With the same columns; classes that only one has seen are kept.
+        when : {"before", "after", "together"}, optional
+            When the rows of `other` came; needed where rows fade. "before" and "after": all of them before, or after,
+            the rows of this selector, so that the earlier part ages by the ticks of the later one. "together": both
+            parts end now. Of parts that shared the rows of one stream between them, the clocks tick only with their
+            own rows: two halves with a half-life of 500 rows each are a whole with 1,000.
 
         Returns
         -------
@@ -178,12 +197,20 @@ class Screener(RowSelector):
             If `other` is of another kind.
         ValueError
             If its columns or its parameters (but for how many features are selected) differ; the message names both.
+            If rows fade and `when` is not given.
         """
         if type(other) is not type(self):
             raise TypeError(
                 f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
             )
         self._same_parameters(other)
+        if when is not None:
+            check_choice("when", when, ("before", "after", "together"))
+        elif self._factor != 1.0:
+            raise ValueError(
+                "when is None, but rows fade: say whether the rows of the other part came 'before' or 'after' those"
+                " of this one, or 'together' with them."
+            )
         if not hasattr(other, "n_seen_"):
             return self
         if not hasattr(self, "n_seen_"):
@@ -193,7 +220,7 @@ class Screener(RowSelector):
             raise ValueError(
                 f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
             )
-        self._merge(other)
+        self._merge(other, when)
         return self
 
     def _same_parameters(self, other: Self) -> None:
@@ -204,20 +231,26 @@ class Screener(RowSelector):
                     f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
                 )
 
-    def _merge(self, other: Self) -> None:
+    def _merge(self, other: Self, when: str | None) -> None:
         codes, joint = self._joint_classes(other)
-        classes = joint["classes_"]
-        order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(len(classes)), codes)])
+        n_classes = len(joint["classes_"])
+        order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(n_classes), codes)])
+        my_ticks, their_ticks = self._grown_ticks(n_classes), other._grown_ticks(n_classes)[order]
         parts: dict[str, Any] = {}
         for name in ("_moments", "_bins"):
             mine, theirs = copy.deepcopy(getattr(self, name)), copy.deepcopy(getattr(other, name))
             if mine is not None:
-                mine.grow(len(classes))
-                theirs.grow(len(classes))
+                mine.grow(n_classes)
+                theirs.grow(n_classes)
                 theirs.reorder(order)
+                if when == "before":
+                    theirs.fade(self._factor**my_ticks)
+                if when == "after":
+                    mine.fade(self._factor**their_ticks)
                 mine.merge(theirs)
             parts[name] = mine
-        self.__dict__.update(parts, **joint, n_seen_=self.n_seen_ + other.n_seen_)
+        ticks = np.maximum(my_ticks, their_ticks) if when == "together" else my_ticks + their_ticks
+        self.__dict__.update(parts, **joint, _ticks=ticks, n_seen_=self.n_seen_ + other.n_seen_)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

@@ -105,8 +105,8 @@ class TScore(Screener):
 
     Notes
     -----
-    A batch is the same as its rows one at a time. Memory: 24 bytes per feature and class, whatever the number of rows.
-    CSR rows cost O(stored values).
+    A batch is the same as its rows one at a time up to rounding. Memory: 24 bytes per feature and class, whatever the
+    number of rows. CSR rows cost O(stored values).
 
     References
     ----------
@@ -170,8 +170,8 @@ class FisherScore(Screener):
 
     Notes
     -----
-    A batch is the same as its rows one at a time. Memory: 24 bytes per feature and class, whatever the number of rows.
-    CSR rows cost O(stored values).
+    A batch is the same as its rows one at a time up to rounding. Memory: 24 bytes per feature and class, whatever the
+    number of rows. CSR rows cost O(stored values).
 
     References
     ----------
@@ -249,7 +249,7 @@ class MutualInformation(BinScreener):
 
     Notes
     -----
-    A batch is the same as its rows one at a time. Memory is bounded, see
+    A batch is the same as its rows one at a time up to rounding. Memory is bounded, see
     :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
     as much as dense ones.
 
@@ -326,7 +326,7 @@ class ChiSquare(BinScreener):
 
     Notes
     -----
-    A batch is the same as its rows one at a time. Memory is bounded, see
+    A batch is the same as its rows one at a time up to rounding. Memory is bounded, see
     :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
     as much as dense ones.
 
@@ -400,7 +400,7 @@ class GiniIndex(BinScreener):
 
     Notes
     -----
-    A batch is the same as its rows one at a time. Memory is bounded, see
+    A batch is the same as its rows one at a time up to rounding. Memory is bounded, see
     :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
     as much as dense ones.
 
@@ -481,7 +481,7 @@ class Screening(BinScreener):
 
     Notes
     -----
-    A batch is the same as its rows one at a time. Memory is bounded, see
+    A batch is the same as its rows one at a time up to rounding. Memory is bounded, see
     :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
     as much as dense ones.
     T and Fisher take the codes of a categorical column for numbers.

@@ -307,6 +307,11 @@ class ClassMoments:
         self._weight2 = self._weight2 / self._gain**2
         self._gain = np.ones_like(self._gain)
 
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        self._rescale()
+        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+
     def merge(self, other: ClassMoments) -> None:
         """Take in what another summary of the same features and classes has seen; "now" is now for both.
 

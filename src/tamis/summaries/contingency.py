@@ -159,6 +159,11 @@ class Contingency:
     def _rescale(self) -> None:
         self._table, self._gain = self.table(), np.ones_like(self._gain)
 
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        self._rescale()
+        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+
     def merge(self, other: Contingency) -> None:
         """Take in what another table of the same features, bins and classes has seen; "now" is now for both.
 

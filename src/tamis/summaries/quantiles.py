@@ -252,6 +252,11 @@ class QuantileSummary:
         self._stored, self._missing = self._stored / self._gain[:, None], self._missing / self._gain[:, None]
         self._gain = np.ones_like(self._gain)
 
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        self._rescale()
+        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+
     def merge(self, other: QuantileSummary) -> None:
         """Take in what another summary of the same features has seen; "now" is now for both.
 

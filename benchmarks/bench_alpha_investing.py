@@ -75,6 +75,7 @@ def per_candidate(n: int, q: int, n_candidates: int, rounds: int) -> dict[str, l
     found: dict[str, list[float]] = {
         "block": [],
         "single": [],
+        "robust": [],
         "logistic": [],
         "least squares": [],
         "skfeature": [],
@@ -86,6 +87,9 @@ def per_candidate(n: int, q: int, n_candidates: int, rounds: int) -> dict[str, l
         assert selector.offer_many(relevant).sum() > 0.9 * q
         selector.offer_many(rng.normal(size=(n, 2000)))  # after 50 discoveries, many a useless one is welcome
         few = X[:, :40]
+        robust = AlphaInvesting(variance="robust", trace="selected").start(y)
+        assert robust.offer_many(relevant).sum() > 0.9 * q
+        found["robust"].append(seconds(lambda: robust.offer_many(X)) / n_candidates)  # noqa: B023
         found["block"].append(seconds(lambda: selector.offer_many(X)) / n_candidates)  # noqa: B023
         found["single"].append(seconds(lambda: [selector.offer(few[:, j]) for j in range(40)]) / 40)  # noqa: B023
         two = AlphaInvesting("logistic", trace="selected").start(labels)

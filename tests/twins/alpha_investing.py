@@ -16,6 +16,21 @@ def last_p_value(columns, y, intercept=True):
     return 2 * stats.t.sf(abs(beta[-1]) / math.sqrt(variance), df)
 
 
+def robust_test(design, target, df):
+    """HC2 of the last coefficient of a least-squares fit, from the textbook, and its degrees of freedom."""
+    inverse = np.linalg.inv(design.T @ design)
+    beta = inverse @ design.T @ target
+    meat = np.zeros_like(inverse)
+    for row, value in zip(design, target, strict=True):
+        meat += np.outer(row, row) * (value - row @ beta) ** 2 / (1 - row @ inverse @ row)
+    variance = (inverse @ meat @ inverse)[-1, -1]
+    others = design[:, :-1]
+    z = design[:, -1] - others @ np.linalg.lstsq(others, design[:, -1], rcond=None)[0]
+    degrees = min(sum(z**2) ** 2 / sum(z**4) - 1, df)
+    t = abs(beta[-1]) / math.sqrt(variance)
+    return t, 2 * stats.t.sf(t, degrees)
+
+
 def alpha_investing(X, y, w0=0.5, payout=0.5, intercept=True):
     wealth, selected, p_values, wealths = w0, [], [], []
     for i in range(1, X.shape[1] + 1):

@@ -54,10 +54,12 @@ class AlphaInvesting(SequentialSelector):
     target_fdr : float or None, default=None
         Which share of the accepted features may be false, in (0, 1). "alpha-investing" then has half of it as its
         wealth and half as its payout; None means its two parameters above, and 0.05 for every other rule.
-    variance : {"classical", "robust"}, default="classical"
-        "robust": the test holds if the noise differs from row to row (HC3 in a linear model).
+    variance : {"auto", "classical", "robust"}, default="auto"
+        "classical": that of the model. "robust": the test holds if the noise differs from row to row
+        (:mod:`tamis.columns.sandwich`). "auto": robust for counts, which vary more than the model says until the last
+        feature that matters is found; else classical.
     pvalue : {"exact", "exp"}, default="exact"
-        "exp": exp(-Delta / 2), as in the public implementations; for comparison only.
+        "exp": exp(-Delta / 2), as in the public implementations, with the classical variance; for comparison only.
     intercept : bool, default=True
     max_features : int or None, default=None
         Stop after this many; otherwise when there are as many features as rows, less 2.
@@ -122,7 +124,7 @@ class AlphaInvesting(SequentialSelector):
         initial_wealth: float = 0.5,
         payout: float = 0.5,
         target_fdr: float | None = None,
-        variance: str = "classical",
+        variance: str = "auto",
         pvalue: str = "exact",
         intercept: bool = True,
         max_features: int | None = None,
@@ -147,10 +149,11 @@ class AlphaInvesting(SequentialSelector):
         return self._rule.wealth_
 
     def _begin(self, y: Array, weight: Array) -> None:
-        check_choice("variance", self.variance, ("classical", "robust"))
+        check_choice("variance", self.variance, ("auto", "classical", "robust"))
         check_choice("pvalue", self.pvalue, ("exact", "exp"))
         self._rule = self._make_rule().start()
-        self._start_model(y, weight, self.variance == "robust", self.pvalue == "exp")
+        robust = self.variance == "robust" or (self.variance == "auto" and self.model == "poisson")
+        self._start_model(y, weight, robust, self.pvalue == "exp")
 
     def _make_rule(self) -> SpendingRule:
         if isinstance(self.rule, SpendingRule):

@@ -3,10 +3,15 @@
 At the fit of the selected features let mu be the mean of y, w its variance (mu (1 - mu), or mu). A candidate x has::
 
     U = x.(y - mu),  V = | sqrt(w) x - Q Q' sqrt(w) x |^2,  U^2 / V ~ chi-square with one degree of freedom   (1)
-    robust: U^2 / sum_i z_i^2 (y_i - mu_i)^2,  z the residual of x in the weights w                             (2)
 
 Q is an orthonormal basis of sqrt(w) times the intercept and the selected features, so many candidates cost O(n q)
 each. One that may pass its bar is fitted: twice the gain in log likelihood takes the place of (1).
+
+Robust tests are those of :mod:`tamis.columns.sandwich`, and no fit takes their place. A target of two classes has no
+variance but mu (1 - mu), so (1) is the model's own test there. Counts vary more than mu as long as a feature that
+matters is missing, so theirs is, with the dispersion estimated beside the candidate::
+
+    (U^2 / V) / ((sum_i (y_i - mu_i)^2 / w_i - U^2 / V) / (n - q - 2)) ~ F(1, n - q - 2)                      (2)
 
 If the selected features separate the classes, the likelihood has no maximum: the linear predictor is capped at 30 in
 absolute value, and nothing further can be learned.
@@ -26,7 +31,8 @@ from scipy import special
 from tamis.base.trace import REJECTED
 from tamis.columns.linear import scale_rows
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
-from tamis.columns.tails import log_chi2_tail
+from tamis.columns.sandwich import robust_evidence
+from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 
 __all__ = ["LogisticModel", "PoissonModel"]
@@ -49,13 +55,11 @@ class _Fit:
 class _GrowingModel:
     """A generalised linear model with canonical link on the features accepted so far."""
 
-    slack = math.log(
-        100.0
-    )  # a score test is followed by the likelihood ratio if its p is within a factor of 100
-
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y, weight, intercept
-        self.robust, self.exp_tail = robust, exp_tail
+        self.robust, self.exp_tail = robust and not exp_tail, exp_tail
+        # A score test is followed by the likelihood ratio if its p is within a factor of 100; a robust one by none.
+        self.slack = 1e-6 if self.robust else math.log(100.0)
         self.n = float(weight.sum())
         if self.n - intercept - 1 <= 0:
             raise DataError(
@@ -101,19 +105,16 @@ class _GrowingModel:
         X = scale_rows(X, self.root)
         if self.robust:
             X = X.toarray() if sp.issparse(X) else X
-            z, zz, status = project_carefully(X, self.basis, self.intercept)
-            return self._figures(self.residual @ z, self._spread(z), status)
+            return robust_evidence(
+                X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
+            )
         zz, c, status = project(X, self.basis, self.residual, self.intercept)
-        return self._figures(c, zz, status)
-
-    def _figures(self, c: Floats, spread: Floats, status: NDArray[np.int8]) -> Evidence:
-        statistic = c * c / np.where((status == REJECTED) & (spread > 0), spread, np.inf)  # (1), (2)
+        statistic = c * c / np.where(status == REJECTED, zz, np.inf)  # (1)
         return Evidence(statistic, self._log_p(statistic), status)
 
-    def _spread(self, z: Floats) -> Floats:
-        share = 1.0 / np.where(self.weight > 0, self.weight, np.inf)
-        spread: Floats = ((z * self.residual[:, None]) ** 2 * share[:, None]).sum(axis=0)
-        return spread
+    def _model_log_p(self, statistic: Floats) -> Floats:
+        """Return the log p-values that a robust test may not go below."""
+        return self._log_p(statistic)
 
     def _log_p(self, statistic: Floats) -> Floats:
         return -0.5 * statistic if self.exp_tail else log_chi2_tail(statistic)
@@ -124,9 +125,10 @@ class _GrowingModel:
         column = z[:, 0] / math.sqrt(zz[0])
         wider = np.column_stack([self.design[:, : self.k], column])
         fit = self._climb(wider, np.append(self.fit.beta, 0.0))
-        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
         if self.robust:
-            statistic = float(self.evidence(x[:, None]).statistic[0])
+            found = self.evidence(x[:, None])
+            return Proposal(float(found.statistic[0]), float(found.log_p[0]), column, fit)
+        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
         return Proposal(statistic, float(self._log_p(np.array([statistic]))[0]), column, fit)
 
     def accept(self, proposal: Proposal) -> None:
@@ -177,7 +179,7 @@ class LogisticModel(_GrowingModel):
     ----------
     y, weight : ndarray of shape (n_rows,), float64
     intercept, robust, exp_tail : bool
-        As for :class:`tamis.columns.linear.LinearModel`; robust gives (2).
+        As for :class:`tamis.columns.linear.LinearModel`.
 
     Examples
     --------
@@ -206,7 +208,7 @@ class PoissonModel(_GrowingModel):
     ----------
     y, weight : ndarray of shape (n_rows,), float64
     intercept, robust, exp_tail : bool
-        As for :class:`tamis.columns.linear.LinearModel`; robust gives (2).
+        As for :class:`tamis.columns.linear.LinearModel`.
 
     Raises
     ------
@@ -233,3 +235,8 @@ class PoissonModel(_GrowingModel):
 
     def _log_likelihood(self, eta: Floats) -> float:
         return float(self.weight @ (self.y * eta - np.exp(eta)))
+
+    def _model_log_p(self, statistic: Floats) -> Floats:
+        total = float(self.residual @ self.residual)
+        left = np.maximum(total - statistic, 1e-300)
+        return log_t_tail(statistic * self.df / left, self.df)  # (2)

@@ -5,11 +5,11 @@ candidate x::
 
     z = x - Q Q'x,  c = z.r,  RSS' = RSS - c^2 / |z|^2                                     (1)
     t^2 = (c^2 / |z|^2) / (RSS' / (n - q - 2)),  p from Student's t with n - q - 2 degrees     (2)
-    robust (HC3): t^2 = c^2 / sum_i z_i^2 e_i^2 / (1 - h_i)^2,  e = r - (c / |z|^2) z          (3)
-    2 (change of log likelihood) = n log(RSS / RSS')                                          (4)
+    2 (change of log likelihood) = n log(RSS / RSS')                                          (3)
 
 which are exactly the figures of a regression of y on the intercept, the selected features and x. Rows with weights
-are multiplied by the square root of their weight, and n is the sum of the weights.
+are multiplied by the square root of their weight, and n is the sum of the weights. If the noise differs from row to
+row, the test is that of :mod:`tamis.columns.sandwich`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tamis.base.trace import REJECTED
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_t_tail
 from tamis.errors import DataError
 
@@ -40,7 +41,7 @@ class LinearModel:
     y, weight : ndarray of shape (n_rows,), float64
     intercept : bool
     robust : bool
-        Use the heteroscedasticity-robust variance HC3.
+        Test as :mod:`tamis.columns.sandwich` does.
     exp_tail : bool
         Use p = exp(-(RSS - RSS') / (2 RSS / n)), as the public implementations of alpha-investing do.
 
@@ -61,13 +62,13 @@ class LinearModel:
     slack = 1e-6  # log p of many candidates at once is this close to that of one
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
-        self.intercept, self.robust, self.exp_tail = intercept, robust, exp_tail
+        self.intercept, self.robust, self.exp_tail = intercept, robust and not exp_tail, exp_tail
+        self.weight = weight
         self.n = float(weight.sum())
         self.root = None if (weight == 1.0).all() else np.sqrt(weight)
         self.k = 0
         self.buffer = np.empty((len(y), 8), order="F")
         self.residual = y if self.root is None else self.root * y
-        self.leverage = np.zeros(len(y))
         if self.n - intercept - 1 <= 0:
             raise DataError(
                 f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for a linear model: give"
@@ -105,17 +106,11 @@ class LinearModel:
         """Return what speaks for each column of X, given the features accepted so far."""
         X = scale_rows(X, self.root)
         if self.robust:
-            X = X.toarray() if sp.issparse(X) else X
-            z, zz, status = project_carefully(X, self.basis, self.intercept)
-            c = self.residual @ z
-        else:
-            zz, c, status = project(X, self.basis, self.residual, self.intercept)
+            return self._robust_evidence(X.toarray() if sp.issparse(X) else X)
+        zz, c, status = project(X, self.basis, self.residual, self.intercept)
         fit = status == REJECTED
-        zz, c = np.where(fit, zz, 1.0), np.where(fit, c, 0.0)
-        drop = np.minimum(c * c / zz, self.rss)
-        robust = self._robust_t2(z, zz, c) if self.robust else None
-        statistic, log_p = self._figures(drop, self.rss - drop, robust)
-        return Evidence(statistic, log_p, status)
+        drop = np.minimum(np.where(fit, c * c, 0.0) / np.where(fit, zz, 1.0), self.rss)
+        return Evidence(*self._figures(drop, self.rss - drop), status)
 
     def propose(self, x: Floats) -> Proposal:
         """Return one candidate, tested in full precision."""
@@ -124,8 +119,10 @@ class LinearModel:
         c, column = self.residual @ z, z[:, 0] / math.sqrt(zz[0])
         residual = self.residual - column * float(column @ self.residual)
         rss = np.array([residual @ residual])
-        robust = self._robust_t2(z, zz, c) if self.robust else None
-        statistic, log_p = self._figures(c * c / zz, rss, robust)
+        statistic, log_p = self._figures(c * c / zz, rss)
+        if self.robust:
+            found = self._robust_evidence(x)
+            statistic, log_p = found.statistic, found.log_p
         return Proposal(float(statistic[0]), float(log_p[0]), column, (residual, float(rss[0])))
 
     def accept(self, proposal: Proposal) -> None:
@@ -136,23 +133,21 @@ class LinearModel:
     def _extend(self, column: Floats) -> None:
         self.buffer = append_column(self.buffer, self.k, column)
         self.k += 1
-        self.leverage = self.leverage + column * column
 
-    def _figures(self, drop: Floats, rss: Floats, robust_t2: Floats | None) -> tuple[Floats, Floats]:
+    def _figures(self, drop: Floats, rss: Floats) -> tuple[Floats, Floats]:
         with np.errstate(divide="ignore"):  # a perfect fit: infinite evidence
-            statistic = self.n * np.log(self.rss / rss)  # (4)
-            t2 = drop * self.df / rss if robust_t2 is None else robust_t2  # (2)
+            statistic = self.n * np.log(self.rss / rss)  # (3)
+            t2 = drop * self.df / rss  # (2)
         if self.exp_tail:
             return statistic, -0.5 * self.n * drop / self.rss
-        return (statistic if robust_t2 is None else t2), log_t_tail(t2, self.df)
+        return statistic, log_t_tail(t2, self.df)
 
-    def _robust_t2(self, z: Floats, zz: Floats, c: Floats) -> Floats:
-        share = 1.0 if self.root is None else 1.0 / np.where(self.root > 0, self.root**2, np.inf)[:, None]
-        e = self.residual[:, None] - z * (c / zz)
-        leverage = (self.leverage[:, None] + z * z / zz) * share
-        spread = (z * e) ** 2 * share / np.maximum(1.0 - leverage, 1e-12) ** 2
-        t2: Floats = c * c / np.maximum(spread.sum(axis=0), 1e-300)  # (3)
-        return t2
+    def _robust_evidence(self, X: Floats) -> Evidence:
+        def by_t(drop: Floats) -> Floats:
+            drop = np.minimum(drop, self.rss)
+            return self._figures(drop, self.rss - drop)[1]
+
+        return robust_evidence(X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t)
 
 
 def scale_rows(X: Any, root: Floats | None) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.base.trace import COLLINEAR, CONSTANT, REJECTED
 
-__all__ = ["Evidence", "Proposal", "append_column", "project", "project_carefully"]
+__all__ = ["Evidence", "Proposal", "append_column", "project", "project_carefully", "project_outside"]
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +92,24 @@ def project(
         z, zz[lossy], status[lossy] = project_carefully(columns, basis, centred)
         c[lossy] = residual @ z
     return zz, c, status
+
+
+def project_outside(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """Return z, ``|z|^2`` and the status of each column, carefully where little is left of it.
+
+    Examples
+    --------
+    >>> z, zz, status = project_outside(np.array([[3.0, 2.0], [4.0, 0.0]]), np.array([[1.0], [0.0]]), False)
+    >>> z.tolist(), zz, status  # the second column is in the span
+    ([[0.0, 0.0], [4.0, 0.0]], array([16.,  0.]), array([0, 3], dtype=int8))
+    """
+    z = X - basis @ (basis.T @ X)
+    zz: Floats = np.einsum("ij,ij->j", z, z)
+    status = np.full(X.shape[1], REJECTED, dtype=np.int8)
+    lossy = np.flatnonzero(~(zz > _LOSSY * np.einsum("ij,ij->j", X, X)))
+    if len(lossy):
+        z[:, lossy], zz[lossy], status[lossy] = project_carefully(X[:, lossy], basis, centred)
+    return z, zz, status
 
 
 def project_carefully(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:

@@ -13,14 +13,14 @@ __all__ = ["log_chi2_tail", "log_t_tail"]
 _SMALL = 1e-280  # below, a probability loses digits before it underflows
 
 
-def log_t_tail(t_squared: NDArray[np.float64], df: float) -> NDArray[np.float64]:
+def log_t_tail(t_squared: NDArray[np.float64], df: float | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``log P(|T| > t)`` of Student's t with `df` degrees of freedom.
 
     Parameters
     ----------
     t_squared : ndarray of shape (m,), float64
         t^2, in [0, inf].
-    df : float
+    df : float or ndarray of shape (m,), float64
         In (0, inf).
 
     Returns
@@ -38,8 +38,9 @@ def log_t_tail(t_squared: NDArray[np.float64], df: float) -> NDArray[np.float64]
     p = 2.0 * special.stdtr(df, -np.sqrt(t_squared))
     with np.errstate(divide="ignore"):
         log_p: NDArray[np.float64] = np.log(np.minimum(p, 1.0))
+    degrees = np.broadcast_to(df, p.shape)
     for i in np.flatnonzero((p < _SMALL) & np.isfinite(t_squared)).tolist():
-        log_p[i] = _log_far_t_tail(float(t_squared[i]), df)
+        log_p[i] = _log_far_t_tail(float(t_squared[i]), float(degrees[i]))
     return log_p
 
 

@@ -1,0 +1,112 @@
+"""Tests of a coefficient that hold if the noise differs from row to row, however few rows speak for the candidate.
+
+MacKinnon, White (1985), Journal of Econometrics 29(3), HC2; Bell, McCaffrey (2002), Survey Methodology 28(2), and
+Imbens, Kolesar (2016), Review of Economics and Statistics 98(4), its degrees of freedom. With z the part of the
+candidate outside the span of the selected features, r the residual of the model without it, and the leverages h of the
+model with it::
+
+    c = z.r,  e = r - (c / |z|^2) z,  t^2 = c^2 / sum_i z_i^2 e_i^2 / (1 - h_i)                          (1)
+    p_robust from Student's t with min(|z|^4 / sum_i z_i^4 - 1, n - q - 2) degrees of freedom          (2)
+    p = max(p_robust, p_model), p_model from the variance that the model itself has                    (3)
+
+In a generalised linear model, z and r are those of the weighted least squares at the fit without the candidate.
+
+(2): |z|^4 / sum z_i^4 is how many rows the variance in (1) really rests on: n / 3 for a normal column, about the number
+of ones for a rare binary one. It is what is left of Bell and McCaffrey's degrees if the noise is even and n is large
+beside q. (3): where rows are few and alike, say five ones that all had an event, (1) sees no variance at all, but the
+model does. So noise that differs may make a test harder to pass, and never easier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._jit import njit
+from tamis.base.trace import REJECTED
+from tamis.columns.projection import Evidence, project_outside
+from tamis.columns.tails import log_t_tail
+
+__all__ = ["robust_evidence"]
+
+Floats = NDArray[np.float64]
+_WIDTH = 512  # columns whose z stays in a core's cache
+_LEAST = 1e-9  # of 1 - h_i: the model with the candidate passes through row i, whatever its noise
+
+
+@njit()
+def _sums(
+    z: Floats, inverse: Floats, slope: Floats, residual: Floats, leverage: Floats, share: Floats
+) -> tuple[Floats, Floats]:
+    m = z.shape[1]
+    meat, fourth = np.zeros(m), np.zeros(m)  # the sum in (1), and sum_i z_i^4
+    for i in range(z.shape[0]):
+        row, r, w = z[i], residual[i], share[i]
+        unpulled = 1.0 - leverage[i] * w
+        for j in range(m):
+            square = row[j] * row[j]
+            e = r - slope[j] * row[j]
+            left = unpulled - square * inverse[j] * w
+            left = left if left > _LEAST else _LEAST  # max() would not be vectorised
+            meat[j] += square * e * e * w / left
+            fourth[j] += square * square * w
+    return meat, fourth
+
+
+def robust_evidence(
+    X: Floats,
+    basis: Floats,
+    residual: Floats,
+    weight: Floats,
+    centred: bool,
+    df: float,
+    model_log_p: Callable[[Floats], Floats],
+) -> Evidence:
+    """Return what speaks for each column of X if nothing is taken for granted about the variance of the rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, m), float64
+    basis : ndarray of shape (n_rows, k), float64
+        Orthonormal, of the intercept and the selected features; if `centred`, the intercept's column is the first.
+    residual : ndarray of shape (n_rows,), float64
+    weight : ndarray of shape (n_rows,), float64
+        How often each row counts; X, `basis` and `residual` are multiplied by the square root of it.
+    centred : bool
+    df : float
+        n - q - 2, in [1, inf).
+    model_log_p : callable
+        Log p-values under the model's own variance, from c^2 / |z|^2 of shape (m,).
+
+    Returns
+    -------
+    Evidence
+        ``statistic`` is t^2 of (1), ``log_p`` the logarithm of (3).
+
+    Examples
+    --------
+    Two rows are far from the others; they have no noise, and they alone speak for the column:
+
+    >>> x, noise = np.zeros((20, 1)), np.tile([1.0, -1.0], 10)
+    >>> x[:2, 0], noise[:2] = 1.0, [3.0, 3.0]
+    >>> basis = np.full((20, 1), 20**-0.5)
+    >>> found = robust_evidence(x, basis, noise - noise.mean(), np.ones(20), True, 18.0, lambda drop: -drop)
+    >>> found.statistic.round(0), np.exp(found.log_p).round(2)
+    (array([153.]), array([0.02]))
+    """
+    share = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
+    leverage = np.einsum("ij,ij->i", basis, basis)
+    m = X.shape[1]
+    drop, meat, fourth, status = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int8)
+    for start in range(0, m, _WIDTH):
+        part = slice(start, start + _WIDTH)
+        z, zz, status[part] = project_outside(X[:, part], basis, centred)
+        fit = status[part] == REJECTED
+        zz, c = np.where(fit, zz, 1.0), np.where(fit, residual @ z, 0.0)
+        sums = _sums(np.ascontiguousarray(z), 1.0 / zz, c / zz, residual, leverage, share)
+        drop[part], meat[part], fourth[part] = c * c / zz, sums[0] / zz, sums[1] / zz**2
+    t2 = drop / np.maximum(meat, 1e-300)  # (1)
+    degrees = np.clip(1.0 / np.maximum(fourth, 1e-300) - 1.0, 1e-3, df)  # (2)
+    return Evidence(t2, np.maximum(log_t_tail(t2, degrees), model_log_p(drop)), status)  # (3)

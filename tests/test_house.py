@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -254,6 +255,51 @@ def test_only_the_core_is_imported_with_a_module(path: Path) -> None:
     # A command is imported once typer and rich are found; an adapter by who has its library.
     more = {"cli": {"typer", "rich"}, "adapters": {path.stem}}.get(path.parent.name, set())
     assert at_once <= (CORE if path.name == "__init__.py" else CORE | more)
+
+
+def named_modules(path: Path, known: Iterable[str]) -> set[str]:
+    """Return each known module that a file imports: at once, in a function, for types, or by `import_module`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= parts if parts <= set(known) else parts | {node.module}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            found |= {arg.value for arg in node.args if isinstance(arg, ast.Constant)}
+    return found & set(known)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def circles(graph: dict[str, set[str]]) -> list[tuple[str, ...]]:
+    """Return the groups of modules of which each leads to each other."""
+    reach = {name: after - {name} for name, after in graph.items()}
+    for middle in graph:  # Warshall: who reaches the middle reaches what it reaches
+        for name in graph:
+            if middle in reach[name]:
+                reach[name] = reach[name] | reach[middle]
+    around = [name for name in graph if name in reach[name]]
+    return sorted(
+        {tuple(other for other in around if name in reach[other] and other in reach[name]) for name in around}
+    )
+
+
+def test_a_circle_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"d"}, "e": {"a"}, "f": {"g"}, "g": {"f"}}
+    assert circles(graph) == [("a", "b", "c"), ("f", "g")]
+
+
+def test_no_modules_import_one_another() -> None:
+    """Not even for types. A package's own `__init__` gathers its modules, so who imports that imports all of them."""
+    files = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+    del files["tamis"]  # the public names are looked up when they are asked for
+    graph = {name: named_modules(path, files) for name, path in files.items()}
+    assert circles(graph) == []
 
 
 def test_extras_bring_what_is_imported_in_functions() -> None:

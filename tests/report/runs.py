@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tamis.evaluate import PrequentialResult
+
 ELECTRICITY = ["date", "day", "period", "nswprice", "nswdemand", "vicprice", "vicdemand", "transfer"]
 
 
@@ -16,6 +18,8 @@ class Run:
     @property
     def n_features(self):
         return len(self.feature_names)
+
+    recovery = PrequentialResult.recovery
 
 
 def settings(**changed):

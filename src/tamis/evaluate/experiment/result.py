@@ -10,7 +10,6 @@ import functools
 import json
 import math
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -233,14 +232,15 @@ class ExperimentResult:
 
     def plot(self, column: str = "accuracy_windowed") -> Any:
         """Return a matplotlib figure: a column of the steps over time, a panel per stream, true drifts marked."""
-        return import_module("tamis.report.comparison.plots").plot_experiment(self, column)
+        from tamis.report.comparison import plot_experiment
+
+        return plot_experiment(self, column)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
         """Write one self-contained HTML file that shows the experiment, and return its path."""
-        written: Path = import_module("tamis.report.comparison.page").write_comparison(
-            self, path, title=title
-        )
-        return written
+        from tamis.report.comparison import write_comparison
+
+        return write_comparison(self, path, title=title)
 
 
 def is_finished(folder: Path, key: str) -> bool:

@@ -18,6 +18,7 @@ from tamis.evaluate.significance import (
     bayesian_signed_rank,
     friedman,
     holm,
+    mean_ranks,
     nemenyi,
 )
 
@@ -113,6 +114,13 @@ class ScoreTable:
         means = self.mean[:, columns]
         rows = np.flatnonzero(np.all(np.isfinite(means), axis=1))
         return [self.methods[j] for j in columns], [self.streams[i] for i in rows], means[rows]
+
+    def mean_ranks(self) -> dict[str, float]:
+        """Return the mean rank of each method that is ranked, 1 is best; none without two methods on two streams."""
+        methods, streams, means = self.comparable()
+        if len(methods) < 2 or len(streams) < 2:
+            return {}
+        return mean_ranks(means, methods, larger_is_better=self.larger_is_better)
 
     def cell(self, i: int, j: int) -> str:
         """Return mean and deviation of a stream and a method as text."""

@@ -317,16 +317,15 @@ class PrequentialResult:
 
     def plot(self) -> Any:
         """Return a matplotlib figure of accuracy, stability, selection and scores over time."""
-        from importlib import import_module  # the report draws results, so only this call knows of it
+        from tamis.report.run import plot  # read when it is asked for
 
-        return import_module("tamis.report.run.plots").plot(self)
+        return plot(self)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
         """Write one self-contained HTML file that shows the run, and return its path."""
-        from importlib import import_module
+        from tamis.report.run import write_report
 
-        written: Path = import_module("tamis.report.run").write_report(self, path, title=title)
-        return written
+        return write_report(self, path, title=title)
 
 
 _MEASURES = (*MEASURES, "auc")

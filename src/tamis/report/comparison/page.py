@@ -7,21 +7,16 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.evaluate.significance import mean_ranks
 from tamis.report.comparison.figures import curves_figure, maps_figure
 from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_maps
+from tamis.report.comparison.result import Comparison, Scores, Significance
 from tamis.report.page import number_format
 from tamis.report.page.document import document, write_page
 from tamis.report.page.markup import name, names, plural, table, text
 from tamis.report.ranks import draw_ranks
-
-if TYPE_CHECKING:
-    from tamis.evaluate.experiment.result import ExperimentResult
-    from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 
 __all__ = ["comparison_page", "write_comparison"]
 
@@ -46,9 +41,7 @@ _FEW = 5  # streams: fewer are no base for a test
 _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accuracy", "no change"))}
 
 
-def write_comparison(
-    result: ExperimentResult, path: str | os.PathLike[str], title: str | None = None
-) -> Path:
+def write_comparison(result: Comparison, path: str | os.PathLike[str], title: str | None = None) -> Path:
     """Write the report of an experiment: one HTML file that opens offline.
 
     Parameters
@@ -73,7 +66,7 @@ def write_comparison(
     return write_page(path, lambda: comparison_page(result, title))
 
 
-def comparison_page(result: ExperimentResult, title: str | None = None) -> str:
+def comparison_page(result: Comparison, title: str | None = None) -> str:
     """Return the report as HTML."""
     n_methods, n_streams = len(result.methods), len(result.streams)
     heading = title or (
@@ -89,7 +82,7 @@ def comparison_page(result: ExperimentResult, title: str | None = None) -> str:
     return document(heading, head, parts)
 
 
-def _lead(result: ExperimentResult) -> str:
+def _lead(result: Comparison) -> str:
     seeds = sorted(set(result.cells["seed"].tolist()))
     said = f"Every method on every stream, test-then-train, with {plural(len(seeds), 'seed', 'seeds')}."
     if len(seeds) > 1:
@@ -99,7 +92,7 @@ def _lead(result: ExperimentResult) -> str:
     return said
 
 
-def _alert(result: ExperimentResult) -> str:
+def _alert(result: Comparison) -> str:
     n_failed, n_missing = (int(np.sum(result.cells["status"] == status)) for status in ("failed", "missing"))
     told = [
         plural(n, f"cell {verb}", f"cells {verbs}")
@@ -113,7 +106,7 @@ def _alert(result: ExperimentResult) -> str:
     )
 
 
-def _tiles(result: ExperimentResult) -> str:
+def _tiles(result: Comparison) -> str:
     cells = result.cells
     rows, seconds = (float(np.nansum(cells.get(one, np.zeros(1)))) for one in ("n_rows", "seconds"))
     done = int(np.sum(cells["status"] == "done"))
@@ -129,7 +122,7 @@ def _tiles(result: ExperimentResult) -> str:
     return f'<dl class="tiles">{"".join(items)}</dl>'
 
 
-def _tables(result: ExperimentResult) -> str:
+def _tables(result: Comparison) -> str:
     parts = []
     for metric, caption, form in _TABLES:
         if metric in result.metrics and np.isfinite((scores := result.table(metric)).mean).any():
@@ -144,33 +137,31 @@ def _tables(result: ExperimentResult) -> str:
     return note + "".join(parts)
 
 
-def _table(result: ExperimentResult, scores: ScoreTable, caption: str, form: _Format) -> str:
+def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> str:
     baselines = _BASELINES.get(scores.metric, ())
     rows = []
     for i, stream in enumerate(scores.streams):
         cells = [_cell(scores, i, j, form) for j in range(len(scores.methods))]
         rows.append([name(stream), *cells, *(_baseline(result, key, i, form) for key, _ in baselines)])
-    methods, streams, means = scores.comparable()
-    if len(methods) > 1 and len(streams) > 1:
-        ranks = mean_ranks(means, methods, larger_is_better=scores.larger_is_better)
+    if ranks := scores.mean_ranks():
         row = [f"{ranks[one]:.2f}" if one in ranks else number_format.MISSING for one in scores.methods]
         rows.append(["<i>mean rank</i>", *row, *([""] * len(baselines))])
     head = ["stream", *map(name, scores.methods), *(f"<i>{label}</i>" for _, label in baselines)]
     return table(caption, head, rows, ["", *["n"] * (len(head) - 1)])
 
 
-def _cell(scores: ScoreTable, i: int, j: int, form: _Format) -> str:
+def _cell(scores: Scores, i: int, j: int, form: _Format) -> str:
     mean, deviation = float(scores.mean[i, j]), float(scores.deviation[i, j])
     shown = f"<b>{form(mean)}</b>" if scores.best[i, j] else form(mean)
     return shown if math.isnan(deviation) else f"{shown} <small>± {form(deviation)}</small>"
 
 
-def _baseline(result: ExperimentResult, key: str, i: int, form: _Format) -> str:
+def _baseline(result: Comparison, key: str, i: int, form: _Format) -> str:
     row = result.table(key).mean[i]  # the same for all methods, up to the seeds that are finished
     return form(float(np.nanmean(row))) if np.isfinite(row).any() else number_format.MISSING
 
 
-def _ranks(result: ExperimentResult) -> str:
+def _ranks(result: Comparison) -> str:
     parts = []
     for metric, label in _RANKED:
         if metric not in result.metrics:
@@ -212,7 +203,7 @@ def _against(found: Significance, other: str) -> str:
     )
 
 
-def _curves(result: ExperimentResult) -> str:
+def _curves(result: Comparison) -> str:
     columns = [
         ("accuracy_windowed", "Accuracy", (0.0, 1.0)),
         ("selection_accuracy", "Selection accuracy", (0.0, 1.0)),
@@ -239,7 +230,7 @@ def _curves(result: ExperimentResult) -> str:
     )
 
 
-def _selection(result: ExperimentResult) -> str:
+def _selection(result: Comparison) -> str:
     parts = []
     for i, stream in enumerate(result.streams):
         maps = selection_maps(result, stream)
@@ -254,7 +245,7 @@ def _selection(result: ExperimentResult) -> str:
     return "<p>What each method kept, by rows seen; paler: some of the time.</p>" + "".join(parts)
 
 
-def _cells(result: ExperimentResult) -> str:
+def _cells(result: Comparison) -> str:
     failed = [[text(cell), text(error, 400)] for cell, error in result.failed.items()]
     told = table("Cells that failed", ("cell", "error"), failed, ["", ""]) if failed else ""
     listing = json.dumps(result.settings, indent=1, ensure_ascii=False, default=str)
@@ -266,7 +257,7 @@ def _cells(result: ExperimentResult) -> str:
     )
 
 
-_SECTIONS: tuple[tuple[str, str, Callable[[ExperimentResult], str]], ...] = (
+_SECTIONS: tuple[tuple[str, str, Callable[[Comparison], str]], ...] = (
     ("results", "Results", _tables),
     ("ranks", "Ranks", _ranks),
     ("curves", "Over time", _curves),

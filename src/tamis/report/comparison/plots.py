@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.report.comparison.numbers import drifts_of, mean_curves
+from tamis.report.comparison.result import Comparison
 from tamis.report.figures.thinning import thin, thin_band
 from tamis.report.run.plots import COLOURS, STYLES, short_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tamis.evaluate.experiment.result import ExperimentResult
-
 __all__ = ["plot_experiment"]
 
 
-def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed") -> Figure:
+def plot_experiment(result: Comparison, column: str = "accuracy_windowed") -> Figure:
     """Draw a column of the steps over time, mean and deviation over seeds, a panel per stream, true drifts marked.
 
     Parameters

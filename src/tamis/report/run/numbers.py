@@ -43,6 +43,15 @@ Column: TypeAlias = NDArray[Any]
 Numbers: TypeAlias = NDArray[np.float64]
 
 
+class Recovery(Protocol):
+    """How far a measure fell after each true drift, and after how many rows it was back."""
+
+    @property
+    def drops(self) -> Numbers: ...
+    @property
+    def rows(self) -> Numbers: ...
+
+
 class Result(Protocol):
     """What a report needs of a run; :class:`tamis.evaluate.PrequentialResult` has it."""
 
@@ -52,6 +61,7 @@ class Result(Protocol):
     def settings(self) -> dict[str, Any]: ...  # noqa: D102
     @property
     def feature_names(self) -> list[str]: ...  # noqa: D102
+    def recovery(self, measure: str) -> Recovery: ...  # noqa: D102
 
 
 @dataclass(frozen=True)

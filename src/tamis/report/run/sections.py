@@ -9,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.evaluate.metrics.drift import recovery
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
@@ -222,12 +221,9 @@ def _drift_table(result: Result) -> str:
     drifts = numbers.drift_rows(result)
     if not len(drifts):
         return ""
-    steps, widths = result.frames["steps"], result.settings.get("drift_widths", 0)
-    widths = widths[: len(drifts)] if isinstance(widths, list) else widths
-    window = option(result.settings, "window")
     rows = [[count(round(at))] for at in drifts]
     for column in ("accuracy_windowed", "selection_accuracy"):
-        back = recovery(steps["n_seen"], steps[column], drifts, widths=widths, reference=window or 1000)
+        back = result.recovery(column)
         for row, drop, until in zip(rows, back.drops, back.rows, strict=True):
             row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not back"]
     head = (

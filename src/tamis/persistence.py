@@ -60,6 +60,13 @@ _MOVED = {  # classes that stand elsewhere now, by the name that older files giv
     "tamis.evaluate.records:Table": "tamis.evaluate.test_then_train.run_log:Table",
     "tamis.evaluate.stability:SlidingStability": "tamis.evaluate.metrics.stability:SlidingStability",
     "tamis.evaluate.stability_preq_cv:PreqCVStability": "tamis.evaluate.metrics.preq_cv:PreqCVStability",
+    "tamis.rows.bin_counts:BinCounts": "tamis.rows.screening.bin_counts:BinCounts",
+    "tamis.rows.screening:ChiSquare": "tamis.rows.screening.chi_square:ChiSquare",
+    "tamis.rows.screening:FisherScore": "tamis.rows.screening.fisher:FisherScore",
+    "tamis.rows.screening:GiniIndex": "tamis.rows.screening.gini:GiniIndex",
+    "tamis.rows.screening:MutualInformation": "tamis.rows.screening.mutual_information:MutualInformation",
+    "tamis.rows.screening:Screening": "tamis.rows.screening.screening:Screening",
+    "tamis.rows.screening:TScore": "tamis.rows.screening.t_score:TScore",
     "tamis.trace:Trace": "tamis.base.trace:Trace",
 }
 

@@ -17,7 +17,7 @@ import tamis
 from tamis import ChiSquare, GiniIndex, MutualInformation, Screening
 from tamis._check import columns_of
 from tamis.errors import DataError
-from tamis.rows.bin_counts import BinCounts
+from tamis.rows.screening.bin_counts import BinCounts
 from tests.twins import screening as twin
 
 BINNED = (MutualInformation, ChiSquare, GiniIndex)

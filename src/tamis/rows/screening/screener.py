@@ -17,8 +17,8 @@ from sklearn.utils import Tags
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
 from tamis.base import RowSelector
 from tamis.errors import DataError
-from tamis.rows.bin_counts import BinCounts, gini_of_categories
-from tamis.rows.mean_variance import fisher_pvalues, fisher_score, t_pvalues, t_score
+from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
+from tamis.rows.screening.mean_variance import fisher_pvalues, fisher_score, t_pvalues, t_score
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import chi_square, chi_square_pvalue, gini_decrease, mutual_information
 

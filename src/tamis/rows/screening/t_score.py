@@ -1,0 +1,76 @@
+"""T-score: the difference of the class means of a feature, against its standard error.
+
+Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE TKDE 35(11), 2023. Equation (1) of
+:mod:`tamis.rows.screening`, which has the table of symbols, the errata and our deviations.
+"""
+
+from __future__ import annotations
+
+from tamis.rows.screening.screener import Screener
+
+__all__ = ["TScore"]
+
+
+class TScore(Screener):
+    """Selects the features whose means in two classes differ most against their standard errors.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1].
+    half_life : float, optional
+        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+    fading : float, optional
+        The same as a factor in (0, 1]; give one of the two.
+    fade_per : {"row", "batch"}, default="row"
+        Whether the clock counts rows or calls of `partial_fit`.
+    clock : {"global", "class"}, default="global"
+        Whether a row fades with every row that comes, or with those of its own class.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (1), of three classes or more the largest of each class against the rest.
+    pvalues_ : ndarray of shape (n_features,), float64
+        Probability of a larger T between classes of equal means (large samples); of three classes or more, times
+        the number of classes.
+    n_observed_ : ndarray of shape (n_features,), float64
+        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    nbytes_ : int
+        Bytes of what is kept of the stream.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite; NaN is passed over, feature by feature. The model is left as it was.
+
+    Notes
+    -----
+    A batch is the same as its rows one at a time up to rounding. Memory: 24 bytes per feature and class, whatever the
+    number of rows. CSR rows cost O(stored values).
+
+    References
+    ----------
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equation (1) of
+    :mod:`tamis.rows.screening`.
+
+    Examples
+    --------
+    The relevant feature changes in mid-stream; with a half-life the new one is found.
+
+    >>> import numpy as np
+    >>> from tamis import TScore
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)
+    >>> X[:3000, 4] += y[:3000]
+    >>> X[3000:, 9] += y[3000:]
+    >>> [TScore(1, half_life=h).fit(X, y).get_support(indices=True).tolist() for h in (None, 300)]
+    [[4], [9]]
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("t",)

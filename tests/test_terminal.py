@@ -17,13 +17,11 @@ from tamis.terminal import (
     bar,
     chosen_features,
     chosen_steps,
-    duration,
     feature_map,
-    shades,
     show_datasets,
     show_result,
-    spark,
 )
+from tamis.terminal.characters import duration, shades, spark
 
 NAMES = [
     "pressure",

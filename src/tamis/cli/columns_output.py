@@ -7,7 +7,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.output import check_place, print_json, printable, terminal
+from tamis.cli.output import check_place, print_json, terminal
+from tamis.terminal import printable
 
 if TYPE_CHECKING:
     from tamis.cli.walk import Walk

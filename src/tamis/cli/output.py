@@ -20,7 +20,6 @@ from tamis.cli.failure import MisuseError
 __all__ = [
     "check_place",
     "print_json",
-    "printable",
     "terminal",
     "unhurried_interrupt",
     "warnings_in_one_line",
@@ -108,8 +107,3 @@ def unhurried_interrupt() -> Iterator[Callable[[], None]]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGINT, before[0])
         signal.signal(signal.SIGALRM, before[1])
-
-
-def printable(name: str) -> str:
-    """Return a name with question marks for what a terminal would take for an order."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.failure import MisuseError
-from tamis.cli.output import check_place, print_json, printable, terminal
+from tamis.cli.output import check_place, print_json, terminal
 from tamis.cli.ranking import TITLES, Ranking
 from tamis.errors import StreamError
+from tamis.terminal import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,109 @@
+"""Pictures made of characters, and numbers and names as a terminal shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "MARKS",
+    "WIDEST",
+    "bar",
+    "duration",
+    "figure_text",
+    "interval_text",
+    "printable",
+    "score_text",
+    "shades",
+    "spark",
+    "width_of",
+]
+
+
+WIDEST = 100  # columns: beyond that the eye loses the line
+
+
+def bar(fraction: float, width: int, ascii_only: bool = False) -> str:
+    """Return a bar as long as the fraction of `width` columns, to an eighth of a column.
+
+    >>> bar(0.5, 8), bar(0.55, 8), bar(2.0, 4), bar(0.5, 8, ascii_only=True)
+    ('████', '████▍', '████', '####')
+    """
+    fraction = min(max(fraction, 0.0), 1.0) if math.isfinite(fraction) else 0.0
+    if ascii_only:
+        return "#" * round(fraction * width)
+    full, rest = divmod(round(fraction * width * 8), 8)
+    return "█" * full + " ▏▎▍▌▋▊▉"[rest].strip()
+
+
+def spark(values: Iterable[float], width: int) -> str:
+    """Return the course of the values as a line of little columns, from the lowest value to the highest.
+
+    >>> spark([0.0, 0.5, 1.0, 0.5], 4)
+    '▁▅█▅'
+    """
+    course = np.array([value for value in values if math.isfinite(value)])
+    if course.size == 0 or width < 1:
+        return ""
+    parts = [part.mean() for part in np.array_split(course, min(width, course.size))]
+    low, high = min(parts), max(parts)
+    step = (high - low) or 1.0
+    return "".join("▁▂▃▄▅▆▇█"[min(int(8 * (part - low) / step), 7)] for part in parts)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a clock shows it.
+
+    >>> duration(7.2), duration(83), duration(7325)
+    ('0:07', '1:23', '2:02:05')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+MARKS = {False: ("●", "○"), True: ("*", " ")}  # chosen or not, on a terminal with or without Unicode
+
+
+def printable(name: str) -> str:
+    """Return the name with a question mark for what a terminal cannot show."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def width_of(names: Iterable[str], most: int) -> int:
+    """Return how many columns the longest of the names takes, `most` at most."""
+    from rich.cells import cell_len
+
+    return min(max((cell_len(printable(name)) for name in names), default=0), most)
+
+
+def figure_text(value: float) -> str:
+    """Return a share of 1, or a dash where there is none."""
+    return f"{value:.3f}" if math.isfinite(value) else "  -  "
+
+
+def score_text(value: float) -> str:
+    """Return a score, in powers of ten where that is shorter."""
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """Return a confidence interval, or nothing where there is none."""
+    return f", 95 % {low:.2f} to {high:.2f}" if math.isfinite(low) and math.isfinite(high) else ""
+
+
+def shades(chosen: NDArray[np.bool_], width: int, ascii_only: bool = False) -> str:
+    """Return a strip that is the darker, the larger the part of that time in which a feature was chosen.
+
+    >>> shades(np.array([False, False, True, True, True, False, True, True]), 4)
+    '  █▒█'
+    """
+    levels = " .:+#" if ascii_only else " ░▒▓█"
+    n = chosen.size
+    edges = [
+        (i * n // width, max((i + 1) * n // width, i * n // width + 1)) for i in range(width if n else 0)
+    ]
+    return "".join(levels[math.ceil(4 * float(chosen[low:high].mean()))] for low, high in edges)

@@ -1,0 +1,166 @@
+"""A run that is over: its numbers, and when each feature was chosen."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.terminal.characters import MARKS, WIDEST, figure_text, interval_text, printable, shades, width_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tamis.evaluate import PrequentialResult
+
+__all__ = ["chosen_features", "chosen_steps", "feature_map", "show_result"]
+
+
+_N_LISTED = 16  # features in the final table
+
+
+def show_result(
+    console: Console,
+    result: PrequentialResult,
+    title: str,
+    detail: str,
+    event: tuple[int, str] | None = None,
+) -> None:
+    """Print what a run came to: its numbers, and the features that were chosen over time.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    result : PrequentialResult
+    title, detail : str
+        What was run, and how.
+    event : (int, str), optional
+        A step and what happened then.
+    """
+    from rich.text import Text
+
+    console.print(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
+    console.print(Text(detail, style="dim", no_wrap=True, overflow="ellipsis"))
+    console.print()
+    console.print(_numbers(result))
+    chosen = chosen_features(result, _N_LISTED)
+    if chosen:
+        console.print()
+        console.print(feature_map(console, result, chosen, event))
+        n_ever = len(set(result.frames["changes"]["feature"].tolist()))
+        if n_ever > len(chosen):
+            console.print(
+                Text(f"  and {n_ever - len(chosen):,} more that were chosen for less time", style="dim")
+            )
+
+
+def _numbers(result: PrequentialResult) -> Table:
+    from rich.table import Table
+
+    steps, total = result.frames["steps"], result.summary()
+    options = result.settings["options"]
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_column(no_wrap=True, min_width=19)
+    grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
+    grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
+    for name, label in _MEASURES.items():
+        recent = float(steps[f"{name}_windowed"][-1])
+        note = f"last {min(options['window'], int(total['n_rows'])):,} rows {figure_text(recent)}"
+        grid.add_row(f"  {label}", figure_text(total[name]), note)
+    if math.isfinite(total["selection_accuracy"]):
+        note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
+        grid.add_row("  selection accuracy", figure_text(total["selection_accuracy"]), note)
+    if math.isfinite(total["stability"]):
+        recent = float(steps["stability"][-1])
+        interval = interval_text(float(steps["stability_low"][-1]), float(steps["stability_high"][-1]))
+        n_compared = min(options["stability_window"], int(total["n_steps"]))
+        note = f"last {n_compared} selections {figure_text(recent)}{interval}"
+        grid.add_row("  stability", figure_text(total["stability"]), note)
+        grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
+    parts = ", ".join(
+        f"{name} {total[f'seconds_{key}']:.2f}"
+        for key, name in (("select", "selector"), ("learn", "learner"), ("predict", "prediction"))
+    )
+    grid.add_row("  seconds", f"{total['seconds']:.2f}", parts)
+    grid.add_row("  rows", f"{total['n_rows']:,.0f}", f"{total['rows_per_second']:,.0f} a second")
+    return grid
+
+
+_MEASURES = {
+    "accuracy": "accuracy",
+    "majority_accuracy": "  majority class",
+    "no_change_accuracy": "  last label",
+    "balanced_accuracy": "balanced accuracy",
+    "kappa": "kappa",
+}
+
+
+def chosen_features(result: PrequentialResult, n: int) -> list[int]:
+    """Return at most `n` features: those chosen at the end first, then those chosen for the longest time."""
+    changes, n_steps = result.frames["changes"], len(result.frames["steps"]["step"])
+    left = n_steps - np.searchsorted(result.frames["steps"]["step"], changes["step"])
+    chosen = np.zeros(result.n_features)
+    np.add.at(chosen, changes["feature"], np.where(changes["event"] == "enter", left, -left))
+    last = np.isin(np.array(result.feature_names, dtype=object), result.selected())
+    order = np.lexsort((-chosen, ~last))[:n]
+    return [int(j) for j in order if chosen[j] > 0]
+
+
+def chosen_steps(result: PrequentialResult, feature: int) -> NDArray[np.bool_]:
+    """Return at which steps a feature was chosen, shape (n_steps,)."""
+    changes, steps = result.frames["changes"], result.frames["steps"]["step"]
+    of_feature = changes["feature"] == feature
+    turns = np.zeros(len(steps) + 1, dtype=np.int8)
+    at = np.searchsorted(steps, changes["step"][of_feature])
+    np.add.at(turns, at, np.where(changes["event"][of_feature] == "enter", 1, -1))
+    found: NDArray[np.bool_] = np.cumsum(turns[:-1]).astype(bool)
+    return found
+
+
+def feature_map(
+    console: Console, result: PrequentialResult, features: list[int], event: tuple[int, str] | None = None
+) -> Table:
+    """Return when each feature was chosen, as a strip from the first step to the last, and for which share.
+
+    With an `event` there are two shares: before it, and from it on.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    names, last = result.feature_names, set(result.selected())
+    ascii_only = console.options.ascii_only
+    dot, ring = MARKS[ascii_only]
+    width = min(console.width, WIDEST)
+    widest = width_of((names[j] for j in features), max(width - 50, 10))
+    split = None if event is None else event[0]
+    shares = ["chosen"] if split is None else ["before", "after"]
+    strip = max(width - widest - 7 - 9 * len(shares), 8)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("", width=3, justify="right", no_wrap=True)
+    table.add_column("", width=widest, no_wrap=True, overflow="ellipsis")
+    table.add_column(
+        _strip_heading(strip, event, len(result.frames["steps"]["step"])), width=strip, no_wrap=True
+    )
+    for share in shares:
+        table.add_column(share, width=6, justify="right", no_wrap=True)
+    for j in features:
+        steps, is_last = chosen_steps(result, j), names[j] in last
+        parts = [steps] if split is None else [steps[:split], steps[split:]]
+        table.add_row(
+            Text(dot if is_last else ring, style="green" if is_last else "dim"),
+            Text(printable(names[j]), style="" if is_last else "dim"),
+            Text(shades(steps, strip, ascii_only), style="cyan" if is_last else "dim"),
+            *(Text(f"{part.mean():.0%}" if part.size else "-", style="dim") for part in parts),
+        )
+    return table
+
+
+def _strip_heading(width: int, event: tuple[int, str] | None, n_steps: int) -> str:
+    if event is None:
+        return "over time"
+    at, what = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell that begins no earlier
+    left = f"{what} |".rjust(at + 1)
+    return (" " * at + f"| {what}") if at + len(what) + 2 <= width or len(left) > width else left

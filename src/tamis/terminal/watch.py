@@ -1,0 +1,274 @@
+"""A run while it goes on: a calm live display, plain lines where nothing can be redrawn."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tamis.terminal.characters import (
+    MARKS,
+    WIDEST,
+    bar,
+    duration,
+    figure_text,
+    interval_text,
+    printable,
+    score_text,
+    spark,
+    width_of,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from tamis.evaluate import Step
+
+__all__ = ["Watch"]
+
+
+_N_SHOWN = 8  # features in the live display
+
+
+class Watch:
+    """Shows a run while it goes on; to be called after each step.
+
+    Where the console is a terminal that can redraw lines there is one display that stays in its place and is gone
+    afterwards; elsewhere (a pipe, a log file, ``TERM=dumb``) now and then a line is written.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to show it: standard error, so that standard output stays for results.
+    title, detail : str
+        What runs, and how.
+    window, stability_window : int
+        Rows and batches that the windowed numbers speak of.
+    names : list of str or None
+        Names of the features, to mark the chosen ones.
+    n_rows : int or None
+        How many rows there will be, if that is known; else the progress is what the step says.
+    quiet : bool
+        Show nothing.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        detail: str,
+        *,
+        window: int,
+        stability_window: int,
+        names: list[str] | None = None,
+        n_rows: int | None = None,
+        quiet: bool = False,
+    ) -> None:
+        self.console = console
+        self.title, self.detail = title, detail
+        self.window, self.stability_window = window, stability_window
+        self.names, self.n_rows = names, n_rows
+        self._live: Any = None
+        self._is_live = console.is_terminal and not console.is_dumb_terminal and not quiet
+        self._is_plain = not self._is_live and not quiet
+        self._step: Step | None = None
+        self._began = self._said = time.monotonic()
+        self._first: tuple[float, float, float] | None = (
+            None  # time, rows seen and progress at the first step
+        )
+        self._trend: list[float] = []
+        self._stride, self._n_steps = 1, 0
+        self._tenth = self._widest = 0
+        self.progress: float | None = None
+        self.n_seen = 0.0
+
+    def __enter__(self) -> Self:
+        if self._is_live:
+            from rich.live import Live
+
+            self._live = Live(
+                get_renderable=self.display,
+                console=self.console,
+                refresh_per_second=6,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, where)
+
+    def __call__(self, step: Step) -> None:
+        """Take note of a step; the display draws itself."""
+        self._step, self.n_seen = step, step.n_seen
+        self.progress = min(step.n_seen / self.n_rows, 1.0) if self.n_rows else step.progress
+        if self._first is None:
+            self._first = (time.monotonic(), step.n_seen, self.progress or 0.0)
+            self._said = self._first[0]
+        if self._n_steps % self._stride == 0:
+            self._remember(step.accuracy_windowed)
+        self._n_steps += 1
+        if self._is_plain:
+            self._say(step)
+
+    def _remember(self, accuracy: float) -> None:
+        self._trend.append(accuracy)
+        if len(self._trend) >= 1024:  # any length of run in fixed memory
+            self._trend, self._stride = self._trend[::2], 2 * self._stride
+
+    def _pace(self) -> tuple[float, float | None]:
+        """Return the rows per second, and the seconds left; counted from the first step, when all is compiled."""
+        if self._first is None:
+            return math.nan, None
+        began, seen, progress = self._first
+        passed = time.monotonic() - began
+        if passed < 0.5 or self.n_seen == seen:
+            return math.nan, None
+        gained = (self.progress or 0.0) - progress
+        left = None if gained <= 0 else passed * (1 - progress - gained) / gained
+        return (self.n_seen - seen) / passed, left
+
+    # -- plain lines ---------------------------------------------------------------------------------------
+
+    def _say(self, step: Step) -> None:
+        """Write a line at each tenth of the input, but not more than every two seconds nor less than every 30."""
+        now = time.monotonic()
+        tenth = int(10 * (self.progress or 0.0))
+        if now - self._said < (2 if tenth > self._tenth else 30):
+            return
+        self._said, self._tenth = now, tenth
+        rate, left = self._pace()
+        parts = [
+            f"{self.progress:4.0%}" if self.progress is not None else "",
+            f"{step.n_seen:,.0f} rows",
+            f"accuracy {figure_text(step.accuracy_windowed)}, all {figure_text(step.accuracy_cumulative)}",
+            f"stability {figure_text(step.stability)}",
+            f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s" if rate == rate else "",
+        ]
+        self.console.print(
+            "  ".join(part for part in parts if part), no_wrap=True, overflow="ellipsis", highlight=False
+        )
+
+    # -- the live display ----------------------------------------------------------------------------------
+
+    def display(self) -> Group:
+        """Return the display as it is now; its height does not change while the run goes on."""
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.text import Text
+
+        width = min(self.console.width, WIDEST) - 4
+        head = Text(self.title, style="bold", no_wrap=True, overflow="ellipsis")
+        if self._step is None:
+            wait = "compiling and reading the first rows; the first run of all takes some seconds longer"
+            body: list[RenderableType] = [Text(self._detail_or(wait), style="dim", no_wrap=True)]
+        else:
+            body = [
+                Text(self.detail, style="dim", no_wrap=True, overflow="ellipsis"),
+                Text(" "),
+                self._figures(self._step, width),
+                Text(" "),
+                self._features(self._step, width),
+                Text(" "),
+                self._bottom(width),
+            ]
+        # Not to the right edge: a terminal shows Ctrl-C as ^C behind the last line, which must not wrap.
+        return Group(*(Padding(part, (0, 0, 0, 2), expand=False) for part in [head, *body]))
+
+    def _detail_or(self, wait: str) -> str:
+        return self.detail if time.monotonic() - self._began < 1 else wait
+
+    def _figures(self, step: Step, width: int) -> Table:
+        from rich.table import Table
+
+        grid = Table.grid(padding=(0, 3, 0, 0))
+        grid.add_column(width=9, style="dim", no_wrap=True)
+        grid.add_column(width=5, style="bold", no_wrap=True)
+        grid.add_column(no_wrap=True, style="dim", overflow="ellipsis")
+        grid.add_row(
+            "accuracy", figure_text(step.accuracy_windowed),
+            f"last {self.window:,} rows, {figure_text(step.accuracy_cumulative)} since the start",
+        )  # fmt: skip
+        grid.add_row("", "", self._course(width - 24))
+        interval = interval_text(step.stability_low, step.stability_high)
+        grid.add_row(
+            "stability", figure_text(step.stability), f"last {self.stability_window} selections{interval}"
+        )
+        return grid
+
+    def _course(self, width: int) -> Text:
+        from rich.text import Text
+
+        trend = [value for value in self._trend if math.isfinite(value)]
+        if self.console.options.ascii_only or not trend:
+            return Text("")
+        ends = f"  {min(trend):.2f} to {max(trend):.2f}"
+        return Text.assemble((spark(trend, min(width - len(ends), 48)), "cyan"), (ends, "dim"))
+
+    def _features(self, step: Step, width: int) -> Table:
+        chosen = set(step.selected.tolist()) if step.selected is not None else set()
+        names = [self.names[j] for j in chosen] if self.names else [f"x{j}" for j in chosen]
+        top, most = step.top[:_N_SHOWN], int(0.4 * width)
+        self._widest = max(self._widest, width_of((name for name, _ in top), most))  # never narrower again
+        length = width - self._widest - 17
+        return _feature_table(top, set(names), self._widest, length, self.console.options.ascii_only)
+
+    def _bottom(self, width: int) -> Table:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        rate, left = self._pace()
+        cells: list[tuple[RenderableType, int]] = [
+            (f"{self.n_seen:,.0f} rows", 16),
+            (f"{rate:,.0f} rows/s" if rate == rate else "", 14),
+        ]
+        if self.progress is None:
+            cells.append((duration(time.monotonic() - self._began), 12))
+        else:
+            length = max(width - 63, 8)
+            done = ProgressBar(
+                total=1.0, completed=self.progress, width=length, complete_style="cyan", finished_style="cyan"
+            )
+            cells = [(done, length), (f"{self.progress:.0%}", 4), *cells]
+            cells.append((f"{duration(left)} left" if left is not None else "", 12))
+        grid = Table.grid(padding=(0, 3, 0, 0))
+        for cell, size in cells:
+            grid.add_column(width=size, no_wrap=True, justify="left" if cell is cells[0][0] else "right")
+        grid.add_row(*(cell for cell, _ in cells))
+        return grid
+
+
+def _feature_table(
+    top: Iterable[tuple[str, float]], chosen: set[str], widest: int, length: int, ascii_only: bool
+) -> Table:
+    """Return names, scores and bars; a dot marks the chosen ones."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(top)
+    highest = max((score for _, score in rows if math.isfinite(score)), default=0.0)
+    dot, ring = MARKS[ascii_only]
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for size in (1, widest, 9, length):
+        grid.add_column(
+            width=size, no_wrap=True, overflow="ellipsis", justify="right" if size == 9 else "left"
+        )
+    for name, score in rows:
+        is_chosen = name in chosen
+        share = score / highest if highest > 0 else 0.0
+        grid.add_row(
+            Text(dot if is_chosen else ring, style="green" if is_chosen else "dim"),
+            Text(printable(name), style="" if is_chosen else "dim"),
+            Text(score_text(score), style="dim"),
+            Text(bar(share, length, ascii_only), style="cyan" if is_chosen else "dim"),
+        )
+    return grid

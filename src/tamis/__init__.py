@@ -19,6 +19,7 @@ _NAMES = {
     "FIRES": "tamis.rows.fires",
     "ForwardStepwise": "tamis.columns.stepwise",
     "FisherScore": "tamis.rows.screening",
+    "ForwardPartialCorrelation": "tamis.rows.forward",
     "GiniIndex": "tamis.rows.screening",
     "JointScreening": "tamis.rows.joint",
     "MutualInformation": "tamis.rows.screening",

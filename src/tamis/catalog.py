@@ -127,6 +127,12 @@ CATALOG: tuple[Entry, ...] = (
         "Barddal (2018), section 8.5, has the problem",
     ),
     Entry(
+        "forward", "ForwardPartialCorrelation", "tamis.rows.forward", "rows",
+        "Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.",
+        "Efroymson (1960); a stream's form is Tamis' own",
+        targets=("binary", "multiclass", "regression"), mergeable=True,
+    ),
+    Entry(
         "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",
         "Accepts a feature if its p-value is below a bar that rises with each acceptance and falls with each test.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",

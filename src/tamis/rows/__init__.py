@@ -3,6 +3,7 @@
 from tamis.rows.abfs import ABFS
 from tamis.rows.discuss import DISCUSS
 from tamis.rows.fires import FIRES
+from tamis.rows.forward import ForwardPartialCorrelation
 from tamis.rows.joint import JointScreening
 from tamis.rows.ofs import OFS
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
@@ -14,6 +15,7 @@ __all__ = [
     "OFS",
     "ChiSquare",
     "FisherScore",
+    "ForwardPartialCorrelation",
     "GiniIndex",
     "JointScreening",
     "MutualInformation",

@@ -1,0 +1,605 @@
+"""ForwardPartialCorrelation: features that add to those already chosen, from a faded scatter matrix.
+
+A score of one feature by itself takes a dozen copies of one signal. Forward selection does not (Efroymson 1960): it
+takes the feature of the largest correlation with the target, then the one of the largest correlation with what the
+first has left unexplained, and so on. All of it is read from means, variances and covariances, which a stream can keep.
+
+==============  ============================================================================================
+here            meaning
+==============  ============================================================================================
+R               correlations of the features, with the ridge added to its diagonal
+b_c             covariances of the standardised features with the indicator of class c, over sqrt(p_c), its
+                share; of a numeric target, their correlations
+v_j             variance of feature j that the chosen features leave, and r_jc what is left of b_jc
+gain            sum_c r_jc^2 / v_j: what j would add to the explained share of the target (the partial
+                correlation ratio)                                                                       (1)
+n               effective rows: W^2 / W2 of the faded weights
+==============  ============================================================================================
+
+Choosing i is one step of a pivoted Cholesky factorisation, O(p) for each feature already chosen and each class::
+
+    l = (R_i - sum_h L_h L_hi) / sqrt(v_i);   r_c <- r_c - l r_ic / sqrt(v_i);   v <- v - l^2         (2)
+
+What the data decide, so that the user need not:
+
+* ridge = (1 + sqrt(p / n))^2 - 1: how far the largest eigenvalue of R is from 1 if the features are independent
+  (Marchenko and Pastur 1967). Residual variances smaller than that may be chance, and are not trusted.         (3)
+* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 1.5 / sqrt(n (1 + ridge)))^2,
+  that is one and a half standard errors of a correlation more, whichever is larger: so near ties do not flicker, and
+  neither does chance.                                                                                         (4)
+* How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
+  one degree of freedom per class but one. Then the ridge is next to nothing, for a copy must not add anything.    (5)
+* The chosen features predict each block before it is learned from, by the linear model that (2) has fitted anyway. If
+  the errors rise (HDDM-A), the evidence so far fades to that of a few rows, and no feature is favoured as chosen.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from tamis._check import Array, Rows, check_choice, check_number, encode_labels
+from tamis._jit import njit
+from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.drift import HDDMA
+from tamis.rows.marginals import Marginals
+from tamis.rows.scatter import Scatter
+
+__all__ = ["ForwardPartialCorrelation"]
+
+_BLOCK = 100  # rows learned from at once
+_FIRST = (10, 25, 50)  # the first blocks end sooner
+_HOLD, _ERRORS = 2.0, 1.5  # by how much a chosen feature is favoured (4)
+_STEPS = 250  # features chosen one after the other; any more follow by what they would add to these
+_NEXT_TO_NOTHING = 1e-6
+_NO_SPREAD = 1e-280  # in units of the column, which are near its spread
+_AFTER_DRIFT = 100.0  # rows that the evidence from before a drift counts as, at the most
+
+# State:
+#   _scatter    of the columns in the matrix, then one indicator for each class (or the numeric target)
+#   _columns    (m,) int64     which features these columns are
+#   _known      (m,) float64   faded weight of the rows since the column came into the matrix
+#   _marginals  of all features, where there are more than `max_columns`; else None
+#   _pending    rows, targets and weights of the block that is not full yet
+#   _order      (k,) int64     positions in the matrix of the features chosen, in order
+#   _gain, _left, _alone, _blame   see `_forward`
+
+
+@njit()
+def _gains(r: Array, v: Array, gain: Array) -> None:
+    """Equation (1) of all features."""
+    gain[:] = 0.0
+    for c in range(r.shape[0]):
+        for j in range(r.shape[1]):
+            gain[j] += r[c, j] * r[c, j]
+    for j in range(r.shape[1]):
+        gain[j] /= v[j]
+
+
+@njit()
+def _best(gain: Array, taken: Array, held: Array, bonus: float) -> int:
+    """The feature of the largest gain; one chosen before is favoured."""
+    best, at = 0.0, -1
+    for j in range(gain.shape[0]):
+        if not taken[j] and gain[j] > 0.0:
+            g = max(_HOLD * gain[j], (np.sqrt(gain[j]) + bonus) ** 2) if held[j] else gain[j]  # (4)
+            if g > best:
+                best, at = g, j
+    return at
+
+
+@njit()
+def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float, row: Array) -> None:
+    """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there."""
+    for a in range(j + 1):
+        row[a] = S[a, j]
+    for a in range(j + 1, inverse.shape[0]):
+        row[a] = S[j, a]
+    for a in range(inverse.shape[0]):
+        row[a] *= inverse[a] * inverse[j] * (weight / min(known[a], known[j]))
+        row[a] = min(max(row[a], -1.0), 1.0)
+
+
+@njit()
+def _forward(
+    S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, held: Array,
+    bonus: float, bar: float, total: float,
+) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
+    """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
+
+    Return the order, the gain of each on entry, what all features would add alone and now, whose entry took most from
+    each, and the factor of R and what it makes of b: the model of the target.
+    """
+    q, p = b.shape
+    r, v, L, u = b.copy(), np.full(p, 1.0 + ridge), np.zeros((n_most, p)), np.zeros((n_most, q))
+    gain, after, most = np.zeros(p), np.zeros(p), np.zeros(p)
+    order, entered, blame = np.zeros(n_most, np.int64), np.zeros(n_most), np.full(p, -1)
+    taken, chosen, explained = np.zeros(p, np.bool_), 0, 0.0
+    _gains(r, v, gain)
+    alone = gain.copy()
+    for i in range(n_most):
+        j = _best(gain, taken, held, bonus)
+        if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
+            break
+        taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1
+        explained += gain[j]
+        row, root = L[i], np.sqrt(v[j])
+        _correlations(S, j, inverse, known, weight, row)
+        row[j] += ridge
+        for h in range(i):
+            f, other = L[h, j], L[h]
+            for a in range(p):
+                row[a] -= f * other[a]
+        row /= root
+        for c in range(q):  # (2)
+            u[i, c] = r[c, j] / root
+            for a in range(p):
+                r[c, a] -= row[a] * u[i, c]
+        for a in range(p):
+            v[a] = max(v[a] - row[a] * row[a], ridge)
+        _gains(r, v, after)
+        for a in range(p):
+            if not taken[a] and gain[a] - after[a] > most[a]:
+                most[a], blame[a] = gain[a] - after[a], j
+        gain[:] = after
+    return order[:chosen], entered[:chosen], alone, gain, blame, L[:chosen], u[:chosen]
+
+
+@njit()
+def _solve(factor: Array, order: Array, made: Array) -> Array:
+    """The weights of the model, in standard deviations: back substitution in the triangle that the chosen have in L."""
+    weights = made.copy()
+    for i in range(len(order) - 1, -1, -1):
+        weights[i] /= factor[i, order[i]]
+        for h in range(i):
+            for c in range(weights.shape[1]):
+                weights[h, c] -= factor[h, order[i]] * weights[i, c]
+    return weights
+
+
+class ForwardPartialCorrelation(RowSelector):
+    """Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.
+
+    It knows redundancy: of many copies of one signal it keeps few, and has room for what they do not tell.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1]; None keeps those that add more than noise does.
+    task : {"classification", "regression"}, default="classification"
+        What the target is: classes, two or more, or a number.
+    half_life : float or None, default=2000
+        Rows after which a row counts half, in (0, inf]; None: nothing fades but by a drift.
+    alpha : float, default=0.01
+        Level of the test that decides how many, over all features, in (0, 1); only if `n_features_to_select` is None.
+    alpha_drift : float or None, default=1e-4
+        Level of the drift test, in (0, 1). None: no drift is looked for.
+    max_columns : int, default=2000
+        Of more features than that, only so many are in the scatter matrix, which takes 8 bytes times the square of it
+        (32 MB): those that tell most by themselves now. The others wait outside, and come in when they tell more.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Of a feature that is kept, its gain (1) when it was chosen (at least that of the next); of the others, what
+        they would add now (always less).
+    table_ : dict of str to ndarray of shape (n_features,)
+        Why, and why not; one row per feature, and a data frame can be made of it: "feature" (its name), "selected",
+        "entered" (1 for the first chosen; 0: not chosen), "alone" (the gain of the feature by itself), "added" (its
+        gain when chosen, or what it would add now), "redundant_to" (the chosen feature that took most of it, or "").
+    redundant_to_ : ndarray of shape (n_features,), int
+        Column of that chosen feature; -1 of a chosen feature, or where none took anything.
+    drift_detected_ : bool
+        Whether a drift was found in the last batch, so that a learner should begin anew.
+    n_replay : int
+        From how many of the last rows.
+    drifts_ : list of int
+        Rows learned from, counted from 0, at which drifts were found.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If rows, labels or weights cannot be learned from (NaN too: impute first); the model is left as it was.
+
+    Notes
+    -----
+    Rows are learned from in blocks of 100 (the first end after 10, 25 and 50 rows), wherever batches end: so a batch
+    is the same as its rows one at a time. Scores are those of the last full block; as long as more than an eighth of
+    all rows waits for its block to fill, reading counts these in. Rows of weight 0 are passed over.
+
+    A block costs O(100 p^2) for p columns in the matrix; a choice of k features, after every eighth more rows and at
+    least every 500, O(p k^2). Memory: 8 p^2 bytes, and 8 features x (classes + 2) bytes if there are more than
+    `max_columns`.
+
+    References
+    ----------
+    Efroymson (1960). Multiple regression analysis, in: Mathematical methods for digital computers (forward selection).
+    Chan, Golub, LeVeque (1983). Algorithms for computing the sample variance, The American Statistician 37(3).
+    Marchenko, Pastur (1967). Distribution of eigenvalues for some sets of random matrices, Mathematics of the
+    USSR-Sbornik 1(4).
+
+    Examples
+    --------
+    Ten copies of one signal, and a second one that is weaker. A score of each feature by itself keeps copies:
+
+    >>> import numpy as np
+    >>> from tamis import FisherScore, ForwardPartialCorrelation
+    >>> rng = np.random.default_rng(0)
+    >>> signals = rng.normal(size=(3000, 2))
+    >>> X = signals[:, [0] * 10 + [1]] + 0.1 * rng.normal(size=(3000, 11))
+    >>> y = 2 * signals[:, 0] + signals[:, 1] > 0
+    >>> for selector in (FisherScore(2), ForwardPartialCorrelation(2)):
+    ...     print(selector.fit(X, y).get_support(indices=True))
+    [6 7]
+    [ 5 10]
+
+    Why is the first column not kept? Because of the sixth:
+
+    >>> table = selector.table_
+    >>> table["redundant_to"][0], table["alone"][[0, 10]].round(2), table["added"][[0, 10]].round(2)
+    ('x5', array([0.45, 0.09]), array([0.03, 0.12]))
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = 0.1,
+        *,
+        task: str = "classification",
+        half_life: float | None = 2000,
+        alpha: float = 0.01,
+        alpha_drift: float | None = 1e-4,
+        max_columns: int = 2000,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
+        self.task = task
+        self.half_life = half_life
+        self.alpha = alpha
+        self.alpha_drift = alpha_drift
+        self.max_columns = max_columns
+
+    @property
+    def _decides_how_many(self) -> bool:  # type: ignore[override]
+        return self.n_features_to_select is None
+
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def _start(self, n_features: int) -> None:
+        check_choice("task", self.task, ("classification", "regression"))
+        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
+        check_number("max_columns", self.max_columns, low=1, integer=True)
+        if self.half_life is not None:
+            check_number("half_life", self.half_life, low=0, open_low=True)
+        if self.alpha_drift is not None:
+            check_number("alpha_drift", self.alpha_drift, low=0, high=1, open_low=True, open_high=True)
+        n_columns, n_targets = min(n_features, self.max_columns), int(self._is_regression())
+        self._scatter = Scatter(n_columns + n_targets)
+        self._marginals = Marginals(n_features, n_targets) if n_columns < n_features else None
+        self._columns, self._known = np.arange(n_columns), np.zeros(n_columns)
+        self._pending: tuple[tuple[Rows, Array, Array], ...] = ()
+        self._rows = self._waits = self._next = 0  # rows learned from, pending, and at which to choose again
+        self._detector = None if self.alpha_drift is None else HDDMA(self.alpha_drift, self.alpha_drift)
+        self.drift_detected_, self.drifts_ = False, list[int]()
+        self._nothing_chosen(n_columns)
+
+    def _nothing_chosen(self, n_columns: int) -> None:
+        self._order, self._entered = np.zeros(0, np.int64), np.zeros(0)
+        self._alone, self._left = np.zeros(n_columns), np.zeros(n_columns)
+        self._blame, self._slopes, self._ridge = np.full(n_columns, -1), np.zeros((0, 0)), 0.0
+        self._relevance_now = np.zeros(self.n_features_in_)
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        self.drift_detected_ = False
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        if not weight.all():
+            X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
+        start = 0
+        while start < len(y):
+            end = min(start + self._block_end() - self._rows - self._waits, len(y))
+            part = slice(start, end)
+            self._pending = (*self._pending, (X[part].copy(), y[part].copy(), weight[part].copy()))
+            self._waits += end - start
+            if self._rows + self._waits == self._block_end():
+                self._take_block()
+            start = end
+
+    def _block_end(self) -> int:
+        return next((n for n in _FIRST if n > self._rows), self._rows - self._rows % _BLOCK + _BLOCK)
+
+    def _take_block(self, *, choose: bool = False) -> None:
+        """Learn from the pending rows."""
+        parts, targets, weights = zip(*self._pending, strict=True)
+        X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+        y, weight, n = np.concatenate(targets), np.concatenate(weights), self._waits
+        self._pending, self._waits = (), 0
+        factor = 1.0 if self.half_life is None else 0.5 ** (1.0 / self.half_life)
+        self._watch(X, y)
+        self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
+        self._rows += n
+        if choose or self._rows >= self._next:
+            self._next = self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK)
+            self._choose()
+
+    def _targets(self, y: Array) -> NDArray[np.float64]:
+        """Return what the scatter takes for the target: indicators of the classes, or the number."""
+        if self._is_regression():
+            return y[:, None].astype(np.float64)
+        n_classes = len(self.classes_)
+        if n_classes > self._n_targets:
+            self._scatter = copy.deepcopy(self._scatter)
+            self._scatter.grow(len(self._columns) + n_classes)
+            if self._marginals is not None:
+                self._marginals = copy.deepcopy(self._marginals)
+                self._marginals.grow(n_classes)
+        indicators: NDArray[np.float64] = np.eye(n_classes)[y]
+        return indicators
+
+    @property
+    def _n_targets(self) -> int:
+        return len(self._scatter.mean) - len(self._columns)
+
+    def _add(self, X: Rows, targets: Array, weight: Array, fade: float) -> None:
+        if self._marginals is not None:
+            self._marginals.update(X, targets, weight, fade)
+            X = X[:, self._columns]
+        dense = X.toarray() if sp.issparse(X) else X
+        self._scatter.update(np.hstack([dense, targets], dtype=np.float64), weight, fade)
+        self._known = fade * self._known + float(weight.sum())
+
+    # -- drifts --------------------------------------------------------------------------------------------
+
+    def _watch(self, X: Rows, y: Array) -> None:
+        """Predict the block with the model of the chosen features; if its errors have risen, let the past fade."""
+        if self._detector is None or not len(self._order):
+            return
+        errors, at = self._errors(X, y), 0
+        while (found := self._detector.update_many(errors[at:])) >= 0:
+            self.drift_detected_ = True
+            at += found + 1
+            self.drifts_ = [*self.drifts_, self._rows + at - 1]
+        if self.drift_detected_:
+            keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
+            self._scatter.fade(keep)
+            self._known = keep * self._known
+            if self._marginals is not None:
+                self._marginals.fade(keep)
+            self._order, self._next = self._order[:0], 0
+
+    def _errors(self, X: Rows, y: Array) -> Array:
+        """Return the error of each row, 0 to 1: whether the class is wrong, or the share of three deviations."""
+        n, unit = len(self._columns), self._scatter.unit_or_one
+        at = self._order
+        rows = X[:, self._columns[at]]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        found = (rows / unit[at] - self._scatter.mean[at] / unit[at]) @ self._slopes
+        if not self._is_regression():
+            guess = (found + self._scatter.mean[n : n + self._slopes.shape[1]]).argmax(axis=1)
+            wrong: NDArray[np.float64] = (guess != y).astype(np.float64)
+            return wrong
+        spread = np.sqrt(self._scatter.S[n, n] / self._scatter.weight)
+        off = np.abs(y / unit[n] - self._scatter.mean[n] / unit[n] - found[:, 0])
+        share: NDArray[np.float64] = np.minimum(off / max(3.0 * float(spread), 1e-300), 1.0)
+        return share
+
+    @property
+    def n_replay(self) -> int:
+        """From how many of the last rows a learner that begins anew should know."""
+        return 2 * _BLOCK
+
+    # -- choosing ------------------------------------------------------------------------------------------
+
+    def _choose(self) -> None:
+        if self._marginals is not None:
+            self._let_in(self._marginals)
+        scatter, n = self._scatter, len(self._columns)
+        inverse = _inverse_root(np.diag(scatter.S))
+        scale, back = self._target_scales(inverse[n:])
+        b = np.ascontiguousarray(scatter.S[:n, n:].T) * inverse[:n] * scale[:, None]
+        n_effective, freedom = scatter.n_effective, max(np.count_nonzero(scale) - 1.0, 1.0)
+        held = np.zeros(n, np.bool_)
+        held[self._order] = True
+        if self._decides_how_many:  # (5)
+            self._ridge, most = _NEXT_TO_NOTHING, n
+            bar = float(chi2.isf(self.alpha / self.n_features_in_, freedom)) / n_effective
+        else:
+            self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
+            most = min(n_to_select(self.n_features_to_select, self.n_features_in_), n)
+        bonus = _ERRORS / np.sqrt(n_effective * (1.0 + self._ridge))  # (4)
+        self._order, self._entered, self._alone, self._left, self._blame, factor, made = _forward(
+            scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), max(scatter.weight, _BLOCK), b, self._ridge,
+            min(most, _STEPS), held, bonus, bar, freedom,
+        )  # fmt: skip
+        self._slopes = _solve(factor, self._order, made) * inverse[self._order, None] * back
+        self._relevance_now = self._scores()
+
+    def _target_scales(self, inverse: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what makes b of the scatter with the targets, and a prediction of what b gives."""
+        if self._is_regression():
+            return inverse, _inverse(inverse)
+        n = len(self._columns)
+        root = np.sqrt(self._scatter.weight * np.maximum(self._scatter.mean[n:], 0.0))
+        return self._scatter.unit[n:] * _inverse(root), root
+
+    def _let_in(self, marginals: Marginals) -> None:
+        """Put the features that tell most by themselves into the matrix, in the places of those that no longer do."""
+        strength = np.sqrt(self._gain_alone(marginals))
+        strength[self._columns] += _ERRORS / np.sqrt(self._scatter.n_effective)
+        wanted = top_mask(strength, len(self._columns))
+        leaving = np.flatnonzero(~wanted[self._columns])
+        wanted[self._columns] = False
+        coming = np.flatnonzero(wanted)
+        self._columns, self._known = self._columns.copy(), self._known.copy()
+        self._columns[leaving], self._known[leaving] = coming, 0.0
+        self._order = np.setdiff1d(self._order, leaving)
+        self._scatter.replace(
+            leaving, marginals.mean[coming], marginals.variance[coming], marginals.covariance[:, coming]
+        )
+
+    def _gain_alone(self, marginals: Marginals) -> NDArray[np.float64]:
+        """Return equation (1) of every feature before any is chosen, without a ridge."""
+        if self._is_regression():
+            share = np.array([self._scatter.S[-1, -1] * self._scatter.unit[-1] ** 2 / self._scatter.weight])
+        else:
+            share = np.maximum(marginals.target_mean, 0.0)
+        of_each = marginals.covariance**2 * _inverse(share)[:, None] * _inverse(marginals.variance)
+        found: NDArray[np.float64] = of_each.sum(axis=0)
+        return found
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def _now(self) -> Self:
+        """Return itself, or a copy that has learned from the pending rows if these are many."""
+        if not self._waits or 8 * self._waits <= self._rows:
+            return self
+        ahead = copy.deepcopy(self)
+        ahead._take_block(choose=True)
+        return ahead
+
+    def _relevance(self) -> NDArray[np.float64]:
+        return self._now()._relevance_now.copy()
+
+    def _scores(self) -> NDArray[np.float64]:
+        scores = np.zeros(self.n_features_in_)
+        if self._marginals is not None:
+            scores = self._gain_alone(self._marginals) / (1.0 + self._ridge)
+        scores[self._columns] = self._left
+        if len(self._order):
+            chosen = self._columns[self._order]
+            scores[chosen] = 0.0
+            falling = np.maximum.accumulate(self._entered[::-1])[::-1]
+            above = scores.max() / falling[-1]
+            scores *= (
+                (1.0 - 1e-9) / above if above >= 1.0 else 1.0
+            )  # one favoured (4) may add less than its rival
+            scores[chosen] = falling
+        return scores
+
+    def _selection(self) -> NDArray[np.bool_]:
+        now = self._now()
+        kept = np.zeros(self.n_features_in_, np.bool_)
+        kept[now._columns[now._order]] = True
+        return kept if kept.any() else ~kept
+
+    @property
+    def redundant_to_(self) -> NDArray[np.int64]:
+        """The chosen feature whose entry took most of what a feature would have added; -1 if there is none."""
+        _ = self.waiting_  # raises if nothing was learned
+        now = self._now()
+        found = np.full(self.n_features_in_, -1)
+        found[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])
+        found[now._columns[now._order]] = -1
+        return found
+
+    @property
+    def table_(self) -> dict[str, NDArray[Any]]:
+        """Why, and why not: one row per feature; a data frame can be made of it."""
+        _ = self.waiting_
+        now, n = self._now(), self.n_features_in_
+        names = np.array(self._names() or [f"x{j}" for j in range(n)], dtype=object)
+        alone, added, entered = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
+        if now._marginals is not None:
+            alone = now._gain_alone(now._marginals) / (1.0 + now._ridge)
+            added = alone.copy()
+        alone[now._columns], added[now._columns] = now._alone, now._left
+        chosen = now._columns[now._order]
+        added[chosen], entered[chosen] = now._entered, np.arange(1, len(chosen) + 1)
+        blame = self.redundant_to_
+        return {
+            "feature": names, "selected": self.get_support(), "entered": entered, "alone": alone, "added": added,
+            "redundant_to": np.where(blame < 0, "", names[blame]),
+        }  # fmt: skip
+
+    # -- merging -------------------------------------------------------------------------------------------
+
+    def merge(self, other: Self) -> Self:
+        """Take in what another selector has learned from rows that came after this one's.
+
+        What fades here fades by as many rows as the other has learned from, so parts of a stream that are merged in
+        their order equal the whole, but for what the whole has chosen, and found of drifts, on the way.
+
+        Parameters
+        ----------
+        other : ForwardPartialCorrelation
+            With the same columns and parameters (but for how many features are selected).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another kind.
+        ValueError
+            If its columns or parameters differ, or there are more than `max_columns` features: then the two need not
+            have the same ones in their matrices.
+        """
+        if type(other) is not type(self):
+            raise TypeError(
+                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
+            )
+        for name, mine in self.get_params(deep=False).items():
+            theirs = getattr(other, name)
+            if name != "n_features_to_select" and mine != theirs:
+                raise ValueError(
+                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
+                )
+        if not hasattr(other, "n_seen_"):
+            return self
+        if not hasattr(self, "n_seen_"):
+            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
+            return self
+        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
+            )
+        if self._marginals is not None:
+            raise ValueError(
+                f"{self.n_features_in_} features are more than max_columns={self.max_columns}, and two selectors need"
+                " not have the same ones in their matrices: raise max_columns to merge."
+            )
+        merged = copy.deepcopy(self)
+        merged._append(copy.deepcopy(other))
+        self.__dict__.update(vars(merged))
+        return self
+
+    def _append(self, later: Self) -> None:
+        for part in (self, later):
+            if part._waits:
+                part._take_block()
+        if not self._is_regression():
+            codes, self.classes_ = encode_labels(later.classes_, self.classes_)
+            n, n_classes = len(self._columns), len(self.classes_)
+            self._scatter.grow(n + n_classes)
+            later._scatter.grow(n + n_classes)
+            others = np.setdiff1d(np.arange(n_classes), codes)
+            later._scatter.reorder(np.r_[np.arange(n), n + np.argsort(np.r_[codes, others])])
+        fade = 1.0 if self.half_life is None else 0.5 ** (later._rows / self.half_life)
+        self._scatter.merge(later._scatter, fade)
+        self._known = fade * self._known + later._known
+        self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
+        self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
+        self._detector = later._detector
+        self._choose()
+
+
+def _inverse(values: Array) -> NDArray[np.float64]:
+    """Return one over each value, 0 of 0."""
+    found: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+    return found
+
+
+def _inverse_root(squares: Array) -> NDArray[np.float64]:
+    """Return one over the root of each sum of squares, 0 of a column that does not vary."""
+    return _inverse(np.sqrt(np.where(squares > _NO_SPREAD, squares, 0.0)))

@@ -1,0 +1,213 @@
+"""The faded scatter matrix of features and targets, centred, in units that neither overflow nor vanish.
+
+With rows z = (x, y) of weight w, each counted `fading` times less than the row after it::
+
+    W <- f W + sum_i w_i                                         f = fading to the number of rows    (1)
+    S <- f S + sum_i w_i d_i d_i' + (f W_old w / W) g g'         d_i = z_i - m_batch                 (2)
+    m <- m + (w / W) g                                           g = m_batch - m,  w = sum_i w_i     (3)
+
+(Chan, Golub, LeVeque 1983): deviations from the batch's own mean and, as one more row, the step between the means. So
+a batch is one symmetric product of BLAS (`dsyrk`), which fades the old matrix in the same pass, and a mean far from 0
+or on the move costs no digits. A column is held in a unit that is a power of two near its largest deviation: the
+product of two columns of 1e300 is finite, that of two of 1e-300 is not 0, and no digit is lost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["Scatter"]
+
+_WIDEST = 2.0**100  # a deviation so many units long gets the column a new unit
+
+
+@njit()
+def _half_range(Z: Array, mean: Array) -> Array:
+    """Half of the largest less the smallest of the mean and the values of each column; it never overflows."""
+    low, high = mean.copy(), mean.copy()
+    for i in range(Z.shape[0]):
+        for j in range(Z.shape[1]):
+            low[j] = min(low[j], Z[i, j])
+            high[j] = max(high[j], Z[i, j])
+    for j in range(Z.shape[1]):
+        high[j] = high[j] / 2.0 - low[j] / 2.0
+    return high
+
+
+@njit(strict=True)
+def _deviations(
+    Z: Array, weight: Array, total: float, mean: Array, inverse: Array, gap_weight: float, rows: Array
+) -> Array:
+    """Write the deviations of (2), times the root of their weights; return the step between the means."""
+    n, p = Z.shape
+    step = np.zeros(p)
+    for i in range(n):
+        for j in range(p):
+            rows[i, j] = Z[i, j] * inverse[j] - mean[j] * inverse[j]
+            step[j] += weight[i] * rows[i, j]
+    for j in range(p):
+        step[j] /= total
+        rows[n, j] = gap_weight * step[j]
+    for i in range(n):
+        root = np.sqrt(weight[i])
+        for j in range(p):
+            rows[i, j] = (rows[i, j] - step[j]) * root
+    return step
+
+
+def _power_of_two(size: Array) -> NDArray[np.float64]:
+    """Return a power of two near each size, whose inverse is exact."""
+    found: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
+    return found
+
+
+class Scatter:
+    """Faded weight, means and scatter matrix of `n_columns` columns.
+
+    Parameters
+    ----------
+    n_columns : int
+
+    Attributes
+    ----------
+    weight, squares : float
+        Faded sum of the row weights, and of their squares.
+    mean : ndarray of shape (n_columns,), float64
+        In units of the data.
+    unit : ndarray of shape (n_columns,), float64
+        What a column is divided by before it is multiplied with another; 0 until it is seen to vary.
+    S : ndarray of shape (n_columns, n_columns), float64, Fortran order
+        The scatter (2), in the products of two units; the upper triangle alone is kept.
+
+    Examples
+    --------
+    >>> scatter = Scatter(2)
+    >>> scatter.update(np.array([[1e6, 1.0], [1e6 + 2.0, 3.0], [1e6 + 4.0, 2.0]]), np.ones(3), 1.0)
+    >>> scatter.mean, scatter.covariance()
+    (array([1.000002e+06, 2.000000e+00]), array([[2.66666667, 0.66666667],
+           [0.66666667, 0.66666667]]))
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self.weight = self.squares = 0.0
+        self.mean, self.unit = np.zeros(n_columns), np.zeros(n_columns)
+        self.S = np.zeros((n_columns, n_columns), order="F")
+
+    @property
+    def n_effective(self) -> float:
+        """How many rows of equal weight would tell as much."""
+        return self.weight**2 / self.squares if self.squares > 0.0 else 0.0
+
+    def update(self, Z: Array, weight: Array, fade: float) -> None:
+        """Take in a block of rows.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_rows, n_columns), float64
+            Finite.
+        weight : ndarray of shape (n_rows,)
+            Positive.
+        fade : float in (0, 1]
+            What the weight of all earlier rows is multiplied by first.
+        """
+        if self.weight == 0.0:
+            self.mean = Z[0].copy()  # a constant column deviates from its first row by exactly nothing
+        self._find_units(Z)
+        old, arriving = fade * self.weight, float(weight.sum())
+        total = old + arriving
+        rows, inverse = np.empty((len(Z) + 1, Z.shape[1])), 1.0 / self.unit_or_one
+        step = _deviations(Z, weight, arriving, self.mean, inverse, np.sqrt(old * arriving / total), rows)
+        self.S = dsyrk(1.0, rows.T, beta=fade, c=self.S, overwrite_c=1)  # (2)
+        self.mean = self.mean + (arriving / total * step) * self.unit_or_one  # (3)
+        self.weight, self.squares = total, fade**2 * self.squares + float(weight @ weight)
+
+    def _find_units(self, Z: Array) -> None:
+        """Choose the unit of columns that vary for the first time, or that have outgrown theirs."""
+        spread = _half_range(Z, self.mean)
+        late = np.flatnonzero((spread / _WIDEST > self.unit) | ((spread > 0.0) & (self.unit == 0.0)))
+        if len(late):
+            self.unit = self.unit.copy()
+            shrink = np.ones(len(self.unit))
+            unit = _power_of_two(spread[late])
+            shrink[late], self.unit[late] = self.unit[late] / unit, unit
+            self.S *= shrink
+            self.S *= shrink[:, None]
+
+    @property
+    def unit_or_one(self) -> NDArray[np.float64]:
+        """The unit, 1 of a column that was not seen to vary."""
+        return np.where(self.unit > 0.0, self.unit, 1.0)
+
+    def grow(self, n_columns: int) -> None:
+        """Append columns that were 0 in all rows so far."""
+        new = n_columns - len(self.mean)
+        self.mean, self.unit = np.pad(self.mean, (0, new)), np.pad(self.unit, (0, new))
+        self.S = np.asfortranarray(np.pad(self.S, ((0, new), (0, new))))
+
+    def reorder(self, order: Array) -> None:
+        """Put the columns into another order."""
+        self.mean, self.unit = self.mean[order], self.unit[order]
+        full = np.triu(self.S) + np.triu(self.S, 1).T
+        self.S = np.asfortranarray(full[np.ix_(order, order)])
+
+    def replace(self, at: Array, mean: Array, variance: Array, covariance: Array) -> None:
+        """Put other columns in the place of some, of which the covariances with the last columns are known.
+
+        Parameters
+        ----------
+        at : ndarray of int
+            Which columns go.
+        mean, variance : ndarray of shape (len(at),)
+            Of those that come, in units of the data.
+        covariance : ndarray of shape (n_last, len(at))
+            With the last columns; those with all others are set to 0.
+        """
+        n = len(self.mean) - len(covariance)
+        unit = np.where(variance > 0.0, _power_of_two(np.sqrt(variance)), 0.0)
+        self.mean, self.unit = self.mean.copy(), self.unit.copy()
+        self.mean[at], self.unit[at] = mean, unit
+        safe = np.where(unit > 0.0, unit, 1.0)
+        last = np.where(self.unit[n:] > 0.0, self.unit[n:], 1.0)
+        self.S[at, :], self.S[:, at] = 0.0, 0.0
+        self.S[at, at] = self.weight * variance / safe**2
+        self.S[at, n:] = (self.weight * covariance / last[:, None] / safe).T
+
+    def fade(self, keep: float) -> None:
+        """Multiply the weight of all rows so far."""
+        self.weight, self.squares, self.S = keep * self.weight, keep**2 * self.squares, keep * self.S
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Return the covariance matrix in units of the data."""
+        upper = np.triu(self.S)
+        found: NDArray[np.float64] = (upper + np.triu(upper, 1).T) / max(self.weight, 1e-300)
+        return found * self.unit * self.unit[:, None]
+
+    def merge(self, later: Scatter, fade: float) -> None:
+        """Take in the rows of another scatter as if they had come after those of this one.
+
+        Parameters
+        ----------
+        later : Scatter
+            Of the same columns.
+        fade : float in (0, 1]
+            What the weight of this one's rows is multiplied by first.
+        """
+        if later.weight == 0.0:
+            return
+        unit = np.maximum(self.unit, later.unit)
+        safe = np.where(unit > 0.0, unit, 1.0)
+        mine, theirs = self.unit / safe, later.unit / safe
+        old, total = fade * self.weight, fade * self.weight + later.weight
+        gap = later.mean / safe - (self.mean if self.weight > 0.0 else later.mean) / safe
+        S = fade * (self.S * mine * mine[:, None]) + later.S * theirs * theirs[:, None]
+        S += old * later.weight / total * np.outer(gap, gap)
+        self.mean = (
+            later.mean.copy() if self.weight == 0.0 else self.mean + (later.weight / total * gap) * safe
+        )
+        self.S, self.unit = np.asfortranarray(S), unit
+        self.weight, self.squares = total, fade**2 * self.squares + later.squares

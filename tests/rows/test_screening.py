@@ -187,3 +187,18 @@ def test_published_drift_needs_a_clock_per_batch():
         hits[options] = np.mean(found[10:])
     assert hits[0.9, "batch"] > hits[None, "row"] + 0.05
     assert hits[0.9, "batch"] > hits[0.9, "row"] + 0.2
+
+
+@pytest.mark.parametrize("kind", [TScore, FisherScore])
+def test_any_scale_that_can_be_squared_scores_the_same_and_a_smaller_one_is_named(kind):
+    X, y = rows(2)
+    usual = kind(2).fit(X, y).scores_
+    for scale in (1e-140, 1e140):
+        np.testing.assert_allclose(kind(2).fit(X * scale, y).scores_, usual, rtol=1e-9)
+    X[:, 0] *= 1e-300
+    with pytest.warns(
+        UserWarning, match=r"Column 0 differs between the classes by less than 1e-146, .* rescale it"
+    ):
+        scores = kind(2).fit(X, y).scores_
+    assert scores[0] == 0.0
+    np.testing.assert_allclose(scores[1:], usual[1:], rtol=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -404,3 +405,26 @@ def test_float64_keeps_neighbours_apart():
     X = 1e9 + np.column_stack([y + 0.1 * rng.random(400), rng.random(400)])
     assert MutualInformation(1).fit(X, y).scores_[0] == 0.0
     assert MutualInformation(1, dtype="float64").fit(X, y).scores_[0] > 0.5
+
+
+def test_eps_follows_the_number_of_features():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3)
+    for n_features, eps in ((6, 0.001), (1000, 0.002), (9000, 0.01)):
+        assert ChiSquare().fit(rng.normal(size=(3, n_features)), y)._bins._quantiles.eps == eps
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_float32_cannot_hold_is_said(sparse):
+    X, y = rows(2)
+    X[:, 0] *= 1e-150
+    given_ = sp.csr_matrix(X) if sparse else X
+    with pytest.warns(UserWarning, match="Column 0 holds values that float32 rounds to 0"):
+        lost = MutualInformation(2).fit(given_, y).scores_
+    assert lost[0] < 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = MutualInformation(2, dtype="float64").fit(given_, y).scores_
+        X[:, 0] *= 1e150
+        usual = MutualInformation(2).fit(X, y).scores_
+    np.testing.assert_allclose(kept, usual, rtol=1e-12)

@@ -60,7 +60,15 @@ def screen(
         float | None, option(_SCORING, "ROWS", "After so many rows a row counts half.")
     ] = None,
     n_bins: Annotated[int, option(_SCORING, "K", "Bins of a number, for mi, chi2 and gini.")] = 5,
-    eps: Annotated[float, option(_SCORING, "SHARE", "Largest error of a cumulative count.")] = 0.01,
+    eps: Annotated[
+        float | None,
+        option(
+            _SCORING,
+            "SHARE",
+            "Largest error of a cumulative count.  [dim]\\[default: 0.001 to 0.01, by the number of columns][/]",
+            show_default=False,
+        ),
+    ] = None,
     batch_size: Annotated[int, option(_SCORING, "N", "Rows read at a time; no score depends on it.")] = 1000,
     max_rows: Annotated[int | None, option(_SCORING, "N", "Stop after so many rows.")] = None,
     reading: _Reading,
@@ -81,11 +89,14 @@ def screen(
     check_whole("--n-bins", n_bins, 2)
     check_whole("--batch-size", batch_size, 1)
     check_whole("--max-rows", max_rows, 1)
-    check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
+    if eps is not None:
+        check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
     if half_life is not None:
         check_number("half_life", half_life, low=0.0, open_low=True)
     output = Output(out, plot, top, as_json, quiet)
     stream = reading.open(width="any")
+    if eps is None and stream.n_features is None:
+        eps = 0.01  # of columns that show only while they are read there may be many
     screening = Screening(1.0, scores=names, half_life=half_life, n_bins=n_bins, eps=eps)
     ranking = Ranking(stream, screening)
     try:

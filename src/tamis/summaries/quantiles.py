@@ -40,13 +40,15 @@ _LARGEST_GAIN = 1e100
 
 
 @njit()
-def _count_unfit(X: Array, largest: float) -> int:
-    """Count the values that are NaN, infinite or too large."""
-    unfit = 0
+def _count_unfit(X: Array, largest: float, smallest: float) -> tuple[int, int]:
+    """Count the values that are NaN, infinite or too large, and those that are too small, but not 0."""
+    unfit, small = 0, 0
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
-            unfit += not abs(X[i, j]) <= largest
-    return unfit
+            size = abs(X[i, j])
+            unfit += not size <= largest
+            small += (size < smallest) & (size > 0.0)
+    return unfit, small
 
 
 @njit(strict=True)
@@ -98,6 +100,8 @@ class QuantileSummary:
     >>> int(summary.counts(5).sum()), summary.nbytes < X.nbytes / 50
     (200000, True)
     """
+
+    underflow = -1  # column of the first value of the last batch that the dtype rounds to 0
 
     def __init__(
         self, n_features: int, n_classes: int, eps: float = 0.01, dtype: DTypeLike = np.float32
@@ -197,7 +201,8 @@ class QuantileSummary:
         largest = float(np.finfo(self.dtype).max)
         missing = np.zeros((0, 0))
         values = X.data.reshape(1, -1) if sp.issparse(X) else X
-        if _count_unfit(values, largest):
+        unfit, small = _count_unfit(values, largest, float(np.finfo(self.dtype).smallest_subnormal))
+        if unfit:
             if sp.issparse(X):
                 if not (np.isnan(X.data) | (np.abs(X.data) <= largest)).all():
                     return False
@@ -205,6 +210,7 @@ class QuantileSummary:
                 missing = np.zeros((self.n_classes, self.n_features))
                 if not _weigh_missing(X, codes, weight, largest, missing):
                     return False
+        self.underflow = self._first_below(X) if small else -1
         self._gain = gain
         self._weight = self._weight + np.bincount(codes, weight, minlength=self.n_classes)
         if sp.issparse(X):
@@ -212,6 +218,12 @@ class QuantileSummary:
         else:
             self._take_dense(X, codes, weight, missing)
         return True
+
+    def _first_below(self, X: Rows) -> int:
+        """Return the column of the first value that the dtype rounds to 0."""
+        values = X.data if sp.issparse(X) else X
+        lost = (values != 0.0) & (np.abs(values) < np.finfo(self.dtype).smallest_subnormal)
+        return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
 
     def _take_dense(self, X: Array, codes: Array, weight: Array, missing: Array) -> None:
         if missing.size:

@@ -108,6 +108,12 @@ class BinCounts:
         low, high = (part.reduce(values, axis=None, initial=0.0) for part in (np.fmin, np.fmax))
         return bool(-largest <= low and high <= largest)
 
+    @property
+    def underflow(self) -> int:
+        """Column of the first value of the last batch that the dtype rounds to 0, or -1."""
+        at = self._quantiles.underflow
+        return -1 if at < 0 else int(self.numeric[at])
+
     def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:
         """Take in a batch whose categories have been checked; False, and nothing changed, if a number is too large."""
         self._tables = None

@@ -23,9 +23,10 @@ class GiniIndex(BinScreener):
     categorical : "all", list of int or str, or bool mask, optional
         Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
         each value is a bin. By default all columns are numbers.
-    eps : float, default=0.01
+    eps : float, optional
         Largest error of a cumulative count, as a fraction of all counts, in (0, 0.5); 0 for a feature of at most
-        1 / eps distinct values in each class.
+        1 / eps distinct values in each class. By default 2e-6 times the number of features, within 0.001 and 0.01:
+        about 150 MB after ten million rows.
     dtype : {"float32", "float64"}, default="float32"
         How numbers are kept; neighbours that float32 cannot tell apart are ties.
     half_life : float, optional

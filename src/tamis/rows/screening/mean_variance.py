@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["f_statistic", "fisher_pvalues", "fisher_score", "t_pvalues", "t_score"]
+__all__ = ["SMALLEST", "f_statistic", "fisher_pvalues", "fisher_score", "t_pvalues", "t_score", "too_small"]
 
+SMALLEST = 1e-146  # a smaller difference has a square without all its digits
 _ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
 
 
@@ -94,8 +95,16 @@ def fisher_score(moments: ClassMoments) -> NDArray[np.float64]:
     between = (count * (mean - grand) ** 2).sum(axis=0)
     lowest = np.where(count > 0.0, mean, np.inf).min(axis=0)
     highest = np.where(count > 0.0, mean, -np.inf).max(axis=0)
-    between[highest - lowest <= _ROUNDING * np.abs(highest)] = 0.0
+    between[highest - lowest <= np.maximum(_ROUNDING * np.abs(highest), SMALLEST)] = 0.0
     return _ratio(between, (count * variance).sum(axis=0))  # (2)
+
+
+def too_small(moments: ClassMoments) -> NDArray[np.bool_]:
+    """Return which features differ between the classes, but by less than `SMALLEST`: they score 0."""
+    count, mean = moments.count(), moments.mean()
+    gap = np.where(count > 0.0, mean, -np.inf).max(axis=0) - np.where(count > 0.0, mean, np.inf).min(axis=0)
+    found: NDArray[np.bool_] = (gap > 0.0) & (gap <= SMALLEST) & (np.abs(mean).max(axis=0) <= SMALLEST)
+    return found
 
 
 def f_statistic(scores: Array, moments: ClassMoments) -> NDArray[np.float64]:
@@ -147,7 +156,7 @@ def _t(mean: Array, variance: Array, effective: Array) -> NDArray[np.float64]:
     known = (effective > 0.0).all(axis=0)
     error = np.divide(variance, effective, out=np.zeros_like(variance), where=effective > 0.0).sum(axis=0)
     gap = np.abs(mean[0] - mean[1])
-    gap[gap <= _ROUNDING * np.abs(mean[0])] = 0.0
+    gap[gap <= np.maximum(_ROUNDING * np.abs(mean[0]), SMALLEST)] = 0.0
     return np.where(known, _ratio(gap, np.sqrt(error)), 0.0)  # (1)
 
 

@@ -7,6 +7,7 @@ A score is one of five; each class keeps what its own scores are read from and n
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import abstractmethod
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -18,7 +19,14 @@ from tamis._check import Array, Rows, check_choice, check_number, columns_of, re
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
-from tamis.rows.screening.mean_variance import fisher_pvalues, fisher_score, t_pvalues, t_score
+from tamis.rows.screening.mean_variance import (
+    SMALLEST,
+    fisher_pvalues,
+    fisher_score,
+    t_pvalues,
+    t_score,
+    too_small,
+)
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import chi_square, chi_square_pvalue, gini_decrease, mutual_information
 
@@ -96,8 +104,10 @@ class Screener(RowSelector):
         rows = X if moments.n_features else np.empty((len(y), 0))
         if not moments.update(rows, y, sample_weight, keep):
             self._refuse(X)
-        if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
-            self._refuse(X)
+        if self._bins is not None:
+            if not self._bins.update(X, y, sample_weight, keep):
+                self._refuse(X)
+            self._say_what_float32_loses()
         self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
@@ -119,6 +129,20 @@ class Screener(RowSelector):
         if self._bins is not None and not self._bins.can_hold(X):
             raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
         raise DataError("X holds values whose squares are too large to sum: rescale the features.")
+
+    def _say_what_float32_loses(self) -> None:
+        assert self._bins is not None
+        if (column := self._bins.underflow) >= 0:
+            warnings.warn(
+                f"Column {self._column(column)} holds values that float32 rounds to 0, which makes them equal: rescale"
+                " it, or choose dtype='float64'.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _column(self, at: int) -> str:
+        names = self._names()
+        return repr(names[at]) if names else str(at)
 
     @property
     def _factor(self) -> float:
@@ -292,6 +316,14 @@ class Screener(RowSelector):
         ]
 
     def _read_moments(self, name: str) -> Readout:
+        lost = too_small(self._moments)
+        if lost.any():
+            warnings.warn(
+                f"Column {self._column(int(lost.argmax()))} differs between the classes by less than {SMALLEST:g},"
+                " whose square float64 cannot hold, and scores 0: rescale it.",
+                UserWarning,
+                stacklevel=2,
+            )
         if name == "t":
             scores = t_score(self._moments)
             return Readout(scores, t_pvalues(scores, self._moments.n_classes))
@@ -335,7 +367,7 @@ class BinScreener(Screener):
         *,
         n_bins: int = 5,
         categorical: Any = None,
-        eps: float = 0.01,
+        eps: float | None = None,
         dtype: str = "float32",
         half_life: float | None = None,
         fading: float | None = None,
@@ -352,4 +384,5 @@ class BinScreener(Screener):
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         categorical = columns_of(self.categorical, n_features, self._names())
-        return BinCounts(n_features, categorical, self.n_bins, self.eps, self.dtype)
+        eps = float(np.clip(2e-6 * n_features, 0.001, 0.01)) if self.eps is None else self.eps
+        return BinCounts(n_features, categorical, self.n_bins, eps, self.dtype)

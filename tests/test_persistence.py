@@ -29,8 +29,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import tamis
-from tamis import persistence
 from tamis.errors import CheckpointError
+from tamis.persistence import classes
 from tamis.summaries.moments import RunningMoments
 
 
@@ -455,7 +455,7 @@ def test_any_change_of_the_manifest_is_refused_or_loads(tmp_path: Path, rng: np.
 
 
 def test_deeply_nested_json_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="RecursionError"):
+    with pytest.raises(CheckpointError, match="is no valid file"):
         tamis.load(forge(tmp_path / "hostile", "[" * 100_000))
 
 
@@ -508,10 +508,7 @@ def test_generator_that_points_outside_is_refused(bits: str, position: int, tmp_
         tamis.load(forge(path, content, **members))
 
 
-@pytest.mark.parametrize("old", sorted(persistence._MOVED))
-def test_a_file_that_names_a_class_where_it_was_before_is_still_read(old: str, tmp_path: Path) -> None:
-    new = persistence._MOVED[old]
-    there = tamis.load(forge(tmp_path / "old", holding({"instance": [old, []]})))
-    assert type(there).__module__ + ":" + type(there).__qualname__ == new
-    saved = manifest_of(tamis.save(there, tmp_path / "new"))
-    assert saved["nodes"][0]["instance"][0] == new
+@pytest.mark.parametrize("old", sorted(classes._MOVED))
+def test_a_file_that_names_a_class_where_it_was_before_is_still_read(old: str) -> None:
+    new = classes._MOVED[old]
+    assert classes.full_name(classes.find_class(old, {})) == new

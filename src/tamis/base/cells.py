@@ -130,6 +130,10 @@ class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
+    _learned_by: tuple[str, ...] = (
+        "_fit",
+    )  # what has learned went through these: a loaded one has what they set
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from complete rows.
 

@@ -122,6 +122,10 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
+    _learned_by: tuple[str, ...] = (
+        "_start",
+    )  # what has learned went through these: a loaded one has what they set
+
     def start(self, y: Any, sample_weight: Any = None) -> Self:
         """Forget what was selected and take the target of the features to come.
 

@@ -104,6 +104,10 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._in_one_piece(X, y, None, sample_weight, forget=True)
 
+    _learned_by: tuple[str, ...] = (
+        "_open",
+    )  # what has learned went through these: a loaded one has what they set
+
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows. If it raises, the model is as it was before the call.
 
@@ -128,6 +132,17 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             If the rows, labels or weights cannot be learned from.
         """
         return self._in_one_piece(X, y, classes, sample_weight, forget=False)
+
+    def check_state(self) -> None:
+        """Raise if a selector that was loaded has learned from labels, but knows none.
+
+        Raises
+        ------
+        DataError
+            If so.
+        """
+        if hasattr(self, "n_features_in_") and not self._is_regression() and not hasattr(self, "classes_"):
+            raise DataError(f"The file holds a {type(self).__name__} without 'classes_', which each one has.")
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         before = dict(self.__dict__)

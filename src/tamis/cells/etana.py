@@ -167,6 +167,8 @@ class ETANA(Independent):
         settings = {"n_bins": 3, "binning": "width", "prior": "uniform", "method": "grid"}
         return cls(cost, **{**settings, **changes})
 
+    _learned_by = ("_fit", "stopping_")
+
     def _learn(self, X: Rows, y: Array) -> None:
         check_choice("method", self.method, ("points", "grid"))
         check_number("resolution", self.resolution, low=1, integer=True)

@@ -62,6 +62,8 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     n_kept_: int
     strength_: Floats
 
+    _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
+
     @abstractmethod
     def start(self, codes: NDArray[np.int64]) -> Self:
         """Check the parameters, forget all columns and take the classes of the rows.

@@ -46,6 +46,10 @@ class DenseRowClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: Array
     n_seen_: int
+    _learned_by: tuple[str, ...] = (
+        "_open",
+        "n_features_in_",
+    )  # what has learned went through these: a loaded one has what they set
 
     @abstractmethod
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:

@@ -74,6 +74,8 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.detector = detector
 
+    _learned_by = ("_begin",)  # what has learned went through this: a loaded one has what it sets
+
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn from the rows in order."""
         for name in [name for name in vars(self) if name.endswith("_")]:

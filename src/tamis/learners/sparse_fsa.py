@@ -240,6 +240,8 @@ class SparseFSA(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[
         self.class_weight = class_weight
         self.random_state = random_state
 
+    _learned_by = ("fit",)  # what has learned went through this: a loaded one has what it sets
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from the rows, beginning anew.
 

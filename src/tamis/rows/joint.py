@@ -230,6 +230,8 @@ class JointScreening(RowSelector):
         at = np.arange(self._seen[0] - n, self._seen[0]) % self.memory
         return self._recent[at], self._labels[at]
 
+    _set_together_by = ("_begin",)  # a loaded one that has a part of this has all of it
+
     def _begin(self, n: int) -> None:
         """Begin to count anew, with the last `n` rows; all that are kept say where the levels are cut."""
         rows, _ = self._last(min(int(self._seen[0]), self.memory))

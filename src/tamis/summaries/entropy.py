@@ -194,6 +194,8 @@ class WindowCounts:
             (self._f, self._step, self._options, self._measures),
         )
 
+    _set_together_by = ("_build",)  # a loaded one that has a part of this has all of it
+
     def _build(self) -> None:
         d = self.n_features
         self._raw = np.zeros((np.count_nonzero(self._numeric >= 0), self.window))

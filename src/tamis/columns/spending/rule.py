@@ -30,6 +30,8 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
 
     wealth_: float
 
+    _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
+
     @abstractmethod
     def start(self) -> Self:
         """Check the parameters and forget all tests."""

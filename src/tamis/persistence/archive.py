@@ -1,0 +1,124 @@
+"""The file: a zip archive without compression, its checksum, and how it takes the place of an older one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+
+from tamis.errors import CheckpointError
+
+__all__ = ["open_verified", "replace_file", "write"]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+_MARK = b"tamis sha256 "
+_END = len(_MARK) + 64
+
+
+def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file beside `path`, and put it in its place once all of it is on the disk; else nothing is left.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    write : callable
+        Takes the open file.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; whatever `write` raises is raised too.
+    """
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "x+b") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    with contextlib.suppress(OSError):  # not every system can open a folder
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write(file: BinaryIO, manifest: bytes, arrays: list[Array]) -> None:
+    """Write the archive and its checksum."""
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.comment = _MARK.ljust(_END)
+        archive.writestr(zipfile.ZipInfo("manifest.json"), manifest)  # no time of day: same state, same bytes
+        for i, array in enumerate(arrays):
+            info = zipfile.ZipInfo(f"{i}.npy")
+            info.file_size = array.nbytes + 1024  # tells zipfile whether the member is large
+            with archive.open(info, "w") as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    size = file.seek(0, os.SEEK_END) - _END
+    digest = _digest(file, size)
+    file.seek(size)
+    file.write(_MARK + digest)
+
+
+def _digest(file: BinaryIO, size: int) -> bytes:
+    digest = hashlib.sha256()
+    file.seek(0)
+    while size > 0 and (chunk := file.read(min(size, 1 << 20))):
+        digest.update(chunk)
+        size -= len(chunk)
+    return digest.hexdigest().encode("ascii")
+
+
+@contextlib.contextmanager
+def open_verified(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFile, int]]:
+    """Open the archive and yield it with the file's size.
+
+    Raises
+    ------
+    CheckpointError
+        If it is not, byte for byte, as it was written, or unpacks to more than it holds.
+    """
+    name = repr(os.fspath(path))
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder's own error says it better
+        raise CheckpointError(f"{name} is no regular file: give the path of one that tamis.save wrote.")
+    with open(path, "rb") as file:
+        _verify(file, name)
+        size = file.seek(0, os.SEEK_END)
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            # Members that share their bytes would be read again and again.
+            is_plain = all(
+                m.compress_type == zipfile.ZIP_STORED and m.file_size == m.compress_size for m in members
+            )
+            if not is_plain or sum(m.file_size for m in members) > size:
+                raise CheckpointError(
+                    f"{name} declares more than it holds: it was not written by tamis.save."
+                )
+            yield archive, size
+
+
+def _verify(file: BinaryIO, name: str) -> None:
+    """Refuse a file that is not, byte for byte, as it was written."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _END, 0))
+    end = file.read()
+    if end == _MARK + _digest(file, size - _END):
+        return
+    file.seek(0)
+    if b"manifest.json" in file.read(64):
+        raise CheckpointError(f"{name} is truncated or was altered: use another copy of it, or save again.")
+    raise CheckpointError(f"{name} was not written by tamis.save: give the path of a file that was.")

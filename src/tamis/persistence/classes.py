@@ -1,0 +1,209 @@
+"""Which classes a file may hold objects of, and what such an object must have."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sklearn
+from sklearn.base import BaseEstimator
+
+from tamis.errors import CheckpointError
+
+__all__ = ["check_attributes", "find_class", "full_name", "is_instance"]
+
+_PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
+_MOVED = {  # classes that stand elsewhere now, by the name that older files give them
+    "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
+    "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
+    "tamis.evaluate.masking:Masker": "tamis.evaluate.test_then_train.masking:Masker",
+    "tamis.evaluate.metrics:RunningMetrics": "tamis.evaluate.metrics.classification:RunningMetrics",
+    "tamis.evaluate.oracle:Oracle": "tamis.evaluate.experiment.oracle:Oracle",
+    "tamis.evaluate.records:Records": "tamis.evaluate.test_then_train.run_log:RunLog",
+    "tamis.evaluate.records:Table": "tamis.evaluate.test_then_train.run_log:Table",
+    "tamis.evaluate.stability:SlidingStability": "tamis.evaluate.metrics.stability:SlidingStability",
+    "tamis.evaluate.stability_preq_cv:PreqCVStability": "tamis.evaluate.metrics.preq_cv:PreqCVStability",
+    "tamis.rows.bin_counts:BinCounts": "tamis.rows.screening.bin_counts:BinCounts",
+    "tamis.rows.screening:ChiSquare": "tamis.rows.screening.chi_square:ChiSquare",
+    "tamis.rows.screening:FisherScore": "tamis.rows.screening.fisher:FisherScore",
+    "tamis.rows.screening:GiniIndex": "tamis.rows.screening.gini:GiniIndex",
+    "tamis.rows.screening:MutualInformation": "tamis.rows.screening.mutual_information:MutualInformation",
+    "tamis.rows.screening:Screening": "tamis.rows.screening.screening:Screening",
+    "tamis.rows.screening:TScore": "tamis.rows.screening.t_score:TScore",
+    "tamis.trace:Trace": "tamis.base.trace:Trace",
+}
+
+
+def is_instance(value: Any) -> bool:
+    """Return whether the value is an object that is saved by its attributes."""
+    return isinstance(value, BaseEstimator) or type(value).__module__.partition(".")[0] == "tamis"
+
+
+def full_name(cls: type) -> str:
+    """Return the name by which a class is found again: for scikit-learn, that in its public module."""
+    module = cls.__module__
+    if module.startswith("sklearn."):
+        module = module.partition("._")[0]
+    return f"{module}:{cls.__qualname__}"
+
+
+def find_class(name: str, classes: dict[str, type]) -> type:
+    """Return a class by its name; no other modules are imported than those of Tamis and public ones of scikit-learn."""
+    name = _MOVED.get(name, name)
+    module, _, short = name.partition(":")
+    found: Any = classes.get(name)
+    if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
+        found = getattr(_module(module), short, None)
+        if getattr(found, "loaded_if_named", False):
+            raise CheckpointError(
+                f"The file holds a {short}, which runs what its author wrote: if you trust the author, load the file"
+                f" with classes=[{short}]."
+            )
+    elif found is None and module in _PUBLIC:
+        found = getattr(_module(module), short, None)
+        found = found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
+    makes_plainly = found.__new__ is object.__new__  # true of nothing that needs arguments to exist
+    if not makes_plainly or not isinstance(found, type) or full_name(found) != name:
+        raise CheckpointError(
+            f"The file holds an object of the class {name.replace(':', '.')}, which is neither of Tamis nor a"
+            f" public estimator of scikit-learn: if it is yours, load the file with classes=[{short}]."
+        )
+    return found
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, ValueError):
+        return None
+
+
+# -- what an object must have ------------------------------------------------------------------------------
+
+
+def check_attributes(cls: type, attributes: dict[Any, Any]) -> None:
+    """Raise if an object of the class could not have these attributes, or would lack one.
+
+    Raises
+    ------
+    CheckpointError
+        If so.
+    """
+    for name in attributes:
+        if type(name) is not str or not name.isidentifier() or name.startswith("__"):
+            raise CheckpointError(
+                f"The file gives a {cls.__name__} the attribute {name!r:.60}, which none can have."
+            )
+    lacking = _always(cls) - attributes.keys()
+    if not lacking and attributes.keys() > _parameters(cls):
+        lacking = _learned(cls) - attributes.keys()
+    for group in _together(cls) if not lacking else ():
+        lacking |= group - attributes.keys() if group & attributes.keys() else set()
+    if lacking:
+        raise CheckpointError(
+            f"The file holds a {cls.__name__} without {min(lacking)!r}, which each one has: save it again."
+        )
+
+
+def _parameters(cls: type) -> frozenset[str]:
+    get_names: Any = getattr(cls, "_get_param_names", tuple)
+    return frozenset(get_names())
+
+
+@functools.cache
+def _always(cls: type) -> frozenset[str]:
+    """Return the attributes that each object of the class has."""
+    if issubclass(cls, BaseEstimator):
+        return _parameters(cls)
+    if dataclasses.is_dataclass(cls):
+        return frozenset(field.name for field in dataclasses.fields(cls))
+    return _assigned(cls, "__init__") if cls.__module__.startswith("tamis.") else frozenset()
+
+
+@functools.cache
+def _learned(cls: type) -> frozenset[str]:
+    """Return the attributes that each estimator of Tamis has once it has learned."""
+    found: set[str] = set()
+    if cls.__module__.startswith("tamis."):
+        for name in getattr(cls, "_learned_by", ()):  # methods that were run, and attributes
+            found |= _assigned(cls, name) if hasattr(cls, name) else {name}
+    return frozenset(found)
+
+
+@functools.cache
+def _together(cls: type) -> tuple[frozenset[str], ...]:
+    """Return attributes that are set together, later than the others."""
+    methods = getattr(cls, "_set_together_by", ()) if cls.__module__.startswith("tamis.") else ()
+    return tuple(_assigned(cls, method) - _always(cls) - _learned(cls) for method in methods)
+
+
+def _assigned(cls: type, method: str, bases: tuple[type, ...] | None = None) -> frozenset[str]:
+    """Return the attributes that a method sets whichever way it goes, by itself or by methods that it calls."""
+    bases = cls.__mro__ if bases is None else bases
+    i = next((i for i, base in enumerate(bases) if method in vars(base)), None)
+    if i is None:
+        return frozenset()
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(vars(bases[i])[method]))).body[0]
+    except (OSError, TypeError, SyntaxError):  # no source: nothing is known
+        return frozenset()
+    found: set[str] = set()
+    for name, on_super in _steps(getattr(tree, "body", []))[0]:
+        if on_super is None:
+            found.add(name)
+        elif on_super or name != method:
+            found |= _assigned(cls, name, bases[i + 1 :] if on_super else None)
+    return frozenset(found)
+
+
+_Steps = set[
+    tuple[str, bool | None]
+]  # a name that is set, with None; a method that is called, and whether on super()
+
+
+def _steps(statements: Iterable[ast.stmt]) -> tuple[_Steps, bool]:
+    """Return what statements do in any case, and whether they may leave the method."""
+    found: _Steps = set()
+    for statement in statements:
+        leaves = False
+        if isinstance(statement, ast.If):
+            (one, leaves), (other, other_leaves) = _steps(statement.body), _steps(statement.orelse)
+            leaves |= other_leaves
+            found |= other if _raises(statement.body) else one if _raises(statement.orelse) else one & other
+        elif isinstance(statement, ast.With | ast.Try):
+            inner, leaves = _steps(statement.body)
+            found |= inner
+        elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
+            found |= set(_plain_steps(statement))
+        leaves |= any(isinstance(part, ast.Return) for part in ast.walk(statement))
+        if leaves:
+            return found, True
+    return found, False
+
+
+def _plain_steps(statement: ast.Assign | ast.AnnAssign | ast.Expr) -> Iterator[tuple[str, bool | None]]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    for target in targets if statement.value is not None else []:
+        for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+            if isinstance(part, ast.Attribute) and _is_self(part.value):
+                yield part.attr, None
+    call = statement.value
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        on = call.func.value
+        on_super = isinstance(on, ast.Call) and isinstance(on.func, ast.Name) and on.func.id == "super"
+        if on_super or _is_self(on):
+            yield call.func.attr, on_super
+
+
+def _raises(statements: list[ast.stmt]) -> bool:
+    return bool(statements) and isinstance(statements[-1], ast.Raise)
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"

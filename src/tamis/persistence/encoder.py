@@ -1,0 +1,139 @@
+"""Turns a value into JSON, a table of nodes, and a list of arrays."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis.errors import CheckpointError
+from tamis.persistence.classes import find_class, full_name, is_instance
+
+__all__ = ["BIT_GENERATORS", "PLAIN", "Encoder"]
+
+Json: TypeAlias = Any
+Array: TypeAlias = np.ndarray[Any, Any]
+
+PLAIN = "biufcSUmM"  # kinds of arrays that are nothing but bytes
+BIT_GENERATORS = {
+    name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+}
+_DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made anew at each partial_fit
+
+
+class Encoder:
+    """Writes a value as itself (None, bool, int, float, str), as ``{kind: text}``, or as ``{"at": node}``.
+
+    Attributes
+    ----------
+    nodes : list
+    arrays : list of ndarray
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Json] = []
+        self.arrays: list[Array] = []
+        self._done: dict[int, tuple[int, Any]] = {}  # by id; the object is held, lest its id be used again
+        self._open: set[int] = set()
+
+    def encode(self, value: Any, path: str) -> Json:
+        """Return a value as JSON; `path` is its place in the object, for errors."""
+        kind = type(value)
+        if value is None or kind in (bool, str) or (kind is int and abs(value) < 2**63):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": struct.pack(">d", value).hex()}
+        if kind is int:
+            return {"int": hex(value)}  # decimals are limited in their length
+        if kind is bytes:
+            return {"bytes": value.hex()}
+        if isinstance(value, np.generic) and value.dtype.kind in PLAIN:
+            return {"scalar": [value.dtype.str, value.tobytes().hex()]}
+        return {"at": self._place(value, path)}
+
+    def _place(self, value: Any, path: str) -> int:
+        """Return where the value's node is in the table."""
+        if id(value) in self._open:
+            raise TypeError(f"Cannot save {path}: it contains itself.")
+        if id(value) not in self._done:
+            self._open.add(id(value))
+            node = self._node(value, path)
+            self._open.remove(id(value))
+            self._done[id(value)] = len(self.nodes), value
+            self.nodes.append(node)
+        return self._done[id(value)][0]
+
+    def _node(self, value: Any, path: str) -> Json:
+        kind = type(value)
+        if kind in (list, tuple, set, frozenset):
+            items = value if kind in (list, tuple) else sorted(value, key=repr)
+            return {kind.__name__: [self.encode(item, f"{path}[{i}]") for i, item in enumerate(items)]}
+        if kind is dict:
+            return {"dict": self._pairs(value, path)}
+        if kind in (np.ndarray, np.memmap):
+            return self._array(value, path)
+        if kind in (sp.csr_matrix, sp.csr_array):
+            parts = {
+                "data": value.data,
+                "indices": value.indices,
+                "indptr": value.indptr,
+                "shape": value.shape,
+            }
+            return {kind.__name__: self._pairs(parts, path)}
+        if kind is np.random.Generator:
+            return {"Generator": self._bits(value.bit_generator, value.bit_generator.state, path)}
+        if kind is np.random.RandomState:
+            return {"RandomState": self._bits(value._bit_generator, value.get_state(legacy=False), path)}
+        if is_instance(value):
+            return self._instance(value, path)
+        raise TypeError(
+            f"Cannot save {path or 'the object'}: it is a {kind.__module__}.{kind.__qualname__}, but only plain values,"
+            " arrays, CSR matrices, random number generators, and estimators made of these can be saved."
+        )
+
+    def _pairs(self, mapping: dict[Any, Any], path: str) -> Json:
+        pairs = []
+        for key, value in mapping.items():
+            named = isinstance(key, str) and key.isidentifier()
+            at = f"{path}[{key!r}]" if not named else f"{path}.{key}" if path else key
+            pairs.append([self.encode(key, f"the key of {at}"), self.encode(value, at)])
+        return pairs
+
+    def _array(self, value: Array, path: str) -> Json:
+        if value.dtype.kind in PLAIN:
+            # Text of no length takes no bytes, so a file could hold any number of it.
+            self.arrays.append(value if value.dtype.itemsize else value.astype(f"{value.dtype.kind}1"))
+            return {"array": len(self.arrays) - 1}
+        if value.dtype.kind != "O":
+            raise TypeError(
+                f"Cannot save {path or 'the array'}: its dtype is {value.dtype}; convert it first."
+            )
+        order: Literal["C", "F"] = "F" if value.flags.fnc else "C"
+        items = [self.encode(item, f"{path}[{i}]") for i, item in enumerate(value.ravel(order))]
+        return {"objects": [order, list(value.shape), items]}
+
+    def _bits(self, bits: Any, state: Any, path: str) -> Json:
+        if BIT_GENERATORS.get(type(bits).__name__) is not type(bits):
+            raise TypeError(
+                f"Cannot save {path or 'the generator'}: it draws from a {type(bits).__qualname__}."
+            )
+        seed = bits.seed_seq.state if type(bits.seed_seq) is np.random.SeedSequence else None  # for spawn()
+        return self._pairs({"state": state, "seed": seed}, path)
+
+    def _instance(self, value: Any, path: str) -> Json:
+        name = full_name(type(value))
+        package = name.partition(":")[0].partition(".")[0]
+        try:
+            is_free = package in ("tamis", "sklearn") and not hasattr(type(value), "loaded_if_named")
+            find_class(name, {} if is_free else {name: type(value)})
+            state = vars(value)
+        except (CheckpointError, ImportError, TypeError):
+            raise TypeError(
+                f"Cannot save {path or 'the object'}: a {name.replace(':', '.')} is more than its attributes."
+            ) from None
+        if package == "sklearn":
+            state = {name: part for name, part in state.items() if name not in _DERIVED}
+        return {"instance": [name, self._pairs(state, path)]}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.output import check_place, print_json, terminal
-from tamis.terminal import printable
 
 if TYPE_CHECKING:
     from tamis.cli.walk import Walk
@@ -177,6 +176,8 @@ def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top
 def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, top: int) -> Any:
     from rich.table import Table
     from rich.text import Text
+
+    from tamis.terminal import printable
 
     shown = course.kept[:top].tolist()
     figures: dict[str, list[str]] = {

@@ -16,7 +16,6 @@ from tamis.cli.failure import MisuseError
 from tamis.cli.output import check_place, print_json, terminal
 from tamis.cli.ranking import TITLES, Ranking
 from tamis.errors import StreamError
-from tamis.terminal import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +128,7 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tamis.terminal import bar
+    from tamis.terminal import bar, printable
 
     console, names = terminal(), ranking.scores
     width = min(console.width, 100)

@@ -2,7 +2,8 @@
 
 from tamis.checks.cells import cell_classifier_checks, check_cell_classifier
 from tamis.checks.columns import check_column_selector, column_selector_checks
-from tamis.checks.rows import Report, check_row_selector, row_selector_checks
+from tamis.checks.rows import check_row_selector, row_selector_checks
+from tamis.checks.suite import Report
 
 __all__ = [
     "Report",

@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tamis._check import Array
-from tamis.checks.rows import FRAMES, Report, run_all, run_check
 from tamis.checks.subject import fail, refuses, skip, table
+from tamis.checks.suite import FRAMES, Report, run_all, run_check
 from tamis.persistence import load, save
 
 __all__ = ["CellSubject", "cell_classifier_checks", "check_cell_classifier"]

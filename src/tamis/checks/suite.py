@@ -1,0 +1,72 @@
+"""A suite of checks: run one after the other, and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import SkipTest
+
+__all__ = ["FRAMES", "Report", "run_all", "run_check"]
+
+
+FRAMES = ("pandas", "polars", "pyarrow")
+
+
+@dataclass
+class Report:
+    """Which checks were run.
+
+    Attributes
+    ----------
+    passed : list of str
+    skipped : dict of str to str
+        Checks that do not apply, or need something that is not installed, and the reason.
+    failed : dict of str to str
+        Checks that did not pass, and what differed.
+
+    Examples
+    --------
+    >>> print(Report(passed=["one_row", "one_feature"], skipped={"frame_polars": "polars is not installed"}))
+    2 checks passed, 1 skipped (frame_polars: polars is not installed)
+    """
+
+    passed: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        skipped = "; ".join(f"{name}: {reason}" for name, reason in self.skipped.items())
+        parts = [f"{len(self.passed)} checks passed"]
+        parts += [f"{len(self.skipped)} skipped ({skipped})"] if skipped else []
+        parts += [f"{len(self.failed)} failed"] if self.failed else []
+        return "\n".join([", ".join(parts), *self.failed.values()])
+
+
+def run_all(estimator: Any, checks: Iterator[tuple[str, Callable[[], None]]]) -> Report:
+    """Run checks one after the other and report them; raise AssertionError with all that fail."""
+    report = Report()
+    for name, check in checks:
+        try:
+            check()
+        except SkipTest as reason:
+            report.skipped[name] = str(reason)
+        except AssertionError as error:
+            report.failed[name] = str(error)
+        else:
+            report.passed.append(name)
+    if report.failed:
+        raise AssertionError(f"{type(estimator).__name__}: {report}")
+    return report
+
+
+def run_check(name: str, check: Callable[..., None], *arguments: Any) -> None:
+    """Run a check; whatever it raises becomes an AssertionError with its name."""
+    try:
+        check(*arguments)
+    except SkipTest:
+        raise
+    except AssertionError as error:
+        raise AssertionError(f"{name}: {error}") from error
+    except Exception as error:
+        raise AssertionError(f"{name}: {type(error).__name__} was raised: {error}") from error

@@ -61,6 +61,8 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     alpha: float
     n_kept_: int
     strength_: Floats
+    _n: int  # rows
+    _kept: Array  # a row for each column kept, as the candidate's values are
 
     _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
 
@@ -89,14 +91,6 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         """Return how much the candidate and each kept column tell about one another, and where that is significant."""
 
     @abstractmethod
-    def keep(self, candidate: Candidate) -> None:
-        """Append a column to those kept."""
-
-    @abstractmethod
-    def drop(self, places: list[int]) -> None:
-        """Forget kept columns; those after them move up."""
-
-    @abstractmethod
     def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
         """Return whether some kept columns make the target independent of another one.
 
@@ -111,6 +105,43 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         always : int, optional
             A kept column that belongs to every set of conditions, and counts as one of `most`.
         """
+
+    # -- the columns kept ----------------------------------------------------------------------------------
+
+    def keep(self, candidate: Candidate) -> None:
+        """Append a column to those kept."""
+        k = self.n_kept_
+        if k == len(self._kept):
+            room = np.empty((2 * k, self._n), dtype=self._kept.dtype)
+            room[:k] = self._kept
+            self._kept = room
+        self._kept[k] = candidate.values
+        self._enter(candidate)
+        self.strength_ = np.append(self.strength_, candidate.strength)
+        self.n_kept_ = k + 1
+
+    def drop(self, places: list[int]) -> None:
+        """Forget kept columns; those after them move up."""
+        if not places:
+            return
+        left = np.delete(np.arange(self.n_kept_), places)
+        kept = np.empty_like(self._kept)
+        kept[: len(left)] = self._kept[left]
+        self._kept = kept
+        self._leave(left)
+        self.strength_, self.n_kept_ = self.strength_[left], len(left)
+
+    def _keep_none(self, n_rows: int, dtype: type) -> None:
+        """Forget all columns, and make room for those of so many rows."""
+        self._n = n_rows
+        self._kept = np.empty((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
+        self.n_kept_, self.strength_ = 0, np.zeros(0)
+
+    def _enter(self, candidate: Candidate) -> None:
+        """Write down what else is known of a column that is kept from now on, at place `n_kept_`."""
+
+    def _leave(self, left: NDArray[np.int64]) -> None:
+        """Do without what was written down of the columns that are not among those `left`, by their places."""
 
     def _check_alpha(self) -> None:
         check_number("alpha", self.alpha, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -106,12 +106,9 @@ class FisherZ(DependenceTest):
         target = _unit(codes.astype(np.float64))
         if target is None:
             raise DataError("y is constant, so no feature can tell about it: give rows of two classes.")
-        self._n, self._target = len(codes), target
+        self._target = target
         self._bar = -float(scipy.special.ndtri(0.5 * self.alpha))
-        self.n_kept_, self.strength_ = 0, np.zeros(0)
-        self._kept = np.empty(
-            (8, len(codes))
-        )  # of length 1 and mean 0; row n_kept_ and those after it are free
+        self._keep_none(len(codes), np.float64)  # each of length 1 and mean 0
         self._correlations = np.ones((1, 1))  # of the target, and of the columns kept
         return self
 
@@ -157,14 +154,8 @@ class FisherZ(DependenceTest):
         strength = np.minimum(np.abs(self._kept[: self.n_kept_] @ candidate.values), 1.0)
         return strength, self._z(strength) >= self._bar
 
-    def keep(self, candidate: Candidate) -> None:
-        """Append a column to those kept."""
+    def _enter(self, candidate: Candidate) -> None:
         k = self.n_kept_
-        if k == len(self._kept):
-            room = np.empty((2 * k, self._n))
-            room[:k] = self._kept
-            self._kept = room
-        self._kept[k] = candidate.values
         correlations = np.empty((k + 2, k + 2))
         correlations[:-1, :-1] = self._correlations
         correlations[-1, 0] = self._target @ candidate.values
@@ -172,38 +163,13 @@ class FisherZ(DependenceTest):
         correlations[-1, -1] = 1.0
         correlations[:, -1] = correlations[-1]
         self._correlations = correlations
-        self.strength_ = np.append(self.strength_, candidate.strength)
-        self.n_kept_ = k + 1
 
-    def drop(self, places: list[int]) -> None:
-        """Forget kept columns; those after them move up."""
-        if not places:
-            return
-        left = np.delete(np.arange(self.n_kept_), places)
-        kept = np.empty_like(self._kept)
-        kept[: len(left)] = self._kept[left]
+    def _leave(self, left: NDArray[np.int64]) -> None:
         with_target = np.append(0, left + 1)
-        self._kept, self._correlations = kept, self._correlations[np.ix_(with_target, with_target)]
-        self.strength_, self.n_kept_ = self.strength_[left], len(left)
+        self._correlations = self._correlations[np.ix_(with_target, with_target)]
 
     def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
-        """Return whether some kept columns make the target independent of another one.
-
-        Parameters
-        ----------
-        place : int
-            The kept column in question.
-        others : list of int
-            Kept columns that may be conditioned on.
-        most : int
-            On how many of them together, 1 or more.
-        always : int, optional
-            A kept column that belongs to every set of conditions, and counts as one of `most`.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether some kept columns make the target independent of another one."""
         pool = others if always is None else [always, *others]
         most = min(most, len(pool), self._n - 4)
         if most < 1:

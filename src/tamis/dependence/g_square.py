@@ -128,13 +128,12 @@ class GSquare(DependenceTest):
                 f"y is constant ({len(codes)} sample(s) of one class), so no feature can tell about it: give rows of"
                 " two classes."
             )
-        self._n, self._target, self._n_classes = len(codes), target, int(target.max()) + 1
+        self._target, self._n_classes = target, int(target.max()) + 1
         self._of_class = np.eye(self._n_classes)[target]
+        self._keep_none(len(codes), np.int64)
         fits = [b for b in (4, 3) if _ROWS * b * b * (b - 1) * (self._n_classes - 1) <= self._n]
         self._bins = max([2, *fits]) if self.n_bins is None else self.n_bins
         self._critical = np.zeros(1)  # by degrees of freedom
-        self.n_kept_, self.strength_ = 0, np.zeros(0)
-        self._kept = np.empty((8, len(codes)), dtype=np.int64)  # row n_kept_ and those after it are free
         self._arity = np.zeros(0, dtype=np.int64)
         return self
 
@@ -179,46 +178,14 @@ class GSquare(DependenceTest):
         strength, log_p, testable = _figures(tables)
         return strength, self._significant(strength, log_p, testable)
 
-    def keep(self, candidate: Candidate) -> None:
-        """Append a column to those kept."""
-        k = self.n_kept_
-        if k == len(self._kept):
-            room = np.empty((2 * k, self._n), dtype=np.int64)
-            room[:k] = self._kept
-            self._kept = room
-        self._kept[k] = candidate.values
+    def _enter(self, candidate: Candidate) -> None:
         self._arity = np.append(self._arity, candidate.values.max() + 1)
-        self.strength_ = np.append(self.strength_, candidate.strength)
-        self.n_kept_ = k + 1
 
-    def drop(self, places: list[int]) -> None:
-        """Forget kept columns; those after them move up."""
-        if not places:
-            return
-        left = np.delete(np.arange(self.n_kept_), places)
-        kept = np.empty_like(self._kept)
-        kept[: len(left)] = self._kept[left]
-        self._kept, self._arity = kept, self._arity[left]
-        self.strength_, self.n_kept_ = self.strength_[left], len(left)
+    def _leave(self, left: NDArray[np.int64]) -> None:
+        self._arity = self._arity[left]
 
     def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
-        """Return whether some kept columns make the target independent of another one.
-
-        Parameters
-        ----------
-        place : int
-            The kept column in question.
-        others : list of int
-            Kept columns that may be conditioned on.
-        most : int
-            On how many of them together, 1 or more.
-        always : int, optional
-            A kept column that belongs to every set of conditions, and counts as one of `most`.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether some kept columns make the target independent of another one."""
         pool = np.array(others if always is None else [always, *others], dtype=np.int64)
         most = min(most, len(pool))
         if most < 1:

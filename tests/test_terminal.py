@@ -20,6 +20,7 @@ from tamis.terminal import (
     feature_map,
     show_datasets,
     show_result,
+    show_streams,
 )
 from tamis.terminal.characters import duration, shades, spark
 
@@ -234,6 +235,25 @@ def test_data_sets_keep_their_columns_beside_a_long_licence(width):
     assert "3,231,961" in lines[1]
     assert "folder      as" in lines[1]
     assert "OpenML" in lines[2]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_streams_fit_the_terminal_and_their_numbers_are_whole(width):
+    screen = console(width, force_terminal=False)
+    row = {
+        "name": "a" * 30,
+        "n_rows": 1_000_000,
+        "n_features": 10_000,
+        "drifts": 20,
+        "text": "sum of two " * 20,
+    }
+    show_streams(screen, [row])
+    lines = screen.file.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= width
+    heading, line = (next(line for line in lines if word in line) for word in ("made at will", "aaa"))
+    assert "1,000,000" in line
+    assert "10,000" in line
+    assert line.index("sum of") == heading.index("what decides")
 
 
 def test_names_cannot_send_commands_to_the_terminal():

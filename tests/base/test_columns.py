@@ -107,3 +107,32 @@ def test_sklearn_names_of_a_frame_are_forgotten_once_more_is_offered(rng):
     assert not hasattr(selector, "feature_names_in_")
     wide = frame.assign(c=1.0, d=2.0)
     assert selector.transform(wide).tolist() == wide[["b", "c"]].to_numpy().tolist()
+
+
+def test_the_trace_of_the_accepted_holds_nothing_else():
+    trace, verdicts = Trace(accepted_only=True), Verdicts.blank(5)
+    verdicts.decision[:] = np.arange(5)  # one of each
+    trace.append(10, list("abcde"), verdicts, np.zeros(5, dtype=np.int32))
+    assert trace.records()["name"].tolist() == ["b"]
+    assert trace.records()["offer"].tolist() == [11]
+    assert trace.records()["decision"].tolist() == ["accepted"]
+
+
+def test_a_block_that_fails_in_its_last_part_leaves_no_record(rng, monkeypatch):
+    monkeypatch.setattr("tamis.base.columns._CELLS", 20)  # a column at a time
+    X = rng.normal(size=(20, 4))
+    X[3, 3] = np.inf
+    selector = KeepsTheLastTwo().start(rng.normal(size=20))
+    selector.offer(X[:, 0], "first")
+    with pytest.raises(DataError, match="infinity in row 3"):
+        selector.offer_many(X, list("abcd"))
+    assert selector.trace_["name"].tolist() == ["first"]
+    assert (selector.n_offered_, selector.selected_) == (1, ["first"])
+
+
+def test_a_name_that_only_ends_like_a_place_is_not_one(rng):
+    X = rng.normal(size=(20, 5))
+    selector = KeepsTheLastTwo().start(rng.normal(size=20))
+    selector.offer(X[:, 0], "3")
+    assert selector.offer_many(X).all()  # x1 to x5
+    assert selector.selected_ == ["x4", "x5"]

@@ -74,3 +74,8 @@ def test_same_edges_count_once():
     X = np.r_[np.zeros(9), 5.0][:, None]
     assert Bins.quantile(X, 4).edges.tolist() == [[0.0, np.inf, np.inf]]
     assert pytest.approx(Bins.quantile(X, 4).codes(X).ravel().tolist()) == [0] * 9 + [1]
+
+
+def test_what_lies_above_all_rows_belongs_to_the_last_bin_that_had_some():
+    bins = Bins.quantile(np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0], [1.0], [1.0]]), 4)
+    assert bins.codes(np.array([[0.0], [1.0], [2.0]]))[:, 0].tolist() == [0, 1, 1]

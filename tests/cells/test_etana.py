@@ -79,3 +79,23 @@ def test_grid_of_many_classes_is_refused(rng):
     with pytest.raises(ValueError, match=r"has 184,756 points for 11 classes, .* choose method='points'"):
         ETANA(method="grid").fit(X, y)
     assert ETANA(random_state=0).fit(X, y).predict(X).shape == (110,)
+
+
+def test_columns_that_tell_equally_much_keep_their_order(rng):
+    y = rng.integers(0, 2, 200)
+    column = y + rng.normal(size=200)
+    model = ETANA(cost=0.01).fit(np.repeat(column[:, None], 40, axis=1), y)
+    assert model.candidates_.tolist() == list(range(40))
+
+
+def test_a_value_that_is_not_to_be_had_costs_nothing(rng):
+    y = rng.integers(0, 2, 300)
+    X = y[:, None] + rng.normal(size=(300, 4))
+    model = ETANA(cost=0.01).fit(X, y)
+    first = int(model.candidates_[0])
+    X[:, first] = np.nan
+    model.predict(X)
+    np.testing.assert_allclose(model.cost_, 0.01 * model.n_features_used_)
+    walk = model.acquire(X[0])
+    assert first not in walk.features
+    assert walk.cost == pytest.approx(0.01 * len(walk.features))

@@ -321,3 +321,15 @@ def test_dorothea_is_the_published_row(shared, load_shared):
 def test_cross_validation_works(rng):
     X, y = rows(rng)
     assert cross_val_score(IFC2F(random_state=0), X, y, cv=3).mean() > 0.5
+
+
+def test_what_is_free_and_worth_nothing_is_not_bought():
+    """To go on then costs as much as to stop."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = y[:, None] + rng.normal(size=(200, 3))
+    model = IFC2F(cost=0.0, misclassification_cost=np.zeros((2, 2)), always_first=False, random_state=0).fit(
+        X, y
+    )
+    model.predict(X)
+    assert model.n_features_used_.sum() == 0

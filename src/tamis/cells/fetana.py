@@ -48,16 +48,14 @@ _SPARE = 1 << 16  # random signs beyond those of one walk
 
 @njit()
 def _walk(
-    theta: Array, move: float, signs: Array, known: int, draws: Array, likelihood: Array, row: Array,
-    belief: Array, price: Array, Q_i: Array,
+    theta: Array, move: float, signs: Array, likelihood: Array, row: Array, belief: Array, price: Array,
+    Q_i: Array,
 ) -> tuple[float, int]:  # fmt: skip
     """Return what a row costs under theta + move * signs, and how many stages were tested."""
     K, L = theta.shape
     pi, cost, tested = belief.copy(), 0.0, 0
     for k in range(K):
         tested = k + 1
-        if tested > known:
-            signs[k] = draws[k]
         dot = 0.0
         for c in range(L):
             dot += (theta[k, c] + move * signs[k, c]) * pi[c]
@@ -82,15 +80,14 @@ def _approximate(
     price: Array, Q_i: Array, perturbation: float, learning_rate: float, patience: int,
 ) -> int:  # fmt: skip
     """Move theta down the slope; return how many steps were taken."""
-    signs = np.zeros(theta.shape)
     flat = 0
     for t in range(len(drawn)):
         step = learning_rate / (t + 1.5) ** 0.602
         reach = perturbation / (t + 1.0) ** 0.2
-        own = draws[offset[t] : offset[t] + len(theta)]
+        signs = draws[offset[t] : offset[t] + len(theta)]
         row = rows[drawn[t]]
-        up, n_up = _walk(theta, reach, signs, 0, own, likelihood, row, belief, price, Q_i)
-        down, n_down = _walk(theta, -reach, signs, n_up, own, likelihood, row, belief, price, Q_i)
+        up, n_up = _walk(theta, reach, signs, likelihood, row, belief, price, Q_i)
+        down, n_down = _walk(theta, -reach, signs, likelihood, row, belief, price, Q_i)
         slope = (up - down) / (2.0 * reach)
         for k in range(max(n_up, n_down)):
             for c in range(theta.shape[1]):

@@ -53,7 +53,7 @@ class FixedOrder(CellClassifier):
             after = updated(self._chain, k, posterior[pays], known, known[:, k])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
-            price = np.where(known[:, k] >= 0, self.prices_[k], 0.0)
+            price = np.full(len(alive), self.prices_[k])
             self._pay(rows[alive], at, known[:, k], price, values[alive, k], after, trace)
         return state
 

@@ -110,7 +110,7 @@ def _goes_on(rule: int, distance: float, before: float, t: int, limit: float) ->
     if rule == _GAP:
         return distance - before < limit  # (1)
     if rule == _DENSITY:
-        return distance == 0.0 or distance / t <= before / (t - 1)  # (2)
+        return distance / t <= before / (t - 1)  # (2)
     return distance / t >= before / (t - 1)  # (3)
 
 

@@ -86,14 +86,17 @@ def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
     found = list(rows)
     widest = width_of((row["name"] for row in found), 24)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("made at will", style="cyan", no_wrap=True, overflow="ellipsis", width=max(widest, 12))
-    for name, size in (("rows", 8), ("features", 8), ("drifts", 6)):
+    numbers = [[f"{row[key]:,}" for key in ("n_rows", "n_features", "drifts")] for row in found]
+    heads = ("rows", "features", "drifts")
+    sizes = [max(map(len, column)) for column in zip(heads, *numbers, strict=True)]
+    widest = max(min(widest, console.width // 3), 12)
+    table.add_column("made at will", style="cyan", no_wrap=True, overflow="ellipsis", width=widest)
+    for name, size in zip(heads, sizes, strict=True):
         table.add_column(name, justify="right", no_wrap=True, width=size)
-    rest = console.width - max(widest, 12) - 32
-    table.add_column("what decides", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 12))
-    for row in found:
-        numbers = (f"{row[key]:,}" for key in ("n_rows", "n_features", "drifts"))
-        table.add_row(printable(row["name"]), *numbers, Text(row["text"]))
+    rest = console.width - widest - sum(sizes) - 8  # two between columns
+    table.add_column("what decides", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 8))
+    for row, shown in zip(found, numbers, strict=True):
+        table.add_row(printable(row["name"]), *shown, Text(row["text"]))
     console.print()
     console.print(table)
     console.print(

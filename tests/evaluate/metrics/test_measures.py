@@ -90,3 +90,19 @@ def test_sets_that_are_none_change_nothing(wrong):
         sliding.add(wrong)
     sliding.add([1, 2])
     assert sliding.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("sets", "low", "high"),
+    [([[0, 1]] * 5 + [[0, 2]], None, 1.0), ([[0, 1], [2, 3], [0, 2]], -0.5, None)],
+)
+def test_interval_stays_where_stability_can_be(sets, low, high):
+    """The largest is 1, the least of n sets -1 / (n - 1)."""
+    stability = SlidingStability(5 if high else 4, len(sets))
+    for one in sets:
+        stability.add(np.array(one))
+    found = stability.interval()
+    half = 1.959963984540054 * math.sqrt(stability.variance)
+    assert found[0] == pytest.approx(stability.value - half if low is None else low)
+    assert found[1] == pytest.approx(stability.value + half if high is None else high)
+    assert stability.value + half > 1.0 if high else stability.value - half < low

@@ -322,3 +322,60 @@ def test_somebody_elses_handler_of_control_c_stays():
     finally:
         signal.signal(signal.SIGINT, before)
     assert set(found) == {mine}
+
+
+class OneArray(ByMeans):
+    """A selector that hands out the array it goes on writing in."""
+
+    def get_support(self):
+        mask = super().get_support()
+        if not hasattr(self, "mask_"):
+            self.mask_ = np.zeros_like(mask)
+        self.mask_[:] = mask
+        return self.mask_
+
+
+class OneAnswer(Witness):
+    """A learner that hands out the array of its last answer."""
+
+    def predict(self, X):
+        if not hasattr(self, "answer_"):
+            self.answer_ = np.zeros(10, dtype=int)
+        self.answer_[:] = len(self.sizes) % 2
+        return self.answer_[: X.shape[0]]
+
+
+def turning_rows(n=200):
+    """The first two of four columns tell the class, later the last two."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 4))
+    X[: n // 2, :2] += 20.0 * y[: n // 2, None]
+    X[n // 2 :, 2:] += 60.0 * y[n // 2 :, None]
+    return X, y
+
+
+def test_a_selector_may_go_on_writing_in_what_it_handed_out():
+    X, y = turning_rows()
+    runs = [
+        prequential((X, y), selector, Perceptron(), batch_size=10) for selector in (ByMeans(), OneArray())
+    ]
+    changes = [run.frames["changes"]["feature"].tolist() for run in runs]
+    assert changes[0] == changes[1]
+    assert len(changes[0]) > 2
+
+
+def test_a_learner_may_go_on_writing_in_what_it_answered():
+    X, y = turning_rows()
+    result = prequential((X, y), None, OneAnswer(), batch_size=10)
+    answers = (1 + np.arange(19)) % 2  # after 1, 2, ... batches
+    want = [np.mean(y[10 * (t + 1) : 10 * (t + 2)] == answers[t]) for t in range(19)]
+    np.testing.assert_allclose(result.frames["steps"]["accuracy"], want)
+
+
+def test_the_baselines_too_have_seen_the_first_batch():
+    X = np.zeros((20, 1))
+    y = np.array([0] * 10 + [1] * 6 + [0] * 4)
+    result = prequential((X, y), None, Witness(), batch_size=10)
+    assert result.summary()["majority_accuracy"] == pytest.approx(0.4)
+    assert result.summary()["no_change_accuracy"] == pytest.approx(0.8)

@@ -61,3 +61,8 @@ def test_ticks_are_few_round_and_inside(low, span, at_most):
         step = places[1] - places[0]
         mantissa = float(f"{step:.3e}".split("e")[0])
         assert mantissa in (1, 2, 5)
+
+
+def test_a_thousandth_is_written_out():
+    assert number_format.scientific(0.001) == "0.00100"
+    assert number_format.scientific(0.00099) == "9.90 × 10⁻⁴"

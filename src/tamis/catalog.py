@@ -130,7 +130,7 @@ CATALOG: tuple[Entry, ...] = (
         "forward", "ForwardPartialCorrelation", "tamis.rows.forward", "rows",
         "Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.",
         "Efroymson (1960); a stream's form is Tamis' own",
-        targets=("binary", "multiclass", "regression"), mergeable=True,
+        targets=("binary", "multiclass", "regression"), mergeable=True, rounding=True,
     ),
     Entry(
         "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",

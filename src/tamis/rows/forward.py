@@ -29,6 +29,7 @@ What the data decide, so that the user need not:
   neither does chance.                                                                                         (4)
 * How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
   one degree of freedom per class but one. Then the ridge is next to nothing, for a copy must not add anything.    (5)
+* Rows fade only when they weigh more than five times the columns, and 5000: what a correlation matrix needs.
 * The chosen features predict each block before it is learned from, by the linear model that (2) has fitted anyway. If
   the errors rise (HDDM-A), the evidence so far fades to that of a few rows, and no feature is favoured as chosen.
 """
@@ -43,7 +44,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._check import Array, Rows, check_choice, check_number, encode_labels
+from tamis._check import Array, Rows, check_choice, check_number
 from tamis._jit import njit
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.drift import HDDMA
@@ -58,6 +59,8 @@ _HOLD, _ERRORS = 2.0, 1.5  # by how much a chosen feature is favoured (4)
 _STEPS = 250  # features chosen one after the other; any more follow by what they would add to these
 _NEXT_TO_NOTHING = 1e-6
 _NO_SPREAD = 1e-280  # in units of the column, which are near its spread
+_LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
+_SETTLING = 1000  # rows after a drift within which a learner is told of a new set
 _AFTER_DRIFT = 100.0  # rows that the evidence from before a drift counts as, at the most
 
 # State:
@@ -173,10 +176,11 @@ class ForwardPartialCorrelation(RowSelector):
         How many features to keep, or which fraction of them, in (0, 1]; None keeps those that add more than noise does.
     task : {"classification", "regression"}, default="classification"
         What the target is: classes, two or more, or a number.
-    half_life : float or None, default=2000
-        Rows after which a row counts half, in (0, inf]; None: nothing fades but by a drift.
+    half_life : float, optional
+        Rows after which a row counts half, in (0, inf]. By default nothing fades but by a drift, until the rows
+        weigh five times the columns in the matrix, and 5000 at least; then they fade so that they weigh no more.
     alpha : float, default=0.01
-        Level of the test that decides how many, over all features, in (0, 1); only if `n_features_to_select` is None.
+        Level of the test that decides how many if `n_features_to_select` is None, over all features; in (0, 1).
     alpha_drift : float or None, default=1e-4
         Level of the drift test, in (0, 1). None: no drift is looked for.
     max_columns : int, default=2000
@@ -195,9 +199,10 @@ class ForwardPartialCorrelation(RowSelector):
     redundant_to_ : ndarray of shape (n_features,), int
         Column of that chosen feature; -1 of a chosen feature, or where none took anything.
     drift_detected_ : bool
-        Whether a drift was found in the last batch, so that a learner should begin anew.
+        Whether in the last batch a drift was found, or the set changed within 1000 rows of one, so that a learner
+        should begin anew.
     n_replay : int
-        From how many of the last rows.
+        From how many of the last rows: those since the drift, 1000 at most.
     drifts_ : list of int
         Rows learned from, counted from 0, at which drifts were found.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -254,7 +259,7 @@ class ForwardPartialCorrelation(RowSelector):
         n_features_to_select: int | float | None = 0.1,
         *,
         task: str = "classification",
-        half_life: float | None = 2000,
+        half_life: float | None = None,
         alpha: float = 0.01,
         alpha_drift: float | None = 1e-4,
         max_columns: int = 2000,
@@ -291,6 +296,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._rows = self._waits = self._next = 0  # rows learned from, pending, and at which to choose again
         self._detector = None if self.alpha_drift is None else HDDMA(self.alpha_drift, self.alpha_drift)
         self.drift_detected_, self.drifts_ = False, list[int]()
+        self._settled = 0  # the row from which on a new set is news no more
         self._nothing_chosen(n_columns)
 
     def _nothing_chosen(self, n_columns: int) -> None:
@@ -323,13 +329,29 @@ class ForwardPartialCorrelation(RowSelector):
         X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
         y, weight, n = np.concatenate(targets), np.concatenate(weights), self._waits
         self._pending, self._waits = (), 0
-        factor = 1.0 if self.half_life is None else 0.5 ** (1.0 / self.half_life)
         self._watch(X, y)
+        factor = self._fading()
         self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
         self._rows += n
         if choose or self._rows >= self._next:
-            self._next = self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK)
+            self._next, before = (
+                self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK),
+                self._chosen(),
+            )
             self._choose()
+            if self._rows < self._settled and self._chosen() != before:
+                self.drift_detected_ = True
+
+    @property
+    def _most(self) -> float:
+        """What rows may weigh before they fade, where the data decide."""
+        return max(_LEAST_MEMORY, 5.0 * len(self._columns))
+
+    def _fading(self) -> float:
+        """Return what the weight of a row is multiplied by when the next one comes."""
+        if self.half_life is not None:
+            return float(0.5 ** (1.0 / self.half_life))
+        return 1.0 if self._scatter.weight < self._most else 1.0 - 1.0 / self._most
 
     def _targets(self, y: Array) -> NDArray[np.float64]:
         """Return what the scatter takes for the target: indicators of the classes, or the number."""
@@ -357,6 +379,9 @@ class ForwardPartialCorrelation(RowSelector):
         self._scatter.update(np.hstack([dense, targets], dtype=np.float64), weight, fade)
         self._known = fade * self._known + float(weight.sum())
 
+    def _chosen(self) -> set[int]:
+        return set(self._columns[self._order].tolist())
+
     # -- drifts --------------------------------------------------------------------------------------------
 
     def _watch(self, X: Rows, y: Array) -> None:
@@ -374,7 +399,7 @@ class ForwardPartialCorrelation(RowSelector):
             self._known = keep * self._known
             if self._marginals is not None:
                 self._marginals.fade(keep)
-            self._order, self._next = self._order[:0], 0
+            self._order, self._next, self._settled = self._order[:0], 0, self._rows + _SETTLING
 
     def _errors(self, X: Rows, y: Array) -> Array:
         """Return the error of each row, 0 to 1: whether the class is wrong, or the share of three deviations."""
@@ -394,8 +419,9 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """From how many of the last rows a learner that begins anew should know."""
-        return 2 * _BLOCK
+        """From how many of the last rows a learner that begins anew should know: those since a drift, 1000 at most."""
+        since = self._settled - _SETTLING if self._settled else 0
+        return min(self._rows + self._waits - since, _SETTLING)
 
     # -- choosing ------------------------------------------------------------------------------------------
 
@@ -522,16 +548,18 @@ class ForwardPartialCorrelation(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    def merge(self, other: Self) -> Self:
-        """Take in what another selector has learned from rows that came after this one's.
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Take in what another selector has learned from other rows of the same stream.
 
-        What fades here fades by as many rows as the other has learned from, so parts of a stream that are merged in
-        their order equal the whole, but for what the whole has chosen, and found of drifts, on the way.
+        The earlier part fades by as many rows as the later one has learned from, so parts of a stream that are merged
+        in their order equal the whole, but for what the whole has chosen, and found of drifts, on the way.
 
         Parameters
         ----------
         other : ForwardPartialCorrelation
             With the same columns and parameters (but for how many features are selected).
+        when : {"after", "before"}, default="after"
+            When the rows of `other` came: after, or before, those of this selector.
 
         Returns
         -------
@@ -545,6 +573,7 @@ class ForwardPartialCorrelation(RowSelector):
             If its columns or parameters differ, or there are more than `max_columns` features: then the two need not
             have the same ones in their matrices.
         """
+        check_choice("when", when, ("after", "before"))
         if type(other) is not type(self):
             raise TypeError(
                 f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
@@ -569,9 +598,10 @@ class ForwardPartialCorrelation(RowSelector):
                 f"{self.n_features_in_} features are more than max_columns={self.max_columns}, and two selectors need"
                 " not have the same ones in their matrices: raise max_columns to merge."
             )
-        merged = copy.deepcopy(self)
-        merged._append(copy.deepcopy(other))
-        self.__dict__.update(vars(merged))
+        earlier, later = (self, other) if when == "after" else (other, self)
+        merged = copy.deepcopy(earlier)
+        merged._append(copy.deepcopy(later))
+        self.__dict__.update({**vars(merged), "n_features_to_select": self.n_features_to_select})
         return self
 
     def _append(self, later: Self) -> None:
@@ -579,16 +609,19 @@ class ForwardPartialCorrelation(RowSelector):
             if part._waits:
                 part._take_block()
         if not self._is_regression():
-            codes, self.classes_ = encode_labels(later.classes_, self.classes_)
+            codes, joint = self._joint_classes(later)
+            self.__dict__.update(joint)
             n, n_classes = len(self._columns), len(self.classes_)
             self._scatter.grow(n + n_classes)
             later._scatter.grow(n + n_classes)
             others = np.setdiff1d(np.arange(n_classes), codes)
             later._scatter.reorder(np.r_[np.arange(n), n + np.argsort(np.r_[codes, others])])
-        fade = 1.0 if self.half_life is None else 0.5 ** (later._rows / self.half_life)
+        room = max(self._most - later._scatter.weight, 0.0) / max(self._scatter.weight, 1.0)
+        fade = min(1.0, room) if self.half_life is None else 0.5 ** (later._rows / self.half_life)
         self._scatter.merge(later._scatter, fade)
         self._known = fade * self._known + later._known
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
+        self._settled = self._rows + later._settled if later._settled else self._settled
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
         self._detector = later._detector
         self._choose()

@@ -60,6 +60,11 @@ def _deviations(
     return step
 
 
+def _outgrown(spread: Array, unit: Array) -> NDArray[np.intp]:
+    """Return which columns need a (larger) unit."""
+    return np.flatnonzero((spread / _WIDEST > unit) | ((spread > 0.0) & (unit == 0.0)))
+
+
 def _power_of_two(size: Array) -> NDArray[np.float64]:
     """Return a power of two near each size, whose inverse is exact."""
     found: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
@@ -129,7 +134,7 @@ class Scatter:
     def _find_units(self, Z: Array) -> None:
         """Choose the unit of columns that vary for the first time, or that have outgrown theirs."""
         spread = _half_range(Z, self.mean)
-        late = np.flatnonzero((spread / _WIDEST > self.unit) | ((spread > 0.0) & (self.unit == 0.0)))
+        late = _outgrown(spread, self.unit)
         if len(late):
             self.unit = self.unit.copy()
             shrink = np.ones(len(self.unit))
@@ -200,6 +205,10 @@ class Scatter:
         if later.weight == 0.0:
             return
         unit = np.maximum(self.unit, later.unit)
+        if self.weight > 0.0:  # two constants that differ vary together
+            spread = np.abs(later.mean / 2.0 - self.mean / 2.0)
+            late = _outgrown(spread, unit)
+            unit[late] = _power_of_two(spread[late])
         safe = np.where(unit > 0.0, unit, 1.0)
         mine, theirs = self.unit / safe, later.unit / safe
         old, total = fade * self.weight, fade * self.weight + later.weight

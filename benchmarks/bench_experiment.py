@@ -57,6 +57,7 @@ def shares(stream: Any, selector: str, n_features: int, n_cells: int) -> tuple[n
             list(range(n_cells)),
             f"{folder}/out",
             n_features_to_select=n_features,
+            baselines="none",
         )
         whole = clocks() - begin
     experiment.prequential = prequential

@@ -131,7 +131,8 @@ def test_options_reach_selector_learner_stream_and_evaluation(call):
     assert settings["learner"]["class"].endswith("GaussianNB")
     assert settings["options"] == {
         "batch_size": 40, "protocol": "paper", "window": 300, "stability_window": 5, "n_tracked": 20,
-        "auc": False, "replay": 300, "max_rows": 1000,
+        "auc": "auto", "replay": 300, "masking": "auto", "scale": "auto", "baselines": "random", "n_draws": 3,
+        "max_rows": 1000,
     }  # fmt: skip
     assert (settings["stream"]["label"], settings["stream"]["missing"]) == (-1, "mean")
 

@@ -162,3 +162,17 @@ def test_the_oracle_says_how_many_rows_came_since_the_drift(size):
     at = (stream.drifts[0] - 1) // size  # the batch after which the features of the next row are others
     since = (at + 1) * size - stream.drifts[0]
     assert told == [size, *[None] * (at - 1), since, *[None] * (len(told) - at - 1)]
+
+
+def test_after_the_last_row_the_oracle_keeps_what_was():
+    class Ends:
+        n_rows = 200
+
+        def relevant_at(self, t):
+            return np.array([[1], [3]][t // 100])  # of no row after the last
+
+    oracle = Oracle(Ends()).partial_fit(np.zeros((150, 4)), np.zeros(150))
+    np.testing.assert_array_equal(oracle.get_support(), [False, False, False, True])
+    np.testing.assert_array_equal(
+        oracle.partial_fit(np.zeros((50, 4)), np.zeros(50)).get_support(), [False, False, False, True]
+    )

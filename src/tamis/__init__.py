@@ -35,6 +35,7 @@ _NAMES = {
     "OFSDensity": "tamis.columns.ofs_density",
     "OSFS": "tamis.columns.osfs",
     "SAOLA": "tamis.columns.saola",
+    "RandomSubset": "tamis.rows.random_subset",
     "ResetOnDrift": "tamis.learners.reset",
     "SparseFSA": "tamis.learners.sparse_fsa",
     "WeightedKNN": "tamis.learners.knn",

@@ -133,6 +133,12 @@ CATALOG: tuple[Entry, ...] = (
         targets=("binary", "multiclass", "regression"), mergeable=True, rounding=True,
     ),
     Entry(
+        "random", "RandomSubset", "tamis.rows.random_subset", "rows",
+        "Keeps features drawn at random, once: what every other method must beat.",
+        "Guyon, Elisseeff (2003), JMLR 3",
+        sparse=True,
+    ),
+    Entry(
         "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",
         "Accepts a feature if its p-value is below a bar that rises with each acceptance and falls with each test.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",

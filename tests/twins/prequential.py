@@ -38,19 +38,27 @@ def stability_variance(sets, n_features):
     return 4 / r**2 * ((each - np.mean(each)) ** 2).sum()
 
 
-def prequential(X, y, selector, learner, batch_size, protocol="honest", window=1000, stability_window=10):
+def standardised(rows, before):
+    """Scale rows by the mean and the standard deviation of the rows before, to at most 5."""
+    deviation = before.std(axis=0)
+    return np.clip((rows - before.mean(axis=0)) / np.where(deviation > 0, deviation, 1), -5, 5)
+
+
+def prequential(
+    X, y, selector, learner, batch_size, protocol="honest", window=1000, stability_window=10, scale=True
+):
     """Return a list of dicts, one per scored batch."""
     classes, rows = np.unique(y), []
     actual, predicted, sets = [], [], []
     first = slice(0, batch_size)
     selector.partial_fit(X[first], y[first], classes=classes)
-    learner.partial_fit(X[first], y[first], classes=classes)
+    learner.partial_fit(standardised(X[first], X[first]) if scale else X[first], y[first], classes=classes)
     for start in range(batch_size, len(y), batch_size):
         part = slice(start, start + batch_size)
         if protocol == "paper":
             selector.partial_fit(X[part], y[part])
         chosen = set() if selector.waiting_ else set(np.flatnonzero(selector.get_support()).tolist())
-        masked = X[part].copy()
+        masked = standardised(X[part], X[:start]) if scale else X[part].copy()
         if not selector.waiting_:
             masked[:, [j for j in range(X.shape[1]) if j not in chosen]] = 0
         guess = learner.predict(masked)

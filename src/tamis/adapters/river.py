@@ -196,6 +196,11 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 values = dict(zip(names, row, strict=True))
                 yield {name: value for name, value in values.items() if value == value} if lacks else values
 
+    @property
+    def wants_scale(self) -> bool:
+        """Whether the scale of a column matters: to nearest neighbours."""
+        return "knn" in (self.model if isinstance(self.model, str) else type(self.model).__name__).lower()
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 

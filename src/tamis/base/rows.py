@@ -66,6 +66,8 @@ class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     _finite_in_kernel = False  # True: `_learn` itself raises on NaN and Inf, before it changes anything
 
+    _ignores_target = False  # True: no row says anything about which features are relevant
+
     _decides_how_many = False  # True: `_selection` says which columns are kept, however many
 
     @abstractmethod

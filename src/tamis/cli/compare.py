@@ -15,7 +15,18 @@ from tamis.catalog import LEARNERS
 from tamis.cli.compare_output import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.methods import amount, part, replaying, selectors
-from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, keys, option
+from tamis.cli.options import (
+    BASELINES,
+    SCALES,
+    AsJSON,
+    Debug,
+    Quiet,
+    check_whole,
+    check_word,
+    grouped,
+    keys,
+    option,
+)
 from tamis.cli.output import print_json, terminal, warnings_in_one_line
 
 if TYPE_CHECKING:
@@ -123,6 +134,20 @@ def compare(
             " selection, from so many of the last rows.",
         ),
     ] = "auto",
+    scale: Annotated[
+        str,
+        option(
+            _GRID, "HOW", "Columns for a learner: auto (standardised where it needs that), standard or none."
+        ),
+    ] = "auto",
+    baselines: Annotated[
+        str,
+        option(
+            _GRID,
+            "WHICH",
+            "What runs beside every selector: random (subsets of the same size), all (features), both or none.",
+        ),
+    ] = "random",
     reading: _Files,
     jobs: Annotated[int, option(_OUTPUT, "N", "Runs at a time; -1: one per core.", "--jobs", "-j")] = 1,
     out: Annotated[
@@ -141,6 +166,8 @@ def compare(
     check_whole("--batch-size", batch_size, 1)
     check_whole("--max-rows", max_rows, 1)
     check_whole("--window", window, 1)
+    check_word("--scale", scale, SCALES)
+    check_word("--baselines", baselines, BASELINES)
     if jobs != -1:
         check_whole("--jobs", jobs, 1)
     if report is not None:
@@ -149,6 +176,7 @@ def compare(
     opened = _opened(streams) if select is None or not selector else {}
     chosen = _named(selector or _default_selectors(opened))
     options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}
+    options |= {"scale": scale, "baselines": baselines}
     console = terminal(stderr=True)
     with warnings_in_one_line(console), _progress(quiet) as watch:
         result = run_experiment(

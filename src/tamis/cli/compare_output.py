@@ -19,6 +19,9 @@ __all__ = ["document_of", "show_comparison"]
 
 _COLUMNS = (
     ("accuracy", "accuracy"),
+    ("random_accuracy", "random"),
+    ("all_accuracy", "all"),
+    ("average_precision", "AP"),
     ("kappa_t", "kappa-T"),
     ("selection_accuracy", "SA"),
     ("rsr", "RSR"),
@@ -60,7 +63,8 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
 
 def _cell(table: ScoreTable, i: int, j: int) -> Text:
     mean, deviation = float(table.mean[i, j]), float(table.deviation[i, j])
-    text = Text(_figure(mean), style="bold" if table.best[i, j] else "")
+    is_rival = table.metric in ("random_accuracy", "all_accuracy")
+    text = Text(_figure(mean), style="dim" if is_rival else "bold" if table.best[i, j] else "")
     if table.metric in _WITH_DEVIATION:
         text.append("        " if math.isnan(deviation) else f" ±{deviation:.3f}", style="not bold dim")
     return text
@@ -83,6 +87,14 @@ def _notes(result: ExperimentResult) -> str:
             "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that was kept;"
             " CUCP: share of the others that was left out."
         )
+    if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():
+        notes.append("random: the same learner on as many features, drawn blindly.")
+        notes += [
+            f"On {stream}, no better than random subsets: {', '.join(methods)}."
+            for stream, methods in result.no_better_than_random().items()
+        ]
+    if "average_precision" in result.metrics and result.table("average_precision").n.any():
+        notes.append("AP: average precision of the rarer class, where there are two.")
     if result.oracles:
         notes.append("oracle was told the truth, and is not ranked.")
     return "\n".join(notes)
@@ -105,6 +117,7 @@ def document_of(result: ExperimentResult) -> dict[str, Any]:
     return {
         "streams": result.streams,
         "methods": result.methods,
+        "no_better_than_random": result.no_better_than_random(),
         "tables": {metric: _as_dict(result.table(metric)) for metric in result.metrics},
         "ranks": _tested(lambda: result.compare("accuracy").nemenyi.ranks),
         "critical_difference": _tested(lambda: result.compare("accuracy").nemenyi.critical_difference),

@@ -19,7 +19,23 @@ from tamis.errors import StreamError
 if TYPE_CHECKING:
     from tamis.streams import Stream
 
-__all__ = ["AsJSON", "Debug", "Quiet", "Reading", "argument", "check_whole", "grouped", "keys", "option"]
+__all__ = [
+    "BASELINES",
+    "SCALES",
+    "AsJSON",
+    "Debug",
+    "Quiet",
+    "Reading",
+    "argument",
+    "check_whole",
+    "check_word",
+    "grouped",
+    "keys",
+    "option",
+]
+
+
+SCALES, BASELINES = ("auto", "standard", "none"), ("random", "all", "both", "none")
 
 
 def option(panel: str | None, metavar: str | None, help: str, *names: str, **more: Any) -> Any:
@@ -147,6 +163,12 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in found}
     del call.__wrapped__
     return call
+
+
+def check_word(option: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse a word that the option does not know."""
+    if value not in known:
+        raise MisuseError(f"{option} {value} is not known: write {', '.join(known[:-1])} or {known[-1]}.")
 
 
 def check_whole(option: str, value: int | None, least: int) -> None:

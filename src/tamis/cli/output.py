@@ -76,9 +76,9 @@ def warnings_in_one_line(console: Console) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unhurried_interrupt() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C wait for the batch in work, so that a checkpoint is whole, but no longer than a second.
+    """Let Ctrl-C and SIGTERM wait for the batch in work, so that a checkpoint is whole, but no longer than a second.
 
-    Yields a function to be called between batches. Pressed again, Ctrl-C stops at once.
+    Yields a function to be called between batches. A second one stops at once.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not hasattr(signal, "setitimer"):
         yield lambda: None
@@ -100,10 +100,11 @@ def unhurried_interrupt() -> Iterator[Callable[[], None]]:
             signal.setitimer(signal.ITIMER_REAL, 0)
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, ask), signal.signal(signal.SIGALRM, stop)
+    handlers = {signal.SIGINT: ask, signal.SIGTERM: ask, signal.SIGALRM: stop}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield stop_if_asked
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGALRM, before[1])
+        for number, handler in before.items():
+            signal.signal(number, handler)

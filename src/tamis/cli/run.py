@@ -11,7 +11,19 @@ import typer
 from tamis.catalog import LEARNERS, find_learner
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.methods import make, make_selector, replaying, selectors
-from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, keys, option
+from tamis.cli.options import (
+    BASELINES,
+    SCALES,
+    AsJSON,
+    Debug,
+    Quiet,
+    Reading,
+    check_whole,
+    check_word,
+    grouped,
+    keys,
+    option,
+)
 from tamis.cli.output import check_place, print_json, terminal, unhurried_interrupt, warnings_in_one_line
 from tamis.errors import DataError, TamisError
 
@@ -95,6 +107,23 @@ def run(
             " selection, from so many of the last rows.",
         ),
     ] = "auto",
+    scale: Annotated[
+        str,
+        option(
+            _EVALUATION,
+            "HOW",
+            "Columns for the learner: auto (standardised where it needs that), standard or none.",
+        ),
+    ] = "auto",
+    baselines: Annotated[
+        str,
+        option(
+            _EVALUATION,
+            "WHICH",
+            "What runs beside the selector: random (subsets of the same size), all (features), both or none.",
+        ),
+    ] = "random",
+    n_draws: Annotated[int, option(_EVALUATION, "N", "How many random subsets.")] = 3,
     reading: Reading,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
@@ -114,6 +143,9 @@ def run(
     check_whole("--checkpoint-every", checkpoint_every, 1)
     check_whole("--n-features", reading.n_features, 1)
     check_whole("--seed", seed, 0)
+    check_whole("--n-draws", n_draws, 1)
+    check_word("--scale", scale, SCALES)
+    check_word("--baselines", baselines, BASELINES)
     output = Output(report, out, checkpoint, as_json, quiet)
     make_selector(selector, select, assign or [], seed)  # wrong words are told before a file is opened
     entry, when = find_learner(learner), replaying(replay)
@@ -131,6 +163,9 @@ def run(
         window=window,
         stability_window=stability_window,
         replay=when,
+        scale=scale,
+        baselines=baselines,
+        n_draws=n_draws,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
@@ -258,7 +293,8 @@ def _headline(result: PrequentialResult) -> tuple[str, str]:
     end = f", interrupted after {total['n_rows']:,.0f} rows" if settings["interrupted"] else ""
     return (
         _title(settings["stream"], selector) + end,
-        f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner},"
+        f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner}"
+        f"{' (standardised)' if settings.get('scale') == 'standard' else ''},"
         f" batches of {options['batch_size']:,}, {options['protocol']} order",
     )
 
@@ -269,6 +305,7 @@ def _document(result: PrequentialResult) -> dict[str, Any]:
     summary = result.summary()
     return {
         "summary": {name: int(n) if name.startswith("n_") and n == n else n for name, n in summary.items()},
+        "remarks": result.remarks(),
         "selected": result.selected(),
         "chosen": {
             result.feature_names[j]: float(chosen_steps(result, j).mean())

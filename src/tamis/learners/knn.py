@@ -29,6 +29,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,7 @@ class WeightedKNN(DenseRowClassifier):
 
     _neighbours_: Neighbours
     _weighting_: WindowWeights
+    _weights_now_: NDArray[np.float64] | None = None  # of a view: the weights of its columns
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -207,8 +209,28 @@ class WeightedKNN(DenseRowClassifier):
         found: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
         return found
 
+    def narrowed(self, columns: NDArray[np.intp]) -> WeightedKNN:
+        """Return a view that measures distances in some columns alone.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            Ascending.
+
+        Returns
+        -------
+        WeightedKNN
+            For rows of these columns. It shares what was learned, and must not learn.
+        """
+        weights = self._weighting().weights()[columns]
+        view = copy(self)
+        view.__dict__.pop("feature_names_in_", None)
+        view.n_features_in_, view._neighbours_ = len(columns), self._neighbours_.of(columns)
+        view._weights_now_ = weights if weights.any() else np.ones_like(weights)
+        return view
+
     def _votes(self, X: Any) -> NDArray[np.float64]:
-        weights = self._weighting().weights()
+        weights = self._weighting().weights() if self._weights_now_ is None else self._weights_now_
         rows = self._rows(X, False)
         if first_beyond(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)

@@ -31,6 +31,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     _likelihoods_: ClassLikelihoods
     _weighting_: WindowWeights
+    _only_: NDArray[np.bool_] | None = None  # of a view: its columns among all
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -219,7 +221,39 @@ class WeightedNaiveBayes(DenseRowClassifier):
         rows = self._rows(X, False)
         if first_beyond(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)
+        if self._only_ is not None:
+            whole = np.full((len(rows), len(self._only_)), np.nan)
+            whole[:, self._only_] = rows
+            rows = whole
         if not self._likelihoods_.ready:
-            power = {"exponents": 1.0, "roots": 0.5, "printed": 0.0}[self.formulation]
-            self._likelihoods_.prepare(self.weights_**power)
+            self._likelihoods_.prepare(self._exponents(self.weights_))
         return self._likelihoods_.joint(rows)
+
+    def _exponents(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        power = {"exponents": 1.0, "roots": 0.5, "printed": 0.0}[self.formulation]
+        found: NDArray[np.float64] = weights**power
+        return found
+
+    def narrowed(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
+        """Return a view that predicts from some columns alone, whose weights are relative to the largest of theirs.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            Ascending.
+
+        Returns
+        -------
+        WeightedNaiveBayes
+            For rows of these columns. It shares what was learned, and must not learn.
+        """
+        only = np.zeros(self.n_features_in_, dtype=bool)
+        only[columns] = True
+        weights = np.where(only, self._weighting().weights(), 0.0)
+        exponents = np.zeros_like(weights)
+        exponents[only] = self._exponents(weights[only] / weights.max()) if weights.any() else 1.0
+        view = copy(self)
+        view.__dict__.pop("feature_names_in_", None)
+        view.n_features_in_, view._only_, view._likelihoods_ = len(columns), only, copy(self._likelihoods_)
+        view._likelihoods_.prepare(exponents)
+        return view

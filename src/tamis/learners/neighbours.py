@@ -18,6 +18,7 @@ time for batches of 200 columns or more, but loses digits where a and b are near
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -261,6 +262,13 @@ class Neighbours:
         n, columns, row_codes = self.n_rows, self._columns, self._row_codes
         self._columns, self._row_codes = np.empty((len(columns), size)), np.empty(size, np.int64)
         self._columns[:, :n], self._row_codes[:n] = columns[:, :n], row_codes[:n]
+
+    def of(self, columns: NDArray[np.intp]) -> Neighbours:
+        """Return the same rows with some of their columns; no more rows must be given to it."""
+        found = copy(self)
+        found._columns, found._bounds = self._columns[columns], self._bounds[columns]
+        found._n_missing, found._is_number = self._n_missing[columns], self._is_number[columns]
+        return found
 
     def distances(self, X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the distances (1) of the rows of X to those kept, the most recent first.

@@ -8,7 +8,7 @@ its place. A detector without warnings leaves a classifier that knows nothing bu
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from tamis._check import Array, Rows, as_column, as_rows, encode_labels
 from tamis.catalog import find_learner
 from tamis.drift import DriftDetector, make
 from tamis.errors import DataError
+from tamis.learners.leaving_out import narrowed, way_of
 
 __all__ = ["ResetOnDrift"]
 
@@ -86,7 +87,7 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.partial_fit(X[at : at + 100], labels[at : at + 100], classes=np.unique(labels))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
         """Predict the rows, watch the errors, then learn from the rows.
 
         Parameters
@@ -95,6 +96,9 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_rows,)
         classes : array-like of shape (n_classes,)
             Needed the first time.
+        columns : ndarray of int, optional
+            The errors watched are those of a prediction from these columns alone, by :meth:`narrowed`; by default
+            from all.
 
         Returns
         -------
@@ -118,7 +122,7 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"Label {known[len(self.classes_)]} is not among the classes given at first.")
             start = 0
             while start < X.shape[0]:
-                start = self._learn_until_drift(X, labels, start)
+                start = self._learn_until_drift(X, labels, start, columns)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -130,7 +134,7 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if classes is None:
             raise ValueError("classes must be given at the first call of partial_fit.")
         self.classes_, self.n_features_in_ = np.unique(np.asarray(classes)), n_features
-        self.estimator_ = self._fresh()
+        self.estimator_ = self.new_estimator()
         self.detector_: DriftDetector = (
             make(self.detector) if isinstance(self.detector, str) else deepcopy(self.detector)
         )
@@ -140,13 +144,14 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.drifts_: list[int] = []
         self.n_seen_ = 0
 
-    def _fresh(self) -> Any:
+    def new_estimator(self) -> Any:
+        """Return the classifier, as it is before it learns."""
         if isinstance(self.estimator, str):
             entry = find_learner(self.estimator)
             return entry.load()(**dict(entry.parameters))
         return clone(self.estimator)
 
-    def _learn_until_drift(self, X: Rows, y: Array, start: int) -> int:
+    def _learn_until_drift(self, X: Rows, y: Array, start: int, columns: Any) -> int:
         """Learn from the rows from `start` to the first drift; return where the next rows begin."""
         if self._age < _YOUNG:
             self.estimator_.partial_fit(X[start:], y[start:], classes=self.classes_)
@@ -154,7 +159,7 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return len(y)
         begin = start if self.background_ is not None else None  # where the second classifier begins
         drift = False
-        for at, error in enumerate(self._errors(X[start:], y[start:]).tolist(), start):
+        for at, error in enumerate(self._errors(X[start:], y[start:], columns).tolist(), start):
             drift = self.detector_.update(error)
             if drift:
                 break
@@ -174,7 +179,7 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _replace(self, X: Rows, y: Array, begin: int, stop: int) -> int:
         """Put the second classifier in the place of the first; return which row is next."""
         if self.background_ is None:  # it learns from the rows since the warning together with those to come
-            self.estimator_, self._age = self._fresh(), 0
+            self.estimator_, self._age = self.new_estimator(), 0
             return begin
         self._learn_beside(X[begin:stop], y[begin:stop])
         self.estimator_, self._age, self.background_ = self.background_, self._background_age, None
@@ -182,13 +187,36 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn_beside(self, X: Rows, y: Array) -> None:
         if self.background_ is None:
-            self.background_, self._background_age = self._fresh(), 0
+            self.background_, self._background_age = self.new_estimator(), 0
         self.background_.partial_fit(X, y, classes=self.classes_)
         self._background_age += X.shape[0]
 
-    def _errors(self, X: Rows, y: Array) -> NDArray[np.float64]:
-        wrong: NDArray[np.bool_] = self.predict(X) != y
+    def _errors(self, X: Rows, y: Array, columns: Any) -> NDArray[np.float64]:
+        found = self.predict(X) if columns is None else self.narrowed(columns).predict(X[:, columns])
+        wrong: NDArray[np.bool_] = found != y
         return wrong.astype(np.float64)
+
+    @property
+    def way_of_leaving_out(self) -> str:
+        """How columns are left out: as the classifier itself does, see :mod:`tamis.learners.leaving_out`."""
+        return way_of(self.new_estimator())
+
+    def narrowed(self, columns: NDArray[np.intp]) -> ResetOnDrift:
+        """Return a view that predicts from some columns alone, if the classifier learns whole rows.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            Ascending.
+
+        Returns
+        -------
+        ResetOnDrift
+            For rows of these columns. It shares what was learned, and must not learn.
+        """
+        view = copy(self)
+        view.n_features_in_, view.estimator_ = len(columns), narrowed(self.estimator_, columns)
+        return view
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row."""
@@ -198,7 +226,7 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             found: Array = self.estimator_.predict(X)
         return found
 
-    @available_if(lambda self: hasattr(self._fresh(), "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self.new_estimator(), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); if the classifier gives it."""
         check_is_fitted(self)
@@ -212,5 +240,5 @@ class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._fresh()).input_tags.sparse
+        tags.input_tags.sparse = get_tags(self.new_estimator()).input_tags.sparse
         return tags

@@ -6,6 +6,7 @@ from tamis.rows.fires import FIRES
 from tamis.rows.forward import ForwardPartialCorrelation
 from tamis.rows.joint import JointScreening
 from tamis.rows.ofs import OFS
+from tamis.rows.random_subset import RandomSubset
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "GiniIndex",
     "JointScreening",
     "MutualInformation",
+    "RandomSubset",
     "Screening",
     "TScore",
 ]

@@ -45,6 +45,10 @@ def show_result(
     console.print(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
     console.print(Text(detail, style="dim", no_wrap=True, overflow="ellipsis"))
     console.print()
+    for remark in result.remarks():
+        console.print(Text(remark, style="yellow"))
+    if result.remarks():
+        console.print()
     console.print(_numbers(result))
     chosen = chosen_features(result, _N_LISTED)
     if chosen:
@@ -67,8 +71,13 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
     for name, label in _MEASURES.items():
+        if name in _SOMETIMES and not math.isfinite(total[name]):
+            continue
         recent = float(steps[f"{name}_windowed"][-1])
         note = f"last {min(options['window'], int(total['n_rows'])):,} rows {figure_text(recent)}"
+        if name == "random_accuracy":
+            n_draws = options.get("n_draws", 1)
+            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {figure_text(total['random_spread']).strip()}"
         grid.add_row(f"  {label}", figure_text(total[name]), note)
     if math.isfinite(total["selection_accuracy"]):
         note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
@@ -91,11 +100,17 @@ def _numbers(result: PrequentialResult) -> Table:
 
 _MEASURES = {
     "accuracy": "accuracy",
+    "random_accuracy": "  random subsets",
+    "all_accuracy": "  every feature",
     "majority_accuracy": "  majority class",
     "no_change_accuracy": "  last label",
     "balanced_accuracy": "balanced accuracy",
     "kappa": "kappa",
+    "auc": "AUC",
+    "average_precision": "average precision",
+    "recall_at_precision": "recall at prec. .9",
 }
+_SOMETIMES = {"random_accuracy", "all_accuracy", "auc", "average_precision", "recall_at_precision"}
 
 
 def chosen_features(result: PrequentialResult, n: int) -> list[int]:

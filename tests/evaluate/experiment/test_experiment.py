@@ -35,7 +35,10 @@ GRID = {
     "max_rows": 1500,
     "n_features_to_select": {"SEA": 2, "electricity": 3},
 }
-TIMES = ("seconds", "seconds_select", "seconds_predict", "seconds_learn", "rows_per_second", "ram_hours")
+TIMES = (
+    "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "rows_per_second",
+    "ram_hours",
+)  # fmt: skip
 UNEQUAL = (*TIMES, "memory_bytes")
 
 

@@ -23,7 +23,10 @@ from tamis.evaluate import PrequentialResult
 from tamis.streams import ArrayStream
 from tests.twins import prequential as twin
 
-TIMED = {"seconds_select", "seconds_predict", "seconds_learn", "seconds_total", "memory_bytes"}
+TIMED = {
+    "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_total", "memory_bytes",
+    "model_bytes",
+}  # fmt: skip
 
 
 def rows(n=1500, n_features=12, n_classes=2, seed=0):

@@ -287,7 +287,7 @@ y = (X[:, 2] > 0).astype(int)
 selector, learner = FIRES(2), Slow()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started without
 before = signal.getsignal(signal.SIGINT)
-result = prequential((X, y), selector, learner, checkpoint=sys.argv[1], checkpoint_every=2)
+result = prequential((X, y), selector, learner, checkpoint=sys.argv[1], checkpoint_every=2, baselines="none")
 assert signal.getsignal(signal.SIGINT) is before
 print(result.settings["interrupted"], selector.n_seen_, int(learner.class_count_.sum()))
 print(result.frames["steps"]["accuracy"].tolist())
@@ -379,3 +379,71 @@ def test_the_baselines_too_have_seen_the_first_batch():
     result = prequential((X, y), None, Witness(), batch_size=10)
     assert result.summary()["majority_accuracy"] == pytest.approx(0.4)
     assert result.summary()["no_change_accuracy"] == pytest.approx(0.8)
+
+
+# -- remarks ------------------------------------------------------------------------------------------------
+
+
+def test_remarks_say_which_baselines_the_run_does_not_beat():
+    X, y = rows(2000)
+
+    class Wrong(ByMeans):
+        def get_support(self):
+            return np.isin(np.arange(8), [3, 4])
+
+    loses = prequential((X, y), Wrong(), GaussianNB(), baselines="both")
+    assert any("random subsets of the same size" in remark for remark in loses.remarks())
+    assert prequential((X, y), FIRES(2), GaussianNB()).remarks() == []
+    rare = np.where(np.arange(2000) % 20 == 0, 1, 0)
+    X[:, 1] *= 1e4
+    below = prequential((X, rare), None, Perceptron(random_state=0), scale="none").remarks()
+    assert len(below) == 1
+    assert "is below the majority class, 0.950" in below[0]
+    assert below[0].endswith("standardised columns.")
+    assert prequential((X[:100], y[:100]), FIRES(2)).remarks() == []  # nothing was tested
+
+
+# -- SIGTERM -----------------------------------------------------------------------------------------------
+
+TERMINATED = """
+import os, signal, sys
+import numpy as np
+from tamis import FIRES, prequential
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(1000, 8))
+y = (X[:, 2] > 0).astype(int)
+
+def stop(step):
+    if len(sys.argv) > 2 and step.values["n_seen"] == 600:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+result = prequential((X, y), FIRES(2), checkpoint=sys.argv[1], checkpoint_every=3, on_step=stop)
+assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+print(result.settings["interrupted"], int(result.frames["steps"]["n_seen"][-1]))
+"""
+
+
+def test_sigterm_ends_as_control_c_does(tmp_path):
+    def run(*arguments):
+        command = [sys.executable, "-c", TERMINATED, str(tmp_path / "run.tamis"), *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env=os.environ
+        ).stdout.split()
+
+    assert run("stop") == ["True", "600"]
+    assert (tmp_path / "run.tamis").exists()
+    assert run() == ["False", "1000"]
+
+
+def test_somebody_elses_handler_of_sigterm_stays():
+    def mine(number, frame):
+        raise AssertionError("not called")
+
+    before, found = signal.signal(signal.SIGTERM, mine), []
+    try:
+        prequential(rows(), FIRES(2), on_step=lambda step: found.append(signal.getsignal(signal.SIGTERM)))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert set(found) == {mine}

@@ -204,6 +204,24 @@ class ExperimentResult:
         ]
         return ScoreTable.of(metric, self.streams, self.methods, values, self.oracles)
 
+    def no_better_than_random(self) -> dict[str, list[str]]:
+        """Return, by stream, which methods have no higher accuracy than random subsets of the same size.
+
+        That is: no more than the mean accuracy of the draws and one standard deviation. Streams without such a method,
+        and methods that no draws stood beside, are left out.
+        """
+        if "random_accuracy" not in self.metrics:
+            return {}
+        ours, random, spread = (
+            self.table(name).mean for name in ("accuracy", "random_accuracy", "random_spread")
+        )
+        behind = ours <= random + np.nan_to_num(spread, nan=0.0)
+        found = {
+            stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
+            for i, stream in enumerate(self.streams)
+        }
+        return {stream: methods for stream, methods in found.items() if methods}
+
     def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
         """Test whether the methods differ over the streams, by their means over seeds.
 

@@ -102,7 +102,7 @@ def run_experiment(
         Called with a :class:`Progress` at the beginning and after every cell; `print` will do.
     **options
         Of :func:`tamis.prequential`: `batch_size`, `protocol`, `window`, `stability_window`, `n_tracked`, `auc`,
-        `max_rows`.
+        `replay`, `masking`, `scale`, `baselines`, `n_draws`, `max_rows`.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.drift import Detections, Recovery, detections, recovery
+from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
 from tamis.evaluate.metrics.preq_cv import (
     PreqCVStability,
     jaccard_similarity,
@@ -20,6 +21,7 @@ __all__ = [
     "RunningMetrics",
     "SelectionAccuracy",
     "SlidingAUC",
+    "SlidingPrecisionRecall",
     "SlidingStability",
     "detection_rate",
     "detections",

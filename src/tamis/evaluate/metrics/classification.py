@@ -225,6 +225,10 @@ class RunningMetrics:
         )  # fmt: skip
         self.n_seen += actual.shape[0]
 
+    def frequency(self, code: int) -> int:
+        """Return how many rows of a class were learned from so far, those that were not tested included."""
+        return int(self._frequency[code]) if code < len(self._frequency) else 0
+
     def _make_room(self, n_classes: int) -> None:
         there = self._frequency.shape[0]
         if n_classes > there:

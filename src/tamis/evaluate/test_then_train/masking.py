@@ -1,4 +1,4 @@
-"""Zeros in place of the columns that are not selected, so that a learner keeps its width."""
+"""Zeros (or NaN) in place of the columns that are not selected, so that a learner keeps its width."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis.evaluate.test_then_train.scaling import RunningScale, bounded
 
 __all__ = ["Masker"]
 
@@ -17,23 +18,39 @@ _NOTHING = np.empty(0, np.intp)
 
 
 @njit(strict=True)
-def _fill(X: Any, mask: Any, left: Any, selected: Any, masked: Any) -> None:
+def _fill(X: Any, mask: Any, left: Any, selected: Any, blank: float, masked: Any) -> None:
     few = (
         20 * selected.shape[0] < X.shape[1]
     )  # then touching only their columns is quicker than reading the rows
     for i in range(X.shape[0]):
         if few:
             for j in left:
-                masked[i, j] = 0.0
+                masked[i, j] = blank
             for j in selected:
                 masked[i, j] = X[i, j]
         else:
             for j in range(X.shape[1]):
-                masked[i, j] = X[i, j] if mask[j] else 0.0  # not a product, which would keep NaN
+                masked[i, j] = X[i, j] if mask[j] else blank  # not a product, which would keep NaN
+
+
+@njit(strict=True)
+def _fill_scaled(
+    X: Any, left: Any, selected: Any, shift: Any, factor: Any, blank: float, masked: Any
+) -> None:
+    for i in range(X.shape[0]):
+        for j in left:
+            masked[i, j] = blank
+        for j in selected:
+            masked[i, j] = bounded((X[i, j] - shift[j]) * factor[j])
 
 
 class Masker:
     """Masks batches, dense ones in one array that is used again and again.
+
+    Parameters
+    ----------
+    blank : float, default=0.0
+        What stands in dense rows where a column is not selected. Sparse rows store nothing there.
 
     Examples
     --------
@@ -43,12 +60,19 @@ class Masker:
            [0., 4.]])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, blank: float = 0.0) -> None:
+        self.blank = blank
         self._masked: Array = np.empty((0, 0))  # the last batch, with zeros outside `_selected`
         self._selected = _NOTHING
 
-    def mask(self, X: Rows, mask: NDArray[np.bool_], selected: NDArray[np.intp]) -> Rows:
-        """Return the rows with zeros in the columns that are not selected; dense ones only until the next call.
+    def mask(
+        self,
+        X: Rows,
+        mask: NDArray[np.bool_],
+        selected: NDArray[np.intp],
+        scale: RunningScale | None = None,
+    ) -> Rows:
+        """Return the rows with blanks in the columns that are not selected; dense ones only until the next call.
 
         Parameters
         ----------
@@ -56,13 +80,20 @@ class Masker:
         mask : ndarray of shape (n_features,), bool
         selected : ndarray of shape (n_selected,), int
             Where the mask is true; the same array as long as it is the same mask.
+        scale : RunningScale, optional
+            Scales the selected columns.
         """
         if sp.issparse(X):
-            return _drop_stored(X, mask)
-        if self._masked.shape != X.shape or self._masked.dtype != X.dtype:
-            self._masked, self._selected = np.zeros_like(X), selected
+            kept = _drop_stored(X, mask)
+            return kept if scale is None else scale.transform(kept)
+        dtype = X.dtype if scale is None else np.dtype(np.float64)
+        if self._masked.shape != X.shape or self._masked.dtype != dtype:
+            self._masked, self._selected = np.full(X.shape, self.blank, dtype), selected
         left = _NOTHING if selected is self._selected else self._selected
-        _fill(X, mask, left, selected, self._masked)
+        if scale is None:
+            _fill(X, mask, left, selected, self.blank, self._masked)
+        else:
+            _fill_scaled(X, left, selected, scale.shift, scale.factor, self.blank, self._masked)
         self._selected = selected
         return self._masked
 

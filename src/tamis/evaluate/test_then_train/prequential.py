@@ -29,8 +29,12 @@ def prequential(
     window: int = 1000,
     stability_window: int = 10,
     n_tracked: int = 20,
-    auc: bool = False,
+    auc: bool | str = "auto",
     replay: str | int = "auto",
+    masking: str = "auto",
+    scale: str = "auto",
+    baselines: str = "random",
+    n_draws: int = 3,
     max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
@@ -38,8 +42,9 @@ def prequential(
 ) -> PrequentialResult:
     """Run a selector and a learner over a stream, test-then-train.
 
-    The first full batch trains both and is not scored. Of every later batch, columns not selected are set to 0, the
-    learner predicts and is scored, then learner and selector learn from the batch.
+    The first full batch trains both and is not scored. Of every later batch, columns not selected are left out (in the
+    way that suits the learner, see Notes), the learner predicts and is scored, then learner and selector learn from the
+    batch.
 
     Parameters
     ----------
@@ -58,19 +63,33 @@ def prequential(
         Sets that the stability compares.
     n_tracked : int, default=20
         How many of the highest scores are recorded, every thousand rows or so; 0: none.
-    auc : bool, default=False
+    auc : bool or "auto", default="auto"
         Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`, which costs
-        another prediction), for the area under the ROC curve.
+        another prediction), for the area under the ROC curve, average precision, and recall at a precision of .9. The
+        last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner has any.
     replay : {"auto", "never"} or int, default="auto"
         When the learner begins anew, and from how many of the last rows, masked to the new selection: when the selector
         says so (``drift_detected_``), from as many as it says (``n_replay``); never; or whenever the selection
         changes, from so many rows. ``settings["replays"]`` counts these.
+    masking : {"auto", "zeros"}, default="auto"
+        How columns that are not selected are left out: in the way that suits the learner, or as zeros whatever it makes
+        of them, which is what published tables were made with.
+    scale : {"auto", "standard", "none"}, default="auto"
+        Whether the learner is given standardised columns, by the mean and the standard deviation of the rows before
+        the batch: ``"auto"`` on dense rows, where the scale matters to it (linear models, River's neighbours); always;
+        or never. ``settings["scale"]`` says what was done, ``result.scale`` has the numbers. The selector sees the rows
+        as they are.
+    baselines : {"random", "all", "both", "none"}, default="random"
+        What runs beside a selector, each with an own copy of the learner on the same batches: random subsets as large
+        as the selection, or every column. They cost as much as as many learners: ``seconds_baselines``.
+    n_draws : int, default=3
+        How many random subsets; their accuracy is recorded as mean and standard deviation.
     max_rows : int, optional
         Stop after so many rows.
     checkpoint : path-like, optional
         File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If it exists,
-        the run goes on where it stopped, and its result is the one it would have had without the stop (but for times
-        and memory).
+        the run goes on where it stopped, and its result is the one it would have had without the stop (but for the
+        columns of times, `memory_bytes` and `model_bytes`).
     checkpoint_every : int, default=100
         Steps between two savings; more of them where saving would take over 5 % of the time.
     on_step : callable, optional
@@ -79,8 +98,8 @@ def prequential(
     Returns
     -------
     PrequentialResult
-        After Ctrl-C the result so far, with ``settings["interrupted"]`` True. Ctrl-C waits for the batch in work;
-        pressed twice, it does not, and the checkpoint stays the last one.
+        After Ctrl-C or SIGTERM the result so far, with ``settings["interrupted"]`` True. They wait for the batch in
+        work; a second one does not, and the checkpoint stays the last one.
 
     Raises
     ------
@@ -96,6 +115,11 @@ def prequential(
     -----
     A label that the learner was not told of when it began (no ``stream.classes``) starts it anew with all labels seen;
     scikit-learn's linear models cannot grow. ``settings["learner_restarts"]`` counts these.
+
+    How a learner leaves columns out: naive Bayes and nearest neighbours learn every column, and predict from those
+    selected as if they had learned no others; learners that understand missing values (trees, River's) are given NaN in
+    the others; all the rest, linear models among them, are given 0 there. :mod:`tamis.learners.leaving_out` says which
+    has which.
 
     The array of masked rows that the learner is given is used again for the next batch: a learner that keeps rows must
     copy them.
@@ -123,8 +147,12 @@ def prequential(
         from sklearn.linear_model import Perceptron
 
         learner = Perceptron(random_state=0)
-    check_choice("auc", auc, (False, True))
-    if auc and not any(hasattr(learner, name) for name in ("decision_function", "predict_proba")):
+    check_choice("auc", auc, (False, True, "auto"))
+    check_choice("masking", masking, ("auto", "zeros"))
+    check_choice("scale", scale, ("auto", "standard", "none"))
+    check_choice("baselines", baselines, ("random", "all", "both", "none"))
+    check_number("n_draws", n_draws, low=1, integer=True)
+    if auc is True and not any(hasattr(learner, name) for name in ("decision_function", "predict_proba")):
         raise ValueError(
             f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
         )
@@ -136,6 +164,10 @@ def prequential(
         "n_tracked": int(n_tracked),
         "auc": auc,
         "replay": int(replay) if is_integer(replay) else replay,
+        "masking": masking,
+        "scale": scale,
+        "baselines": baselines,
+        "n_draws": int(n_draws),
         "max_rows": None if max_rows is None else int(max_rows),
     }
     run = Run(source, selector, learner, options)
@@ -177,7 +209,7 @@ def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Ite
 
 @contextlib.contextmanager
 def _interrupt_waits(run: Run) -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C wait for the batch in work, so that the run can be saved; pressed again, it stops at once.
+    """Let Ctrl-C and SIGTERM wait for the batch in work, so that the run can be saved; a second one stops at once.
 
     Yields a function to be called after each batch.
     """
@@ -193,12 +225,15 @@ def _interrupt_waits(run: Run) -> Iterator[Callable[[], None]]:
         if asked:
             raise KeyboardInterrupt
 
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not usual or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield stop_if_asked
         return
-    signal.signal(signal.SIGINT, ask)
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ours = {number: handler for number, handler in usual.items() if signal.getsignal(number) is handler}
+    for number in ours:
+        signal.signal(number, ask)
     try:
         yield stop_if_asked
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in ours.items():
+            signal.signal(number, handler)

@@ -19,6 +19,8 @@ from tamis._check import Array, check_choice
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.drift import Recovery, recovery
+from tamis.evaluate.test_then_train.remarks import remarks_on
+from tamis.evaluate.test_then_train.scaling import RunningScale
 
 __all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 
@@ -33,6 +35,16 @@ STEP_COLUMNS = (
     *(f"{name}_windowed" for name in MEASURES),
     "auc_cumulative",
     "auc_windowed",
+    "average_precision_cumulative",
+    "average_precision_windowed",
+    "recall_at_precision_cumulative",
+    "recall_at_precision_windowed",
+    "random_accuracy_cumulative",
+    "random_spread_cumulative",
+    "random_accuracy_windowed",
+    "random_spread_windowed",
+    "all_accuracy_cumulative",
+    "all_accuracy_windowed",
     "selection_accuracy",
     "rsr",
     "cucp",
@@ -45,6 +57,7 @@ STEP_COLUMNS = (
     "seconds_select",
     "seconds_predict",
     "seconds_learn",
+    "seconds_baselines",
     "seconds_total",
     "memory_bytes",
     "model_bytes",
@@ -98,13 +111,23 @@ class PrequentialResult:
         it was stopped before the end of the stream.
     feature_names : list of str
         ``x0``, ``x1``, ... where the stream has no names.
+    scale : RunningScale or None
+        How the columns were scaled for the learner, which expects ``scale.transform(X)`` if you go on with it. None if
+        they were not, or the result was read from a folder.
 
     Notes
     -----
-    Memory: 280 bytes per step, 24 per change of the selection and per tracked score.
+    Memory: 368 bytes per step, 24 per change of the selection and per tracked score.
     """
 
-    def __init__(self, frames: dict[str, Frame], settings: dict[str, Any], feature_names: list[str]) -> None:
+    def __init__(
+        self,
+        frames: dict[str, Frame],
+        settings: dict[str, Any],
+        feature_names: list[str],
+        scale: RunningScale | None = None,
+    ) -> None:
+        self.scale = scale
         self.frames = frames
         self.settings = settings
         self.feature_names = feature_names
@@ -173,11 +196,20 @@ class PrequentialResult:
             "seconds_select": float(steps["seconds_select"].sum()),
             "seconds_predict": float(steps["seconds_predict"].sum()),
             "seconds_learn": float(steps["seconds_learn"].sum()),
+            "seconds_baselines": float(steps["seconds_baselines"].sum()),
             "rows_per_second": rows / seconds if seconds else math.nan,
             "memory_bytes": float(steps["memory_bytes"].max()) if n_steps else math.nan,
             "model_bytes": float(steps["model_bytes"].max()) if n_steps else math.nan,
             "ram_hours": float((steps["model_bytes"] * steps["seconds_total"]).sum()) / _GIGABYTE / 3600,
         }
+
+    def remarks(self) -> list[str]:
+        """Return in sentences which baselines the run does not beat; empty if it beats them all.
+
+        The majority class, and random subsets of the same size by more than their standard deviation. To repeat the
+        last label is not among them: it uses labels that a prediction ahead of time does not have.
+        """
+        return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
     def recovery(self, measure: str = "accuracy_windowed", *, tolerance: float = 0.05) -> Recovery:
         """Return how long a measure took to be back after each true drift of the run, where the stream knows them.
@@ -309,6 +341,8 @@ class PrequentialResult:
                 frames[kind] = {
                     name: np.array(column.to_pylist(), dtype=_dtype(kind, name)) for name, column in columns
                 }
+            for name in STEP_COLUMNS:  # written before this was measured
+                frames["steps"].setdefault(name, np.full(len(frames["steps"]["step"]), math.nan))
             return cls(frames, document["settings"], document["feature_names"])
         except Exception as error:
             raise CheckpointError(
@@ -328,10 +362,12 @@ class PrequentialResult:
         return write_report(self, path, title=title)
 
 
-_MEASURES = (*MEASURES, "auc")
+_MEASURES = (
+    *MEASURES, "auc", "average_precision", "recall_at_precision", "random_accuracy", "random_spread", "all_accuracy",
+)  # fmt: skip
 _HEADLINE = (
-    "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "kappa", "kappa_t", "balanced_accuracy",
-    "selection_accuracy", "stability", "n_selected", "n_features",
+    "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "random_accuracy", "kappa", "kappa_t",
+    "balanced_accuracy", "selection_accuracy", "stability", "n_selected", "n_features",
 )  # fmt: skip
 _GIGABYTE = 2.0**30
 

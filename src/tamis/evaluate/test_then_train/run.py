@@ -10,9 +10,9 @@ from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 import tamis
 from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
@@ -20,13 +20,18 @@ from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
 from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
+from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread, rivals_of
+from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
 from tamis.evaluate.test_then_train.masking import Masker
 from tamis.evaluate.test_then_train.result import STEP_COLUMNS, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
+from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
+from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Stream
 
 __all__ = ["Run", "settings_of"]
@@ -45,10 +50,11 @@ class _Taken(NamedTuple):
     n_seen: int
     codes: NDArray[np.int64]
     labels: Array  # as predicted
-    positive: Array | None  # which rows are of the second class, where there are scores
-    scores: Array | None  # of the second class
+    positive: Array | None  # which rows are of the positive class, where there are scores
+    scores: Array | None  # of the positive class
     mask: NDArray[np.bool_] | None
     support: NDArray[np.intp] | None
+    rivals: tuple[float, ...]
     seconds: tuple[float, ...]
 
 
@@ -56,22 +62,32 @@ class Run:
     """The state of a run between two batches."""
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> None:
-        self.stream, self.selector, self.learner, self.options = stream, selector, learner, options
+        self.stream, self.selector, self.options = stream, selector, options
         self.settings = settings_of(stream, selector, learner, options)
+        told = getattr(learner, "classes_", None)  # it may have learned elsewhere
+        known = stream.classes if told is None else told
+        classes: Array = np.array([]) if known is None else as_classes(known)
+        self.is_scaled = options["scale"] == "standard" or (
+            options["scale"] == "auto" and wants_scale(learner)
+        )
+        self.scale: RunningScale | None = None  # made when the columns are known
+        self.learner = MaskedLearner(learner, classes, options["masking"])
+        self.draws: list[Rival] = []
+        self.every: Rival | None = None  # the learner on every column, beside the selection
         self.metrics = RunningMetrics(options["window"])
-        self.auc = SlidingAUC(max(2, options["window"])) if options["auc"] else None
+        ranks = options["auc"] and any(
+            hasattr(learner, name) for name in ("decision_function", "predict_proba")
+        )
+        self.auc = SlidingAUC(max(2, options["window"])) if ranks else None
+        self.precision_recall = SlidingPrecisionRecall(options["window"]) if ranks else None
+        self.positive: Any = None  # the label that scores are of
         self.stability = SlidingStability(
             1, options["stability_window"]
         )  # made anew when the columns are known
         self.records = RunLog()
-        self.masker = Masker()
         self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
-        told = getattr(learner, "classes_", None)  # it may have learned elsewhere
-        known = stream.classes if told is None else told
-        self.classes: Array = np.array([]) if known is None else as_classes(known)
-        self.n_told = 0 if told is None else len(told)  # classes that the learner was told of
-        self.n_seen = self.n_steps = self.n_features = self.restarts = self.replays = 0
+        self.n_seen = self.n_steps = self.n_features = self.replays = 0
         self.names: list[str] | None = None
         self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
         self.support: NDArray[np.intp] | None = None  # its columns
@@ -99,25 +115,30 @@ class Run:
                 self._test_and_train(X, y)
         except ValueError as error:
             # The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is.
-            refuse_nonfinite(X if isinstance(error, DataError) else self._mask(X), self.names)
+            refuse_nonfinite(X if isinstance(error, DataError) else self._masked(X), self.names)
             raise
         self.whole = True
 
     def _open(self, X: Rows, y: Array) -> None:
         self.names, self.n_features = self.stream.feature_names, X.shape[1]
         self.stability = SlidingStability(self.n_features, self.options["stability_window"])
-        codes, classes = encode_labels(y, self.classes)
+        codes, classes = encode_labels(y, self.learner.classes)
         self._train_selector(X, y)
         self.replay.add(X, y)
+        if self.is_scaled and (self.options["scale"] == "standard" or not sp.issparse(X)):
+            self.scale = RunningScale(self.n_features)
+            self.scale.update(X)
         self._train_learner(X, y, classes)
         if self._select():
             self._begin_anew(classes)
+        self._open_rivals()
+        self._run_rivals(X, y, classes, is_tested=False)
         self.metrics.learn(codes)  # the baselines too have seen the first batch
         self.n_seen = len(y)
 
     def _test_and_train(self, X: Rows, y: Array) -> None:
         begin = time.perf_counter()
-        codes, classes = encode_labels(y, self.classes)
+        codes, classes = encode_labels(y, self.learner.classes)
         paper, renewed = self.options["protocol"] == "paper", False
         t0 = time.perf_counter()
         if paper:
@@ -126,34 +147,97 @@ class Run:
                 self._begin_anew(classes)
         t1 = time.perf_counter()
         mask, support = self.mask, self.support
-        masked = self._mask(X)
+        view = self._view(X)
         t2 = time.perf_counter()
-        labels, scores = self._predict(masked), self._positive_scores(masked)
+        labels, scores = self.learner.predict(view), self._positive_scores(view)
         t3 = time.perf_counter()
         if (
             not paper
         ):  # before the learner, which knows nothing of it: a batch that is refused has taught neither
             self._train_selector(X, y)
             renewed = self._select()
-        positive = None if scores is None else np.asarray(y == self.learner.classes_[1])
+        positive = None if scores is None else np.asarray(y == self.positive)
         t4 = time.perf_counter()
         self.replay.add(X, y)
         if renewed:
             self._begin_anew(classes)
         else:
-            self._train_learner(masked, y, classes)
+            self.learner.learn(view, y, classes)
         t5 = time.perf_counter()
+        t6 = time.perf_counter()
+        self._run_rivals(X, y, classes, support=support)
+        beside = time.perf_counter() - t6
+        if self.scale is not None:
+            self.scale.update(X)
         self.n_seen += len(y)
         if self.n_steps % max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"]) == 0:
             self.records.add_scores(self.n_steps, *self._top())
             self._weigh()
-        seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, time.perf_counter() - begin)
+        seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
         self.pending.append(
-            _Taken(self.n_steps, self.n_seen, codes, labels, positive, scores, mask, support, seconds)
+            _Taken(
+                self.n_steps,
+                self.n_seen,
+                codes,
+                labels,
+                positive,
+                scores,
+                mask,
+                support,
+                self._rivals_now(),
+                seconds,
+            )
         )
         self.n_steps += 1
         if len(self.pending) == _STEPS_PER_BLOCK:
             self.write()
+
+    # -- beside the selection ------------------------------------------------------------------------------
+
+    def _open_rivals(self) -> None:
+        """Make the copies of the learner that see other columns, if there is anything to compare with them."""
+        selector, wanted = self.selector, self.options["baselines"]
+        if selector is None or isinstance(selector, RandomSubset):
+            return
+        try:
+            self.draws, self.every = rivals_of(
+                self.learner.model,
+                self.learner.classes,
+                self.n_features,
+                n_draws=self.options["n_draws"] if wanted in ("random", "both") else 0,
+                every=wanted in ("all", "both"),
+                is_fixed=isinstance(selector, RowSelector) and not selector._decides_how_many,
+                window=self.options["window"],
+                masking=self.options["masking"],
+            )
+        except TypeError:  # somebody else's learner, of which there can be no copy
+            self.draws, self.every = [], None
+
+    def _rivals(self) -> list[Rival]:
+        return [*self.draws, *([] if self.every is None else [self.every])]
+
+    def _run_rivals(
+        self,
+        X: Rows,
+        y: Array,
+        classes: Array,
+        support: NDArray[np.intp] | None = None,
+        *,
+        is_tested: bool = True,
+    ) -> None:
+        support = self.support if support is None else support
+        n_selected = self.n_features if support is None else len(support)
+        for rival in self._rivals():
+            rival.follow(n_selected, self.n_features)
+            rival.test_and_train(X, y, classes, self.scale, is_tested=is_tested)
+
+    def _rivals_now(self) -> tuple[float, ...]:
+        """Return the accuracy of the random draws, their spread, and that of all columns: of the run, of the window."""
+        whole, recent = zip(*(draw.accuracy for draw in self.draws), strict=True) if self.draws else ((), ())
+        every = (math.nan, math.nan) if self.every is None else self.every.accuracy
+        return (*mean_and_spread([*whole]), *mean_and_spread([*recent]), *every)
+
+    # -- selector and learner ------------------------------------------------------------------------------
 
     def _train_selector(self, X: Rows, y: Array) -> None:
         if self.selector is None:
@@ -177,51 +261,47 @@ class Run:
 
     def _begin_anew(self, classes: Array) -> None:
         """Let the learner forget, and learn from the last rows with the columns selected now."""
-        self.learner.__dict__ = clone(self.learner).__dict__
-        self.classes, self.n_told = classes, 0
+        self.learner.forget()
+        self.learner.classes = classes
         self.replays += 1
         if (kept := self.replay.rows()) is not None:
-            self._train_learner(self._mask(kept[0]), kept[1], classes)
+            self._train_learner(*kept, classes)
 
-    def _mask(self, X: Rows) -> Rows:
+    def _train_learner(self, X: Rows, y: Array, classes: Array) -> None:
+        self.learner.learn(self._view(X), y, classes)
+
+    def _view(self, X: Rows) -> View:
+        return self.learner.view(X, self.mask, self.support, self.scale)
+
+    def _masked(self, X: Rows) -> Rows:
         """Return the batch with zeros in the columns that are not selected."""
-        return (
-            X if self.mask is None or self.support is None else self.masker.mask(X, self.mask, self.support)
-        )
+        return X if self.mask is None or self.support is None else Masker().mask(X, self.mask, self.support)
 
-    def _predict(self, X: Rows) -> Array:
-        if self.n_told == 0:  # it knows no rows of two classes yet
-            return np.repeat(self.classes[:1], X.shape[0])
-        return np.array(self.learner.predict(X))  # a copy: it is counted later
-
-    def _positive_scores(self, X: Rows) -> Array | None:
+    def _positive_scores(self, view: View) -> Array | None:
         """Return what the AUC ranks the rows by; None where it is not asked for, or there are not two classes."""
-        if self.auc is None or self.n_told != 2:
+        if self.auc is None or self.learner.n_told != 2:
             return None
-        if hasattr(self.learner, "decision_function"):
-            return np.array(self.learner.decision_function(X), dtype=np.float64).reshape(-1)
-        return np.array(self.learner.predict_proba(X), dtype=np.float64)[:, 1]
+        first, second = self.learner.model.classes_
+        if self.positive is None:
+            self.positive = self._rarer(first, second)
+        scores = self.learner.scores(view)
+        return scores if self.positive == second else -scores
+
+    def _rarer(self, first: Any, second: Any) -> Any:
+        """Return which of two labels fewer rows had so far; of equal ones the second."""
+        self.write()  # what is still pending counts too
+        counts = {
+            label: self.metrics.frequency(code) for code, label in enumerate(self.learner.classes.tolist())
+        }
+        return first if counts.get(first, 0) < counts.get(second, 0) else second
 
     def _weigh(self) -> None:
         """Take the size of the models again, unless that would take more than a five-hundredth of the time."""
         begin = time.perf_counter()
         if begin - self.weighed >= 500 * self.weighing:
-            self.model_bytes = state_bytes(self.selector, self.learner)
+            self.model_bytes = state_bytes(self.selector, self.learner.model)
             self.weighed = time.perf_counter()
             self.weighing = self.weighed - begin
-
-    def _train_learner(self, X: Rows, y: Array, classes: Array) -> None:
-        if len(classes) < 2:
-            self.classes = classes
-            return
-        if self.n_told == len(classes):
-            self.learner.partial_fit(X, y)
-            return
-        if self.n_told:  # a label it was not told of: it begins anew with all of them
-            self.learner.__dict__ = clone(self.learner).__dict__
-            self.restarts += 1
-        self.learner.partial_fit(X, y, classes=np.sort(classes) if _sortable(classes) else classes)
-        self.classes, self.n_told = classes, len(classes)
 
     # -- records -------------------------------------------------------------------------------------------
 
@@ -233,7 +313,7 @@ class Run:
         labels = [taken.labels for taken in self.pending]
         if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
             labels = [part.astype(object) for part in labels]
-        predicted, told = encode_labels(np.concatenate(labels), self.classes)
+        predicted, told = encode_labels(np.concatenate(labels), self.learner.classes)
         truth = self._truth_from(self.pending[0].n_seen - len(self.pending[0].codes), self.pending[-1].n_seen)
         while self.pending:
             taken = self.pending.popleft()
@@ -241,6 +321,8 @@ class Run:
             self.metrics.update(taken.codes, predicted[row : row + n_rows], len(told))
             if self.auc is not None and taken.scores is not None:
                 self.auc.update(taken.positive, taken.scores)
+                if self.precision_recall is not None:
+                    self.precision_recall.update(taken.positive, taken.scores)
             self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
         # Each of the steps bears its share of the time.
@@ -261,11 +343,13 @@ class Run:
             self.stability.add(taken.support)
             value = self.stability.value
             low, high = self.stability.interval()
-        auc = (math.nan, math.nan) if self.auc is None else (self.auc.mean, self.auc.windowed)
+        ranked: tuple[float, ...] = (math.nan,) * 6
+        if self.auc is not None and self.precision_recall is not None:
+            ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values)
         self.records.add_step((
-            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *auc,
-            *self._nearness(taken, truth),
-            value, low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
+            taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *ranked,
+            *taken.rivals, *self._nearness(taken, truth), value,
+            low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
         ))  # fmt: skip
 
     def _nearness(self, taken: _Taken, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
@@ -333,38 +417,50 @@ class Run:
         self.write()
         settings = {
             **self.settings,
-            "learner_restarts": self.restarts,
+            "learner_restarts": self.learner.restarts,
             "replays": self.replays,
+            "scale": "none" if self.scale is None else "standard",
+            "positive": _plain(self.positive),
             "interrupted": self.interrupted,
         }
         names = list(self._names())
-        return PrequentialResult(self.records.frames(names), settings, names)
+        return PrequentialResult(self.records.frames(names), settings, names, self.scale)
 
     def state(self) -> dict[str, Any]:
         """Return all there is to go on from here."""
         self.write()
         kept = {name: getattr(self, name) for name in _KEPT}
-        return kept | {"records": self.records.state(), "recent": self.replay.batches}
+        return kept | {
+            "records": self.records.state(),
+            "recent": self.replay.batches,
+            "learner": self.learner.state(),
+            "draws": [draw.state() for draw in self.draws],
+            "every": None if self.every is None else self.every.state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
         self.records.restore(state.pop("records"))
         self.replay.batches = state.pop("recent")
-        for name in ("selector", "learner"):
-            saved = state.pop(name)
-            if saved is not None:
-                getattr(self, name).__dict__ = saved.__dict__
+        if (saved := state.pop("selector")) is not None:
+            self.selector.__dict__ = saved.__dict__
+        self.learner.restore(state.pop("learner"))
+        every, draws = state.pop("every"), state.pop("draws")
         self.__dict__.update(state)
+        if every is not None or draws:
+            self._open_rivals()
+        for rival, kept in zip(self._rivals(), [*draws, *([] if every is None else [every])], strict=True):
+            rival.restore(kept)
 
     def own_classes(self) -> list[type]:
         """Return the classes of the caller that a checkpoint may hold."""
-        return [type(model) for model in (self.selector, self.learner) if model is not None]
+        return [type(model) for model in (self.selector, self.learner.model) if model is not None]
 
 
 _TOTAL = STEP_COLUMNS.index("seconds_total")
 _KEPT = (
-    "selector", "learner", "metrics", "auc", "stability", "classes", "n_told", "n_seen", "n_steps", "n_features",
-    "restarts", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes",
+    "selector", "metrics", "auc", "precision_recall", "positive", "scale", "stability", "n_seen", "n_steps",
+    "n_features", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes",
 )  # fmt: skip
 
 
@@ -402,10 +498,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
-
-
-def _sortable(labels: Array) -> bool:
-    return labels.dtype != object or len({type(label) for label in labels.tolist()}) == 1
 
 
 def _resident_bytes() -> int:

@@ -25,6 +25,15 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("accuracy", "Accuracy", number_format.fraction),
     ("kappa_t", "Kappa-temporal: 0 is to repeat the last label, 1 is perfect", number_format.fraction),
     (
+        "random_accuracy",
+        "Accuracy on random subsets of the same size, mean of the draws",
+        number_format.fraction,
+    ),
+    ("all_accuracy", "Accuracy on every feature", number_format.fraction),
+    ("auc", "AUC, where there are two classes", number_format.fraction),
+    ("average_precision", "Average precision of the rarer class", number_format.fraction),
+    ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", number_format.fraction),
+    (
         "selection_accuracy",
         "Selection accuracy: 0.7 recall and 0.3 left out",
         number_format.fraction,
@@ -99,11 +108,18 @@ def _alert(result: Comparison) -> str:
         for n, verb, verbs in ((n_failed, "failed", "failed"), (n_missing, "is missing", "are missing"))
         if n
     ]
-    if not told:
-        return ""
-    return (
+    alert = (
         f'<p class="alert" role="note"><b>{" and ".join(told)}.</b> The numbers are those of the others.</p>'
+        if told
+        else ""
     )
+    behind: dict[str, list[str]] = getattr(result, "no_better_than_random", dict)()
+    if behind:
+        each = "; ".join(f"{names(methods)} on {name(stream)}" for stream, methods in behind.items())
+        alert += (
+            f'<p class="alert" role="note"><b>No better than random subsets of the same size:</b> {each}.</p>'
+        )
+    return alert
 
 
 def _tiles(result: Comparison) -> str:
@@ -143,7 +159,7 @@ def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> s
     for i, stream in enumerate(scores.streams):
         cells = [_cell(scores, i, j, form) for j in range(len(scores.methods))]
         rows.append([name(stream), *cells, *(_baseline(result, key, i, form) for key, _ in baselines)])
-    if ranks := scores.mean_ranks():
+    if scores.metric not in ("random_accuracy", "all_accuracy") and (ranks := scores.mean_ranks()):
         row = [f"{ranks[one]:.2f}" if one in ranks else number_format.MISSING for one in scores.methods]
         rows.append(["<i>mean rank</i>", *row, *([""] * len(baselines))])
     head = ["stream", *map(name, scores.methods), *(f"<i>{label}</i>" for _, label in baselines)]
@@ -152,7 +168,8 @@ def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> s
 
 def _cell(scores: Scores, i: int, j: int, form: _Format) -> str:
     mean, deviation = float(scores.mean[i, j]), float(scores.deviation[i, j])
-    shown = f"<b>{form(mean)}</b>" if scores.best[i, j] else form(mean)
+    is_rival = scores.metric in ("random_accuracy", "all_accuracy")
+    shown = f"<b>{form(mean)}</b>" if scores.best[i, j] and not is_rival else form(mean)
     return shown if math.isnan(deviation) else f"{shown} <small>± {form(deviation)}</small>"
 
 

@@ -19,7 +19,9 @@ __all__ = ["command_line", "file_words", "option", "snippet", "subject"]
 Settings: TypeAlias = dict[str, Any]
 
 # What the command line has options for.
-_RUN_OPTIONS = ("batch_size", "protocol", "window", "stability_window", "replay", "max_rows")
+_RUN_OPTIONS = (
+    "batch_size", "protocol", "window", "stability_window", "replay", "scale", "baselines", "n_draws", "max_rows",
+)  # fmt: skip
 _FILE_OPTIONS = ("label", "format", "delimiter", "missing", "n_features")
 _WORD = re.compile(r"(?!(?:true|false|none|inf|nan)$)[a-z][a-z_-]*", flags=re.IGNORECASE)  # read as text
 
@@ -136,13 +138,14 @@ class _UnsayableError(Exception):
 def command_line(settings: Settings) -> str | None:
     """Return the line for the shell, or None where the command line cannot say all of it."""
     selector, learner = settings.get("selector"), settings.get("learner")
+    options = _unusual(tamis.prequential, settings.get("options", {}))
     try:
         words = [
             *_stream_words(settings.get("stream", {})),
             *_selector_words(selector),
             *_learner_words(learner),
             *_seed_words([model["params"] for model in (selector, learner) if model]),
-            *_option_words(_unusual(tamis.prequential, settings.get("options", {})), _RUN_OPTIONS),
+            *_option_words(options, _RUN_OPTIONS),
         ]
     except _UnsayableError:
         return None

@@ -83,6 +83,9 @@ def _accuracy(axes: Axes, result: Result) -> None:
     _line(axes, steps["n_seen"], steps["accuracy_windowed"], 0, "recent rows", linewidth=1.4)
     _line(axes, steps["n_seen"], steps["majority_accuracy_windowed"], 5, "majority class", linewidth=0.9)
     _line(axes, steps["n_seen"], steps["no_change_accuracy_windowed"], 4, "last label again", linewidth=0.9)
+    for name, label, number in (("random", "random subsets", 2), ("all", "every feature", 3)):
+        if np.isfinite(values := steps.get(f"{name}_accuracy_windowed", np.empty(0))).any():
+            _line(axes, steps["n_seen"], values, number, label, linewidth=0.9)
     _legend(axes)
 
 

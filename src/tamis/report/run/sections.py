@@ -35,11 +35,18 @@ def header(result: Result, title: str, parts: Sequence[Section]) -> str:
             '<p class="alert" role="note"><b>This run was interrupted.</b> The numbers are those of the'
             f" {plural(n_steps, 'batch', 'batches')} until then.</p>"
         )
+    alert += "".join(f'<p class="alert" role="note">{text(remark)}</p>' for remark in _remarks(result))
     links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in parts)
     return (
         f'<header><h1>{text(title)}</h1><p class="lead">{_lead(result)}</p>{alert}'
         f'{_tiles(result) if n_steps else ""}<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
     )
+
+
+def _remarks(result: Result) -> list[str]:
+    """Return what the numbers say against the run, if it can tell."""
+    found: list[str] = result.remarks() if hasattr(result, "remarks") else []
+    return found
 
 
 def _lead(result: Result) -> str:
@@ -84,8 +91,24 @@ def _tiles(result: Result) -> str:
 
 
 def _baselines(steps: dict[str, Column]) -> str:
-    majority, same = (_last(steps[f"{name}_accuracy_cumulative"]) for name in ("majority", "no_change"))
-    return f"majority class {fraction(majority)}, last label again {fraction(same)}"
+    told = [
+        f"{label} {fraction(_last(steps[f'{name}_accuracy_cumulative']))}"
+        for name, label in _BASELINES.items()
+        if _is_known(steps, f"{name}_accuracy_cumulative")
+    ]
+    return ", ".join(told)
+
+
+_BASELINES = {
+    "random": "random subsets",
+    "all": "every feature",
+    "majority": "majority class",
+    "no_change": "last label again",
+}
+
+
+def _is_known(steps: dict[str, Column], name: str) -> bool:
+    return bool(np.isfinite(np.asarray(steps.get(name, np.empty(0)), np.float64)).any())
 
 
 def _balanced_tile(steps: dict[str, Column]) -> tuple[str, str, str]:
@@ -133,23 +156,50 @@ def accuracy(result: Result) -> str:
         Series("majority class", steps["majority_accuracy_windowed"], "s6 thin"),
         Series("last label again", steps["no_change_accuracy_windowed"], "s5 thin"),
     ]
+    for name, label, style in (("random", "random subsets", "s3"), ("all", "every feature", "s4 thin")):
+        if _is_known(steps, f"{name}_accuracy_windowed"):
+            series.append(Series(label, steps[f"{name}_accuracy_windowed"], style))
     y = svg.axis(*limits(*(one.values for one in series), within=(0, 1)))
     first = lines(result, "acc", "Accuracy", series, y)
     others = [
         Series("balanced accuracy", steps["balanced_accuracy_windowed"], "s4"),
         Series("kappa", steps["kappa_windowed"], "s3"),
     ]
-    if np.isfinite(auc := steps.get("auc_windowed", np.empty(0))).any():
-        others.insert(0, Series("AUC", auc, "s1"))
+    ranked = {"auc": ("AUC", "s1"), "average_precision": ("average precision", "s2"),
+              "recall_at_precision": ("recall at precision 0.9", "s5")}  # fmt: skip
+    for name, (label, style) in reversed(ranked.items()):
+        if _is_known(steps, f"{name}_windowed"):
+            others.insert(0, Series(label, steps[f"{name}_windowed"], style))
     y = svg.axis(*limits(*(one.values for one in others), within=(-1, 1)))
-    title = "AUC, balanced accuracy and kappa" if len(others) == 3 else "Balanced accuracy and kappa"
+    title = "Ranking, balanced accuracy and kappa" if len(others) > 2 else "Balanced accuracy and kappa"
     second = lines(result, "kap", title, others, y)
     return (
         "<p>How well the learner predicted each batch from the features kept at that time. Where the classes are of"
         f" unequal size, balanced accuracy and kappa, over the {window}, say more than accuracy. The most frequent"
-        " class so far, or the last label again, can be told without any feature: the learner should do better.</p>"
+        " class so far, or the last label again, can be told without any feature: the learner should do better."
+        f"{_beside(result)}</p>"
         f'<div class="pair">{first}{second}</div>{_numbers(result)}'
     )
+
+
+def _beside(result: Result) -> str:
+    """Return what stood beside the selection, and which class the ranking is of."""
+    steps, said = result.frames["steps"], ""
+    if _is_known(steps, "random_accuracy_cumulative"):
+        n_draws, spread = option(result.settings, "n_draws", 1), _last(steps["random_spread_cumulative"])
+        with_spread = f", standard deviation {fraction(spread)}" if np.isfinite(spread) else ""
+        said = (
+            " Random subsets are as many features, drawn blindly, for a copy of the same learner: the mean of"
+            f" {plural(n_draws, 'draw', 'draws')}{with_spread}."
+        )
+    if _is_known(steps, "average_precision_windowed"):
+        said += (
+            f" Average precision, and recall at a precision of 0.9, are those of the rarer class,"
+            f" {text(repr(option(result.settings, 'positive')))}."
+        )
+    if option(result.settings, "scale") == "standard":
+        said += " The learner was given standardised columns."
+    return said
 
 
 def _window(result: Result) -> str:
@@ -168,6 +218,11 @@ def _numbers(result: Result) -> str:
         "balanced": "balanced_accuracy_windowed",
         "majority": "majority_accuracy_windowed",
         "last label": "no_change_accuracy_windowed",
+        **{
+            label: f"{name}_accuracy_windowed"
+            for name, label in (("random", "random"), ("all", "every feature"))
+            if _is_known(steps, f"{name}_accuracy_windowed")
+        },
         "stability": "stability",
     }
     rows = [

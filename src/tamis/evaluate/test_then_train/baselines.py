@@ -1,0 +1,142 @@
+"""What a selection must beat: the same learner on a random subset of the same size, and on every column.
+
+Each draw is a permutation of the columns, fixed for the whole run by its number: its subset of size k is the first k of
+them. Each has an own copy of the learner, which is tested and trained on the same batches in the same order. The copies
+follow the size of the selection; they are not told of its drifts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._check import Array, Rows
+from tamis.evaluate.test_then_train.masked_learner import MaskedLearner
+from tamis.evaluate.test_then_train.scaling import RunningScale
+
+__all__ = ["Rival", "mean_and_spread", "rivals_of"]
+
+
+class Rival:
+    """A copy of the learner on columns that no selector chose, and how often it was right.
+
+    Parameters
+    ----------
+    model : classifier
+        It is copied.
+    classes : ndarray
+        Labels known in advance.
+    order : ndarray of shape (n_features,), int, or None
+        The permutation; None: every column.
+    is_fixed : bool
+        Whether the size never changes: then the copy never sees another column, which is quicker.
+    window : int
+        Rows behind the windowed accuracy.
+    masking : {"auto", "zeros"}, default="auto"
+        See :class:`MaskedLearner`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        classes: Array,
+        order: NDArray[np.intp] | None,
+        is_fixed: bool,
+        window: int,
+        masking: str = "auto",
+    ) -> None:
+        self.learner = MaskedLearner(clone(model), classes, masking)
+        self.order, self.is_fixed = order, is_fixed
+        self.columns: NDArray[np.intp] | None = None  # its subset now; None: all
+        self.n_seen = self.n_hits = self.n_recent = 0
+        self._ring = np.zeros(window, dtype=bool)
+
+    def follow(self, n_selected: int, n_features: int) -> None:
+        """Take as many columns as are selected now."""
+        before = self.columns
+        if self.order is None or n_selected == n_features:
+            self.columns = None
+        elif before is None or len(before) != n_selected:
+            self.columns = np.sort(self.order[:n_selected])
+        if self.is_fixed and self.columns is not before and self.learner.n_told:
+            self.learner.forget()  # there was no selection yet, so it knew other columns
+
+    def test_and_train(
+        self, X: Rows, y: Array, classes: Array, scale: RunningScale | None, *, is_tested: bool = True
+    ) -> None:
+        """Predict the rows, count what is right, then learn from them."""
+        view = self._view(X, scale)
+        if is_tested:
+            self._count(self.learner.predict(view) == y)
+        self.learner.learn(view, y, classes)
+
+    def _view(self, X: Rows, scale: RunningScale | None) -> Any:
+        if self.columns is None:
+            return self.learner.view(X, None, None, scale)
+        if not self.is_fixed:
+            mask = np.zeros(X.shape[1], dtype=bool)
+            mask[self.columns] = True
+            return self.learner.view(_whole(X), mask, self.columns, scale)
+        rows = X.take(self.columns, axis=1) if isinstance(X, np.ndarray) else X[:, self.columns]
+        return self.learner.view(_whole(rows), None, None, None if scale is None else scale.of(self.columns))
+
+    def _count(self, hits: NDArray[np.bool_]) -> None:
+        window = len(self._ring)
+        kept = hits[-window:]
+        slots = (self.n_seen + len(hits) - len(kept) + np.arange(len(kept))) % window
+        self.n_recent += int(kept.sum()) - int(self._ring[slots].sum())
+        self._ring[slots] = kept
+        self.n_hits += int(hits.sum())
+        self.n_seen += len(hits)
+
+    def state(self) -> dict[str, Any]:
+        """Return all there is to save."""
+        kept = {name: value for name, value in vars(self).items() if name not in ("learner", "is_fixed")}
+        return kept | {"learner": self.learner.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was saved."""
+        self.learner.restore(state.pop("learner"))
+        self.__dict__.update(state)
+
+    @property
+    def accuracy(self) -> tuple[float, float]:
+        """Share of the rows that were right: of all, and of the last `window`; NaN before the first."""
+        if self.n_seen == 0:
+            return math.nan, math.nan
+        return self.n_hits / self.n_seen, self.n_recent / min(self.n_seen, len(self._ring))
+
+
+def _whole(X: Rows) -> Rows:
+    """Return rows without NaN: nobody chose these columns for being complete."""
+    if not isinstance(X, np.ndarray) or not np.isnan(X.sum()):
+        return X
+    return np.nan_to_num(X, nan=0.0)
+
+
+def rivals_of(
+    model: Any,
+    classes: Array,
+    n_features: int,
+    *,
+    n_draws: int,
+    every: bool,
+    is_fixed: bool,
+    window: int,
+    masking: str = "auto",
+) -> tuple[list[Rival], Rival | None]:
+    """Return the random draws, and the rival that has every column if it is asked for."""
+    orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
+    draws = [Rival(model, classes, order, is_fixed, window, masking) for order in orders]
+    return draws, Rival(model, classes, None, True, window, masking) if every else None
+
+
+def mean_and_spread(values: list[float]) -> tuple[float, float]:
+    """Return the mean and the standard deviation (n - 1) of what the draws have; NaN of none, and of one."""
+    n = len(values)
+    mean = sum(values) / n if n else math.nan
+    return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1)) if n > 1 else math.nan

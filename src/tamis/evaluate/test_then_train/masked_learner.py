@@ -1,0 +1,135 @@
+"""A learner of a run: it is given the selected columns alone, scaled if it needs that, and begins anew when it must."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._check import Array, Rows
+from tamis.evaluate.test_then_train.masking import Masker
+from tamis.evaluate.test_then_train.scaling import RunningScale
+from tamis.learners.leaving_out import narrowed, takes_nan, way_of
+from tamis.learners.reset import ResetOnDrift
+
+__all__ = ["MaskedLearner", "View"]
+
+
+class View(NamedTuple):
+    """A batch as a learner is given it; dense rows may be overwritten by the next one."""
+
+    learned: Rows  # what it learns from
+    asked: Rows  # what it predicts from
+    predictor: Any  # who predicts
+    support: NDArray[np.intp] | None  # the columns selected; None: all
+
+
+class MaskedLearner:
+    """A learner that knows nothing but the columns that are selected.
+
+    Parameters
+    ----------
+    model : classifier with `partial_fit`
+        It is fitted itself; unless it is fitted already, with the classes it is told of.
+    classes : ndarray of shape (n_classes,)
+        Labels known in advance.
+    masking : {"auto", "zeros"}, default="auto"
+        How columns are left out: as suits the learner, or as zeros.
+
+    Attributes
+    ----------
+    way : {"whole", "missing", "zeros"}
+        How columns are left out: see :mod:`tamis.learners.leaving_out`.
+    n_told : int
+        Classes that the model was told of; 0: it cannot predict yet.
+    restarts : int
+        How often it began anew because of a label that it was not told of.
+    """
+
+    def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
+        self.model, self.classes = model, classes
+        self.way = way_of(model) if masking == "auto" else masking
+        self.n_told = len(getattr(model, "classes_", ()))  # it may have learned elsewhere
+        self.restarts = 0
+        self._masker = Masker(np.nan if self.way == "missing" else 0.0)
+
+    def view(
+        self,
+        X: Rows,
+        mask: NDArray[np.bool_] | None,
+        support: NDArray[np.intp] | None,
+        scale: RunningScale | None,
+    ) -> View:
+        """Return what the learner is given of a batch; without a mask all of it."""
+        if mask is None or support is None:
+            rows = X if scale is None else scale.transform(X)
+            return View(rows, rows, self.model, None)
+        if self.way != "whole":
+            rows = self._masker.mask(X, mask, support, scale)
+            return View(rows, rows, self.model, support)
+        rows = X if scale is None else scale.transform(X)
+        asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
+        predictor = narrowed(self.model, support) if self.n_told else self.model
+        learned = rows if takes_nan(self.model) else self._filled(rows, mask)
+        return View(learned, asked, predictor, support)
+
+    def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+        """Return the rows with the mean so far (0 where none is kept) for what is missing outside the selection."""
+        if sp.issparse(rows) or not np.isnan(rows.sum()):
+            return rows
+        mean: Any = 0.0
+        if self.n_told and hasattr(self.model, "theta_"):
+            mean = np.average(self.model.theta_, axis=0, weights=self.model.class_count_)
+        return np.where(np.isnan(rows) & ~mask, mean, rows)
+
+    def predict(self, view: View) -> Array:
+        """Return the labels that the learner predicts; the first class while it knows nothing."""
+        if self.n_told == 0:
+            return np.repeat(self.classes[:1], view.asked.shape[0])
+        return np.array(view.predictor.predict(view.asked))  # a copy: it is counted later
+
+    def scores(self, view: View) -> Array:
+        """Return a score of the second of two classes for each row."""
+        if hasattr(self.model, "decision_function"):
+            return np.array(view.predictor.decision_function(view.asked), dtype=np.float64).reshape(-1)
+        return np.array(view.predictor.predict_proba(view.asked), dtype=np.float64)[:, 1]
+
+    def learn(self, view: View, y: Array, classes: Array) -> None:
+        """Learn from a batch, whose labels are among the classes."""
+        if len(classes) < 2:
+            self.classes = classes
+            return
+        told: dict[str, Any] = {}
+        if self.way == "whole" and view.support is not None and isinstance(self.model, ResetOnDrift):
+            told["columns"] = view.support  # it watches its own errors
+        if self.n_told != len(classes):
+            if self.n_told:  # a label it was not told of: it begins anew with all of them
+                self.forget()
+                self.restarts += 1
+            told["classes"] = np.sort(classes) if _sortable(classes) else classes
+        self.model.partial_fit(view.learned, y, **told)
+        self.classes, self.n_told = classes, len(classes)
+
+    def state(self) -> dict[str, Any]:
+        """Return all there is to save."""
+        return {name: getattr(self, name) for name in _KEPT}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was saved; the model becomes the saved one and stays the same object."""
+        self.model.__dict__ = state.pop("model").__dict__
+        self.__dict__.update(state)
+
+    def forget(self) -> None:
+        """Begin anew; the model stays the same object."""
+        self.model.__dict__ = clone(self.model).__dict__
+        self.n_told = 0
+
+
+_KEPT = ("model", "classes", "n_told", "restarts")
+
+
+def _sortable(labels: Array) -> bool:
+    return labels.dtype != object or len({type(label) for label in labels.tolist()}) == 1

@@ -1,0 +1,47 @@
+"""What the numbers of a run say against it, in sentences: the first thing to read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["remarks_on"]
+
+
+def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    """Return a sentence or two for each baseline that the run does not beat.
+
+    Parameters
+    ----------
+    total : dict of str to float
+        What ``PrequentialResult.summary()`` returns.
+    settings : dict
+        Of the run.
+
+    Examples
+    --------
+    >>> total = {"accuracy": 0.40, "majority_accuracy": 0.61, "random_accuracy": 0.52, "random_spread": 0.03}
+    >>> below, loses = remarks_on(total, {"options": {"n_draws": 3}})
+    >>> below[:45], loses[:40]
+    ('Accuracy 0.400 is below the majority class, 0', 'The selection loses to random subsets of')
+    """
+    accuracy = total["accuracy"]
+    found = []
+    if accuracy < total["majority_accuracy"]:
+        scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
+        first = "another learner, more features" if scale else "another learner, or more features"
+        found.append(
+            f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}: the model is worth"
+            f" less than a constant. Try {first}{scale}."
+        )
+    mean, spread = total.get("random_accuracy", math.nan), total.get("random_spread", math.nan)
+    spread = spread if math.isfinite(spread) else 0.0
+    if accuracy <= mean + spread:
+        n_draws = settings.get("options", {}).get("n_draws", 1)
+        draws = f"{n_draws} draw{'s' * (n_draws != 1)}"
+        verdict = "loses to" if accuracy < mean - spread else "does no better than"
+        found.append(
+            f"The selection {verdict} random subsets of the same size: accuracy {accuracy:.3f} against"
+            f" {mean:.3f} ± {spread:.3f} ({draws}). Try more features, or another selector."
+        )
+    return found

@@ -1,0 +1,84 @@
+"""RandomSubset: as many features as any other, drawn once and blindly.
+
+The baseline of every selection. A method that ranks features one by one takes many copies of one signal, and a random
+subset of the same size, which spreads over all of them, may well be better: Guyon, Elisseeff (2003), Section 3.2, on
+redundant variables. What does not beat it has not paid for its labels.
+
+==========  ===========  ==================================================
+symbol      here         meaning
+==========  ===========  ==================================================
+r_j         ``_rank``    the place of feature j in a random permutation
+==========  ===========  ==================================================
+
+The score of feature j is 1 - r_j / J: the selections of all sizes from one seed are nested.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from tamis._check import Array, Rows
+from tamis.base import RowSelector
+
+__all__ = ["RandomSubset"]
+
+# State:
+#   _rank  (J,) int64   r_j, from 0
+
+
+class RandomSubset(RowSelector):
+    """Keep features drawn at random when the first rows arrive, whatever the rows say.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        How many features to keep: a number in [1, n_features], or a fraction in (0, 1].
+    random_state : int, RandomState or None, default=None
+        Seed of the draw. None draws another subset each time.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        From 1 / n_features to 1, each once: the order in which features are taken. All zero while `waiting_`.
+
+    Raises
+    ------
+    DataError
+        If a batch cannot be learned from.
+
+    Notes
+    -----
+    A batch costs what it takes to check it. The subset depends on the seed and the number of features alone.
+
+    References
+    ----------
+    Guyon, Elisseeff (2003). An introduction to variable and feature selection. JMLR 3.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 8)), rng.integers(0, 2, size=100)
+    >>> two, four = (RandomSubset(k, random_state=1).fit(X, y) for k in (2, 4))
+    >>> two.get_support(indices=True), four.get_support(indices=True)
+    (array([2, 7]), array([1, 2, 6, 7]))
+    """
+
+    _ignores_target = True
+
+    def __init__(self, n_features_to_select: int | float = 0.1, *, random_state: Any = None) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.random_state = random_state
+
+    def _start(self, n_features: int) -> None:
+        self._rank = np.argsort(check_random_state(self.random_state).permutation(n_features))
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        """Learn nothing."""
+
+    def _relevance(self) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)
+        return found

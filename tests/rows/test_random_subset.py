@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from tamis import RandomSubset
 from tamis.checks import check_row_selector
+from tests.twins.random_subset import random_subset
 
 
 def rows(n=50, n_features=12):
@@ -40,3 +41,11 @@ def test_each_feature_is_as_likely():
     drawn = sum(RandomSubset(3, random_state=seed).fit(X, y).get_support() for seed in range(800))
     # 800 draws of 3 in 12: 200 expected, 12 the standard deviation
     assert abs(drawn - 200).max() < 50
+
+
+def test_equals_its_twin():
+    X, y = rows()
+    for seed in range(5):
+        for size in (1, 5, 12):
+            found = RandomSubset(size, random_state=seed).fit(X, y).get_support(indices=True)
+            assert found.tolist() == random_subset(12, size, seed)

@@ -95,6 +95,13 @@ def test_t_pvalues_are_those_of_the_normal_test():
     np.testing.assert_allclose(selector.pvalues_, 2 * scipy.stats.norm.sf(selector.scores_), rtol=1e-12)
 
 
+def test_t_pvalues_of_three_classes_count_the_tests():
+    X, y = rows(3)
+    selector = TScore(2).fit(X, y)
+    expected = np.minimum(6 * scipy.stats.norm.sf(selector.scores_), 1.0)
+    np.testing.assert_allclose(selector.pvalues_, expected, rtol=1e-12)
+
+
 @given(at=st.integers(0, 90), swap=st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_merged_parts_equal_the_whole(at, swap):

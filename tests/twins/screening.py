@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
+import scipy.stats
 
 
 def faded_weights(batches, factor, per, clock):
@@ -125,3 +127,28 @@ def gini_of_categories(counts):
         return max([0.0, *(split_gain(counts, s) for s in subsets)])
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     return max(gini(counts[np.argsort(share[:, c])]) for c in range(counts.shape[1]))
+
+
+def exact_pvalues(X, y, n_bins, first=256):
+    """p-values of chi-square and of the G-test, of all rows in bins cut at quantiles of the first ones."""
+    found = []
+    for column in X.T:
+        known = sorted(x for x in column[:first] if x == x)
+        edges = [known[math.ceil(len(known) * h / n_bins - 1e-9) - 1] for h in range(1, n_bins)]
+        table = {}
+        for x, label in zip(column, y, strict=True):
+            if x == x:
+                cell = (sum(x > edge for edge in edges), label)
+                table[cell] = table.get(cell, 0) + 1
+        n = sum(table.values())
+        of_bin = {b: sum(t for (other, _), t in table.items() if other == b) for b, _ in table}
+        of_class = {c: sum(t for (_, other), t in table.items() if other == c) for _, c in table}
+        chi = g = 0.0
+        for b in of_bin:
+            for c in of_class:
+                t, e = table.get((b, c), 0), of_bin[b] * of_class[c] / n
+                chi += (t - e) ** 2 / e
+                g += 2 * t * math.log(t / e) if t else 0.0
+        freedom = (len(of_bin) - 1) * (len(of_class) - 1)
+        found.append([scipy.stats.chi2.sf(s, freedom) if freedom else 1.0 for s in (chi, g)])
+    return np.transpose(found)

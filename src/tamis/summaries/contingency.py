@@ -23,7 +23,14 @@ from tamis.errors import DataError
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantiles import QuantileSummary
 
-__all__ = ["Contingency", "chi_square", "chi_square_pvalue", "gini_decrease", "mutual_information"]
+__all__ = [
+    "Contingency",
+    "chi_square",
+    "chi_square_pvalue",
+    "g_statistic",
+    "gini_decrease",
+    "mutual_information",
+]
 
 Table = NDArray[np.float64]  # (n_features, n_bins, n_classes)
 _LARGEST_GAIN = 1e100
@@ -291,6 +298,18 @@ def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     found, freedom = np.empty(len(table)), np.empty(len(table), np.int64)
     _chi_square(table, found, freedom)
     return found, freedom
+
+
+def g_statistic(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return 2 n times equation (1) of each feature, the statistic of the G-test, and its degrees of freedom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> g_statistic(np.array([[[50.0, 0.0], [0.0, 50.0]]]))
+    (array([138.62943611]), array([1]))
+    """
+    return 2.0 * table.sum(axis=(1, 2)) * mutual_information(table), chi_square(table)[1]
 
 
 def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ Numbers go to one :class:`QuantileSummary`, the columns named as categories to o
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows, check_choice, check_number
 from tamis.errors import DataError
 from tamis.summaries.contingency import Contingency, gini_decrease
+from tamis.summaries.fixed_bins import FixedBins
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["BinCounts", "gini_of_categories"]
 
+Statistic = Callable[[Array], tuple[Array, Array]]
 Counts = tuple[NDArray[np.intp], NDArray[np.float64], bool]
 _MOST_CATEGORIES = 1 << 16
 
@@ -37,6 +40,9 @@ class BinCounts:
         Largest error of a cumulative count, as a fraction of all.
     dtype : {"float32", "float64"}
         How numbers are kept.
+    cut_every : float
+        After how many rows (or calls, with `per_call`) the bins of the tests are cut anew: infinite unless rows fade.
+    per_call : bool
 
     Examples
     --------
@@ -48,8 +54,17 @@ class BinCounts:
     [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]]
     """
 
+    _exact: FixedBins | None = None  # None in a file of before there were any
+
     def __init__(
-        self, n_features: int, categorical: NDArray[np.intp], n_bins: int, eps: float, dtype: str
+        self,
+        n_features: int,
+        categorical: NDArray[np.intp],
+        n_bins: int,
+        eps: float,
+        dtype: str,
+        cut_every: float = np.inf,
+        per_call: bool = False,
     ) -> None:
         check_number("n_bins", n_bins, low=2, integer=True)
         check_choice("dtype", dtype, ("float32", "float64"))
@@ -59,6 +74,7 @@ class BinCounts:
         self.numeric = np.setdiff1d(np.arange(n_features), categorical)
         self._quantiles = QuantileSummary(len(self.numeric), 0, eps, dtype)  # which checks eps
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
+        self._exact = FixedBins(len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call)
         self._tables: list[Counts] | None = None  # as read since the last change: several scores, one reading
 
     def grow(self, n_classes: int) -> None:
@@ -66,6 +82,9 @@ class BinCounts:
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.grow(n_classes)
+        if self._exact is not None:
+            self._exact = copy.copy(self._exact)
+            self._exact.grow(n_classes)
         if self._categories is not None:
             self._categories = copy.copy(self._categories)
             self._categories.grow(n_classes)
@@ -75,6 +94,9 @@ class BinCounts:
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.widen(n_features - len(self.categorical))
+        if self._exact is not None:
+            self._exact = copy.copy(self._exact)
+            self._exact.widen(n_features - len(self.categorical))
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
         self.n_features = n_features
 
@@ -82,6 +104,8 @@ class BinCounts:
         """Give each class another code: class c becomes what class `order[c]` was."""
         self._tables = None
         self._quantiles.reorder(order)
+        if self._exact is not None:
+            self._exact.reorder(order)
         if self._categories is not None:
             self._categories.reorder(order)
 
@@ -117,12 +141,14 @@ class BinCounts:
     def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:
         """Take in a batch whose categories have been checked; False, and nothing changed, if a number is too large."""
         self._tables = None
+        if len(self.numeric):
+            numbers = self._part(X, self.numeric, dense=False)
+            if not self._quantiles.update(numbers, codes, sample_weight, keep):
+                return False
+            if self._exact is not None:
+                self._exact.update(numbers, codes, sample_weight, keep)
         if self._categories is None:
-            return self._quantiles.update(X, codes, sample_weight, keep)
-        if len(self.numeric) and not self._quantiles.update(
-            self._part(X, self.numeric, dense=False), codes, sample_weight, keep
-        ):
-            return False
+            return True
         values = self._part(X, self.categorical)
         largest = np.fmax.reduce(values, axis=None, initial=0.0)
         if largest >= self._categories.n_bins:
@@ -138,6 +164,8 @@ class BinCounts:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
         self._tables = None
         self._quantiles.fade(keep)
+        if self._exact is not None:
+            self._exact.fade(keep)
         if self._categories is not None:
             self._categories.fade(keep)
 
@@ -146,6 +174,10 @@ class BinCounts:
         self._tables = None
         if len(self.numeric):
             self._quantiles.merge(other._quantiles)
+            if self._exact is not None and other._exact is not None:
+                self._exact.merge(other._exact)
+            else:
+                self._exact = None
         if self._categories is not None and other._categories is not None:
             theirs = copy.copy(other._categories)
             n_bins = max(self._categories.n_bins, theirs.n_bins)
@@ -165,10 +197,20 @@ class BinCounts:
                 self._tables.append((self.categorical, self._categories.table(), False))
         return self._tables
 
+    def test(self, statistic_of: Statistic) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+        """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""
+        return None if self._exact is None else self._exact.test(statistic_of)
+
+    @property
+    def rank_error(self) -> float:
+        """Largest certified error of a cumulative count, as a fraction of all."""
+        return float(self._quantiles.rank_error().max(initial=0.0))
+
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        return self._quantiles.nbytes + (0 if self._categories is None else self._categories.nbytes)
+        parts = (self._quantiles, self._categories, self._exact)
+        return sum(part.nbytes for part in parts if part is not None)
 
 
 def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -37,7 +37,8 @@ class FisherScore(Screener):
         Equation (2); infinite where the classes differ and nothing varies within them, 0 for a constant or missing
         feature.
     f_, pvalues_ : ndarray of shape (n_features,), float64
-        Equation (3), and the probability of a larger F if the class means are equal (normal features, no fading).
+        Equation (3), and the probability of a larger F if the class means are equal (normal features, or many rows); of
+        the effective numbers of rows, where rows fade or have weights.
     n_observed_ : ndarray of shape (n_features,), float64
         (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
     nbytes_ : int
@@ -80,4 +81,4 @@ class FisherScore(Screener):
     @property
     def f_(self) -> NDArray[np.float64]:
         """The F statistic of a one-way analysis of variance."""
-        return f_statistic(self.scores_, self._moments)
+        return np.zeros(self.n_features_in_) if self.waiting_ else f_statistic(self._moments)

@@ -45,12 +45,11 @@ def t_score(moments: ClassMoments) -> NDArray[np.float64]:
     >>> moments = ClassMoments(n_features=1, n_classes=2)
     >>> moments.update(np.array([[-1.0], [1.0], [3.0], [5.0]]), np.array([0, 0, 1, 1]))
     True
-    >>> t_score(moments), fisher_score(moments), f_statistic(fisher_score(moments), moments)
+    >>> t_score(moments), fisher_score(moments), f_statistic(moments)
     (array([4.]), array([4.]), array([8.]))
     """
     count, mean, variance = moments.count(), moments.mean(), moments.variance()
-    rows = moments.weight()[:, None]
-    effective = moments.effective()[:, None] * _ratio(count, np.broadcast_to(rows, count.shape))
+    effective = _effective(moments)
     if len(count) == 2:
         return _t(mean, variance, effective)
     scores = [_t(*_against_rest(k, count, mean, variance, effective)) for k in range(len(count))]
@@ -89,14 +88,7 @@ def fisher_score(moments: ClassMoments) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
         Infinite where the classes differ and nothing varies within them; 0 for a constant or missing feature.
     """
-    count, mean, variance = moments.count(), moments.mean(), moments.variance()
-    n = count.sum(axis=0)
-    grand = _ratio((count * mean).sum(axis=0), n)
-    between = (count * (mean - grand) ** 2).sum(axis=0)
-    lowest = np.where(count > 0.0, mean, np.inf).min(axis=0)
-    highest = np.where(count > 0.0, mean, -np.inf).max(axis=0)
-    between[highest - lowest <= np.maximum(_ROUNDING * np.abs(highest), SMALLEST)] = 0.0
-    return _ratio(between, (count * variance).sum(axis=0))  # (2)
+    return _ratio(*_between_and_within(moments.count(), moments.mean(), moments.variance()))  # (2)
 
 
 def too_small(moments: ClassMoments) -> NDArray[np.bool_]:
@@ -107,42 +99,67 @@ def too_small(moments: ClassMoments) -> NDArray[np.bool_]:
     return found
 
 
-def f_statistic(scores: Array, moments: ClassMoments) -> NDArray[np.float64]:
+def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     """Return equation (3) of each feature: the F statistic of a one-way analysis of variance.
 
+    Where rows fade or have weights, n_c is the effective size e_c of the class, W^2 / W2 for weights of sum W and sum
+    of squares W2; without, the two are equal.
+
     Parameters
     ----------
-    scores : ndarray of shape (n_features,)
-        As :func:`fisher_score` returns them.
     moments : ClassMoments
 
     Returns
     -------
     ndarray of shape (n_features,), float64
     """
-    n, n_classes = moments.count().sum(axis=0), moments.n_classes
-    found: NDArray[np.float64] = scores * np.maximum(n - n_classes, 0.0) / max(n_classes - 1, 1)  # (3)
-    return found
-
-
-def fisher_pvalues(scores: Array, moments: ClassMoments) -> NDArray[np.float64]:
-    """Return the probability of a larger F if the class means are equal (normal features, no fading).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_features,)
-        As :func:`fisher_score` returns them.
-    moments : ClassMoments
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-    """
-    n, n_classes = moments.count().sum(axis=0), moments.n_classes
-    found: NDArray[np.float64] = scipy.special.fdtrc(
-        max(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(scores, moments)
+    effective = _effective(moments)
+    between, within = _between_and_within(effective, moments.mean(), moments.variance())
+    n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
+    found: NDArray[np.float64] = _ratio(between, within) * (
+        np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
     )
     return found
+
+
+def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
+    """Return the probability of a larger F if the class means are equal (normal features, or many rows).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+    """
+    effective = _effective(moments)
+    n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
+    found: NDArray[np.float64] = scipy.special.fdtrc(
+        np.maximum(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(moments)
+    )
+    return found
+
+
+def _effective(moments: ClassMoments) -> NDArray[np.float64]:
+    """Return the effective number of values of each class and feature."""
+    count, rows = moments.count(), moments.weight()[:, None]
+    found: NDArray[np.float64] = moments.effective()[:, None] * _ratio(
+        count, np.broadcast_to(rows, count.shape)
+    )
+    return found
+
+
+def _between_and_within(
+    count: Array, mean: Array, variance: Array
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the numerator and the denominator of equation (2)."""
+    grand = _ratio((count * mean).sum(axis=0), count.sum(axis=0))
+    between = (count * (mean - grand) ** 2).sum(axis=0)
+    lowest = np.where(count > 0.0, mean, np.inf).min(axis=0)
+    highest = np.where(count > 0.0, mean, -np.inf).max(axis=0)
+    between[highest - lowest <= np.maximum(_ROUNDING * np.abs(highest), SMALLEST)] = 0.0
+    return between, (count * variance).sum(axis=0)
 
 
 def _ratio(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,7 +28,13 @@ from tamis.rows.screening.mean_variance import (
     too_small,
 )
 from tamis.summaries.class_moments import ClassMoments
-from tamis.summaries.contingency import chi_square, chi_square_pvalue, gini_decrease, mutual_information
+from tamis.summaries.contingency import (
+    chi_square,
+    chi_square_pvalue,
+    g_statistic,
+    gini_decrease,
+    mutual_information,
+)
 
 __all__ = ["SCORES", "BinScreener", "Readout", "Screener"]
 
@@ -328,29 +334,37 @@ class Screener(RowSelector):
             scores = t_score(self._moments)
             return Readout(scores, t_pvalues(scores, self._moments.n_classes))
         scores = fisher_score(self._moments)
-        return Readout(scores, fisher_pvalues(scores, self._moments))
+        return Readout(scores, fisher_pvalues(self._moments))
 
     def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> Readout:
         scores = np.zeros(self.n_features_in_)
-        pvalues = np.ones(self.n_features_in_)
-        effective = self._effective_share()
         for columns, table, in_order in tables:
             if name == "gini":
                 scores[columns] = gini_decrease(table) if in_order else gini_of_categories(table)
-                continue
-            statistic, freedom = chi_square(table)
-            found = mutual_information(table) if name == "mi" else statistic
-            if name == "mi":
-                statistic = 2.0 * table.sum(axis=(1, 2)) * found
-            scores[columns] = np.where(freedom > 0, found, 0.0)  # rounding
-            pvalues[columns] = chi_square_pvalue(effective * statistic, freedom)
-        return Readout(scores, None if name == "gini" else pvalues)
+            else:
+                statistic, freedom = chi_square(table)
+                found = mutual_information(table) if name == "mi" else statistic
+                scores[columns] = np.where(freedom > 0, found, 0.0)  # rounding
+        return Readout(scores, None if name == "gini" else self._pvalues_of_bins(name, tables))
 
-    def _effective_share(self) -> float:
-        """Return the effective number of rows, W^2 / W2, over their weight W: 1 if every row weighs 1."""
+    def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
+        """Test counts that are exact: those of categories, and of numbers in bins cut early or (of few rows) now."""
+        assert self._bins is not None
+        pvalues = np.ones(self.n_features_in_)
+        statistic_of = g_statistic if name == "mi" else chi_square
         weight, effective = self._moments.weight(), self._moments.effective()
-        squares = np.divide(weight**2, effective, out=np.zeros_like(weight), where=effective > 0.0).sum()
-        return float(weight.sum() / squares) if squares > 0.0 else 1.0
+        worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
+        for columns, table, in_order in tables:
+            found = self._bins.test(statistic_of) if in_order else None
+            if in_order and found is None and self._bins.rank_error > 0.1 / np.sqrt(effective.sum()):
+                warnings.warn(
+                    f"pvalues_ are of bins that are known to {self._bins.rank_error:g} of the rows only: as many as"
+                    f" {effective.sum():.0f} take this error for a signal. Learn anew, or choose a smaller eps.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            pvalues[columns] = chi_square_pvalue(*(statistic_of(table * worth) if found is None else found))
+        return pvalues
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -385,4 +399,6 @@ class BinScreener(Screener):
     def _new_bins(self, n_features: int) -> BinCounts | None:
         categorical = columns_of(self.categorical, n_features, self._names())
         eps = float(np.clip(2e-6 * n_features, 0.001, 0.01)) if self.eps is None else self.eps
-        return BinCounts(n_features, categorical, self.n_bins, eps, self.dtype)
+        cut_every = np.inf if self._factor == 1.0 else max(256.0, 8.0 * np.log(0.5) / np.log(self._factor))
+        per_call = self.fade_per == "batch"
+        return BinCounts(n_features, categorical, self.n_bins, eps, self.dtype, cut_every, per_call)

@@ -1,0 +1,346 @@
+"""Counts of every feature's bins within every class, exact, at edges that are cut early and then stay.
+
+The edges of a bin score follow all the values, and its counts are off by the rank error of a summary of them. That
+error is no larger than `eps`, but a test of n rows sees differences of 1 / sqrt(n), so it takes the error for a signal
+once n is large. Here the first rows wait, and the edges are the quantiles of their values (their classes are not looked
+at). From then on every row is counted exactly: given the edges, and if feature and class are independent, the counts
+have the distribution that a chi-square test assumes, however many rows there are.
+
+With counts T[b, c] at one set of edges, W_c and W2_c the sums of the weights, and of their squares, of the rows of
+class c, the test reads T[b, c] W_c / W2_c: the number of rows that the weighted ones are worth, class by class.
+
+Edges that differ (after merging, or cut anew where rows fade) make a part each; statistics and degrees of freedom of
+the parts that hold at least half as many rows as the largest add up.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows
+from tamis._jit import njit
+from tamis.summaries.quantiles import QuantileSummary
+
+__all__ = ["FixedBins"]
+
+FIRST = 256  # rows that wait for the edges
+_CHUNK = 512  # features whose counts stay in the cache
+_LARGEST_GAIN = 1e100
+
+
+@njit(strict=True)
+def _count(X: Array, codes: Array, weight: Array, edges: Array, table: Array) -> None:
+    for first in range(0, X.shape[1], _CHUNK):
+        last = min(first + _CHUNK, X.shape[1])
+        for i in range(X.shape[0]):
+            c, w = codes[i], weight[i]
+            for j in range(first, last):
+                x = X[i, j]
+                if x == x:
+                    b = 0
+                    for h in range(edges.shape[1]):
+                        b += x > edges[j, h]
+                    table[j, b, c] += w
+
+
+@njit(strict=True)
+def _count_csr(
+    data: Array, indices: Array, indptr: Array, codes: Array, weight: Array, edges: Array, table: Array, stored: Array
+) -> None:  # fmt: skip
+    """As `_count`; a stored NaN is neither counted nor zero."""
+    for i in range(codes.shape[0]):
+        c, w = codes[i], weight[i]
+        for at in range(indptr[i], indptr[i + 1]):
+            j, x = indices[at], data[at]
+            stored[j, c] += w
+            if x == x:
+                b = 0
+                for h in range(edges.shape[1]):
+                    b += x > edges[j, h]
+                table[j, b, c] += w
+
+
+@dataclass(frozen=True)
+class Part:
+    """Counts at one set of edges."""
+
+    edges: NDArray[np.float64]  # (n_features, n_bins - 1), ascending
+    table: NDArray[
+        np.float64
+    ]  # (n_features, n_bins, n_classes), weight of the values, without zeros not stored
+    stored: NDArray[
+        np.float64
+    ]  # (n_features, n_classes), weight of the stored cells; no features before CSR rows
+    sparse_weight: NDArray[np.float64]  # (n_classes,), of the CSR rows
+    weight: NDArray[np.float64]  # (n_classes,), of the rows
+    weight2: NDArray[np.float64]  # (n_classes,), sum of squared weights
+
+    @classmethod
+    def empty(cls, edges: Array, n_classes: int) -> Part:
+        none = np.zeros(n_classes)
+        table = np.zeros((len(edges), edges.shape[1] + 1, n_classes))
+        return cls(edges, table, np.zeros((0, n_classes)), none, none, none)
+
+    def classes(self, change: Callable[[Array], Array]) -> Part:
+        """Return the part with another last axis, that of the classes, in all counts."""
+        names = ("table", "stored", "sparse_weight", "weight", "weight2")
+        return replace(self, **{name: change(getattr(self, name)) for name in names})
+
+    def scaled(self, by: Array) -> Part:
+        """Return the part with the weights of each class multiplied."""
+        return replace(self.classes(lambda counts: counts * by), weight2=self.weight2 * by**2)
+
+    def plus(self, other: Part) -> Part:
+        """Return both parts, of the same edges, as one."""
+        a, b = self.stored, other.stored
+        stored = a + b if len(a) and len(b) else a if len(a) else b
+        names = ("table", "sparse_weight", "weight", "weight2")
+        return replace(self, stored=stored, **{n: getattr(self, n) + getattr(other, n) for n in names})
+
+    def rows(self) -> NDArray[np.float64]:
+        """Return the counts as numbers of rows that the weighted ones are worth."""
+        table = self.table
+        if len(self.stored):
+            table = table.copy()
+            zero = (self.edges < 0.0).sum(axis=1)
+            table[np.arange(len(table)), zero] += np.maximum(self.sparse_weight - self.stored, 0.0)
+        worth = np.divide(self.weight, self.weight2, out=np.zeros_like(self.weight), where=self.weight2 > 0.0)
+        found: NDArray[np.float64] = table * worth
+        return found
+
+
+class FixedBins:
+    """Weight of the values of each feature in bins whose edges are cut once, within each class; mergeable.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    n_bins : int, at least 2
+    cut_every : float, default=inf
+        After how many rows (or calls, with `per_call`) the edges are cut anew, for rows that fade.
+    per_call : bool, default=False
+
+    Notes
+    -----
+    The first 256 rows wait, as they are. Memory after that: 8 bytes per feature and edge, and per feature, bin and
+    class.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> bins = FixedBins(n_features=2, n_classes=2, n_bins=5)
+    >>> X, y = rng.normal(size=(9000, 2)), rng.integers(0, 2, 9000)
+    >>> X[:, 1] += 0.1 * y
+    >>> bins.update(X, y)
+    >>> statistic, freedom = bins.test(chi_square)
+    >>> statistic.round(0), freedom
+    (array([ 1., 25.]), array([4, 4]))
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        n_bins: int,
+        *,
+        cut_every: float = np.inf,
+        per_call: bool = False,
+    ) -> None:
+        self.n_features = n_features
+        self.n_bins = n_bins
+        self.cut_every = cut_every
+        self.per_call = per_call
+        self._gain = np.ones(n_classes)  # weight of a new row of each class
+        self._parts: list[Part] = []  # the rows that come are counted in the last one
+        self._waiting: list[
+            tuple[Rows, Array, Array]
+        ] = []  # rows, codes, weights; in one scale with the parts
+        self._open = True  # whether rows wait for edges
+        self._since = 0  # rows or calls since the edges were due
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self._gain)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, _, _ in self._waiting)
+        counts: int = sum(a.nbytes for part in self._parts for a in vars(part).values())
+        return rows + counts
+
+    @property
+    def edges(self) -> NDArray[np.float64] | None:
+        """The edges at which rows are counted now, (n_features, n_bins - 1); None while the first ones wait."""
+        return self._parts[-1].edges if self._parts else None
+
+    # -- classes and columns ---------------------------------------------------------------------------------
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, with codes after the old ones."""
+        n = n_classes - self.n_classes
+        self._gain = np.r_[self._gain, np.ones(n)]
+        self._parts = [
+            part.classes(lambda a: np.concatenate([a, np.zeros((*a.shape[:-1], n))], axis=-1))
+            for part in self._parts
+        ]
+
+    def reorder(self, order: Array) -> None:
+        """Give each class another code: class c becomes what class `order[c]` was."""
+        self._gain, new = self._gain[order], np.argsort(order)
+        self._parts = [part.classes(lambda a: np.ascontiguousarray(a[..., order])) for part in self._parts]
+        self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
+
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        more = ((0, n_features - self.n_features), (0, 0))
+        self._parts = [
+            replace(
+                part,
+                edges=np.pad(part.edges, more),
+                table=np.pad(part.table, (*more, (0, 0))),
+                stored=np.pad(part.stored, more) if len(part.stored) else part.stored,
+            )
+            for part in self._parts
+        ]
+        shape = n_features
+        self._waiting = [
+            (sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shape)), codes, weight)
+            for X, codes, weight in self._waiting
+        ]
+        self.n_features = n_features
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def update(
+        self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
+    ) -> None:
+        """Take in a batch of rows that has been checked; as :meth:`QuantileSummary.update`."""
+        self._fade(keep)
+        weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
+        start, n = 0, len(codes)
+        while start < n:
+            stop = min(n, start + self._room())
+            part = slice(start, stop)
+            rows = X if stop - start == n else X[part]
+            if self._open:
+                self._waiting = [*self._waiting, (rows.copy(), codes[part], weight[part])]
+            else:
+                self._parts = [*self._parts[:-1], _counted(self._parts[-1], rows, codes[part], weight[part])]
+            self._since += 0 if self.per_call else stop - start
+            self._cut_if_due()
+            start = stop
+        if self.per_call:
+            self._since += 1
+            self._cut_if_due()
+
+    def _room(self) -> int:
+        """Return how many rows may be taken before edges are cut, or are due."""
+        if self._open:
+            waiting: int = sum(codes.shape[0] for _, codes, _ in self._waiting)
+            return FIRST - waiting
+        left: float = 1e12 if self.per_call else min(max(self.cut_every - self._since, 1.0), 1e12)
+        return math.ceil(left)
+
+    def _cut_if_due(self) -> None:
+        if self._open and self._room() == 0:
+            self._parts = [part for part in self._parts if _share(part, self._parts) > 0.01]
+            self._parts.append(Part.empty(self._new_edges(), self.n_classes))
+            self._count_waiting()
+        elif not self._open and self._since >= self.cut_every:
+            self._open, self._since = True, 0
+
+    def _new_edges(self) -> NDArray[np.float64]:
+        values = QuantileSummary(self.n_features, 1, 0.5 / FIRST, np.float64)  # exact of so few rows
+        for X, codes, weight in self._waiting:
+            values.update(X, np.zeros_like(codes), weight)
+        edges = values.quantile(np.arange(1, self.n_bins) / self.n_bins)
+        found: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
+        return found
+
+    def _count_waiting(self) -> None:
+        waiting, self._waiting, self._open = self._waiting, [], False
+        for rows in waiting:
+            self._parts[-1] = _counted(self._parts[-1], *rows)
+
+    def _fade(self, keep: float | Array) -> None:
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+            self._rescale()
+        self._gain = self._gain / keep
+
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        self._fade(keep)
+
+    def _rescale(self) -> None:
+        """Divide all weights by the gain: the same state in smaller numbers."""
+        self._parts = [part.scaled(1.0 / self._gain) for part in self._parts]
+        self._waiting = [(X, codes, weight / self._gain[codes]) for X, codes, weight in self._waiting]
+        self._gain = np.ones_like(self._gain)
+
+    def merge(self, other: FixedBins) -> None:
+        """Take in what another one of the same features, classes and bins has counted; "now" is now for both."""
+        other = copy.copy(other)
+        other._rescale()
+        self._rescale()
+        parts = list(self._parts)
+        for theirs in other._parts:
+            same = [i for i, mine in enumerate(parts) if np.array_equal(mine.edges, theirs.edges)]
+            if same:
+                parts[same[0]] = parts[same[0]].plus(theirs)
+            else:
+                parts.insert(0, theirs)  # the last part is the one where rows are counted
+        began = bool(self._parts)
+        self._parts = parts
+        if parts and not began:
+            self._count_waiting()
+        for X, codes, weight in other._waiting:
+            self.update(X, codes, weight)
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def test(
+        self, statistic_of: Callable[[Array], tuple[Array, Array]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+        """Return a statistic of the counts and its degrees of freedom, of each feature; None while rows wait.
+
+        Parameters
+        ----------
+        statistic_of : callable
+            Takes counts of shape (n_features, n_bins, n_classes), gives statistic and degrees of freedom.
+        """
+        large = [part for part in self._parts if _share(part, self._parts) >= 0.5]
+        if not large:
+            return None
+        statistics, freedoms = zip(*(statistic_of(part.rows()) for part in large), strict=True)
+        return np.sum(statistics, axis=0), np.sum(freedoms, axis=0)
+
+
+def _share(part: Part, parts: list[Part]) -> float:
+    """Return the weight of a part over that of the heaviest one."""
+    heaviest = max(float(p.weight.sum()) for p in parts)
+    return float(part.weight.sum()) / heaviest if heaviest > 0.0 else 1.0
+
+
+def _counted(part: Part, X: Rows, codes: Array, weight: Array) -> Part:
+    """Count these rows in the part's tables; return it with its weights."""
+    n_classes = len(part.weight)
+    arrived = np.bincount(codes, weight, minlength=n_classes)
+    table, stored, sparse_weight = part.table, part.stored, part.sparse_weight
+    if sp.issparse(X):
+        stored = stored if len(stored) else np.zeros((len(table), n_classes))
+        _count_csr(X.data, X.indices, X.indptr, codes, weight, part.edges, table, stored)
+        sparse_weight = sparse_weight + arrived
+    else:
+        _count(X, codes, weight, part.edges, table)
+    weight2 = part.weight2 + np.bincount(codes, weight * weight, minlength=n_classes)
+    return Part(part.edges, table, stored, sparse_weight, part.weight + arrived, weight2)

@@ -18,6 +18,7 @@ from tamis.checks import check_column_selector, column_selector_checks
 SELECTORS = [entry.load()() for entry in CATALOG if entry.family == "columns"]
 VARIANTS = [
     AlphaInvesting("logistic"), AlphaInvesting("poisson"), AlphaInvesting(variance="robust"),
+    AlphaInvesting(release=0.05), AlphaInvesting("logistic", release=0.05), AlphaInvesting("poisson", release=0.05),
     AlphaInvesting("logistic", variance="robust"), AlphaInvesting(rule="saffron", target_fdr=0.2),
     AlphaInvesting(rule="lord++", target_fdr=0.2), PenalisedSelector("aic", model="logistic"),
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tamis import AlphaInvesting
+from tamis.columns.claims import claims
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
 from tamis.columns.spending import AlphaWealth, LORDPlusPlus
@@ -386,6 +387,125 @@ def test_refused_columns_cost_nothing_and_leave_the_basis_as_it_is(rng):
     np.testing.assert_array_equal(selector.trace_["log_p"][63:], control.trace_["log_p"][60:])
 
 
+# -- features that leave -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("model", ["linear", "logistic", "poisson"])
+def test_features_are_tested_again_as_the_last_of_a_full_fit(model, robust, rng):
+    """Whichever order they entered in; a Wald test in a generalised linear model."""
+    X, y = waves()
+    X = X * [1e6, 1.0, 1e-6] + [3.0, 0.0, 0.0]
+    target = {"linear": y, "logistic": (y > 0).astype(float), "poisson": np.floor(np.exp(y) + 0.5)}[model]
+    make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[model]
+    weight = 1.0 + rng.integers(0, 2, 40) if not robust else ONES
+    grown = make(target, weight, True, robust, False)
+    for j in range(3):
+        grown.accept(grown.propose(X[:, j]))
+    found, df = np.exp(grown.retest(X)), weight.sum() - 4
+    for last in range(3):
+        order = [j for j in range(3) if j != last] + [last]
+        design = np.column_stack([np.ones(40), X[:, order]])
+        root = np.sqrt(weight) if model == "linear" else grown.root
+        aim = target if model == "linear" else grown.fit.eta
+        whitened = design * root[:, None]
+        beta = np.linalg.lstsq(whitened, root * aim, rcond=None)[0][-1]
+        others = whitened[:, :-1]
+        z = whitened[:, -1] - others @ np.linalg.lstsq(others, whitened[:, -1], rcond=None)[0]
+        wald, rss = beta**2 * (z @ z), grown.residual @ grown.residual
+        by_f = stats.f.sf(wald * df / rss, 1, df)
+        expected = by_f if model == "linear" or (robust and model == "poisson") else stats.chi2.sf(wald, 1)
+        if robust:
+            leverage = (np.linalg.qr(whitened)[0] ** 2).sum(axis=1)
+            t = abs(beta) * (z @ z) / np.sqrt((z**2 * grown.residual**2 / (1 - leverage)).sum())
+            degrees = min((z @ z) ** 2 / (z**4).sum() - 1, df)
+            expected = max(expected, 2 * stats.t.sf(t, degrees))
+        assert found[last] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("model", ["linear", "logistic", "poisson"])
+def test_a_model_that_restarts_is_one_that_grew(model, rng):
+    X = rng.normal(size=(50, 12))
+    y = {"linear": X[:, 0] + rng.normal(size=50), "logistic": (X[:, 0] + rng.normal(size=50) > 0).astype(float),
+         "poisson": rng.poisson(np.exp(0.4 * X[:, 0])).astype(float)}[model]  # fmt: skip
+    make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[model]
+    weight = 1.0 + rng.integers(0, 2, 50)
+    restarted, grown = make(y, weight, True, False, False), make(y, weight, True, False, False)
+    for j in range(6):
+        restarted.accept(restarted.propose(X[:, j]))
+    for j in (1, 3, 4):
+        grown.accept(grown.propose(X[:, j]))
+    restarted.restart(X[:, [1, 3, 4]])
+    np.testing.assert_allclose(restarted.evidence(X[:, 6:]).log_p, grown.evidence(X[:, 6:]).log_p, rtol=1e-6)
+    assert restarted.propose(X[:, 7]).statistic == pytest.approx(grown.propose(X[:, 7]).statistic, rel=1e-6)
+    assert restarted.df == grown.df
+
+
+@pytest.mark.parametrize("model", ["linear", "logistic", "poisson"])
+def test_a_stand_in_leaves_when_what_it_stood_for_comes(model):
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=(500, 3))
+    X = np.column_stack([true + 0.6 * rng.normal(size=(500, 3)), rng.normal(size=(500, 40)), true])
+    eta = true.sum(axis=1)
+    y = {"linear": eta + rng.normal(size=500), "logistic": rng.random(500) < 1 / (1 + np.exp(-2 * eta)),
+         "poisson": rng.poisson(np.exp(0.5 * eta))}[model]  # fmt: skip
+    names = [
+        *(f"like {j}" for j in range(3)),
+        *(f"noise {j}" for j in range(40)),
+        *(f"true {j}" for j in range(3)),
+    ]
+    stays = AlphaInvesting(model, target_fdr=0.1).start(y)
+    stays.offer_many(X, names)
+    assert {"like 0", "like 1", "like 2"} <= set(stays.selected_)
+    goes = AlphaInvesting(model, target_fdr=0.1, release=0.05).start(y)
+    accepted = goes.offer_many(X, names)
+    assert goes.selected_ == ["true 0", "true 1", "true 2"]
+    assert accepted[[0, 1, 2, -1]].all()  # as they were judged when they came
+    assert np.flatnonzero(goes.get_support()).tolist() == [43, 44, 45]
+    one = AlphaInvesting(model, target_fdr=0.1, release=0.05).start(y)
+    for j, name in enumerate(names):
+        one.offer(X[:, j], name)
+    assert one.selected_ == goes.selected_
+    np.testing.assert_allclose(one.trace_["log_p"], goes.trace_["log_p"], rtol=1e-6, atol=1e-9)
+    assert goes.offer(X[:, 0], "like 0") is False  # it may come again, and has nothing to say
+
+
+def test_release_makes_room(rng):
+    """A model that was full for `max_features` goes on when one of them leaves."""
+    true = rng.normal(size=(300, 2))
+    X = np.column_stack([true[:, 0] + 0.5 * rng.normal(size=300), true[:, 0], true[:, 1]])
+    y = true.sum(axis=1) + rng.normal(size=300)
+    assert AlphaInvesting(max_features=2).fit(X, y).selected_ == ["x0", "x1"]
+    selector = AlphaInvesting(max_features=2, release=0.05).fit(X, y)
+    assert selector.selected_ == ["x1", "x2"]
+    assert selector.stopped_ == "max_features: 2 features are selected"
+
+
+def test_release_and_clusters_keep_the_rate_where_columns_are_correlated():
+    """Ten of 300 columns matter, each correlated with its neighbours by 0.7: of 15 runs, what is false."""
+    false, n = np.zeros(3), np.zeros(3)
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(400, 300))
+        for j in range(1, 300):
+            X[:, j] = 0.7 * X[:, j - 1] + np.sqrt(0.51) * X[:, j]
+        true = rng.choice(300, 10, replace=False)
+        y = 0.5 * X[:, true].sum(axis=1) + rng.normal(size=400)
+        plain = AlphaInvesting(target_fdr=0.1).fit(X, y)
+        own = AlphaInvesting(target_fdr=0.1, release=0.05).fit(X, y)
+        matters = {f"x{j}" for j in true}
+        for i, verdicts in enumerate((
+            [name in matters for name in plain.selected_], [name in matters for name in own.selected_],
+            [bool(matters & set(cluster)) for cluster in claims(own, X).values()],
+        )):  # fmt: skip
+            false[i] += verdicts.count(False)
+            n[i] += len(verdicts)
+    share = false / n
+    assert share[0] > 0.3
+    assert share[1] < 0.6 * share[0]
+    assert share[2] < 0.1
+
+
 # -- bad input ---------------------------------------------------------------------------------------------
 
 
@@ -399,6 +519,7 @@ def test_refused_columns_cost_nothing_and_leave_the_basis_as_it_is(rng):
         ({"target_fdr": 2}, "target_fdr must be a number"),
         ({"variance": "hc3"}, "variance must be one of"),
         ({"pvalue": "t"}, "pvalue must be one of"),
+        ({"release": 0.0}, r"release must be a number in \(0, 1\]"),
         ({"intercept": "yes"}, "intercept must be one of"),
         ({"max_features": 0}, "max_features must be an integer"),
     ],

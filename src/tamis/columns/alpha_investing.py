@@ -23,14 +23,17 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array, check_choice
+from tamis._check import Array, check_choice, check_number
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
-from tamis.columns.sequential import SequentialSelector
+from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
 
 __all__ = ["AlphaInvesting"]
@@ -60,6 +63,10 @@ class AlphaInvesting(SequentialSelector):
         feature that matters is found; else classical.
     pvalue : {"exact", "exp"}, default="exact"
         "exp": exp(-Delta / 2), as in the public implementations, with the classical variance; for comparison only.
+    release : float or None, default=None
+        After each acceptance the selected features are tested again, each beside all the others, and those whose
+        p-values are above this are let go, worst first, in (0, 1]; None: what is selected stays. For correlated
+        columns: a neighbour that came before the relevant feature leaves when that one comes.
     intercept : bool, default=True
     max_features : int or None, default=None
         Stop after this many; otherwise when there are as many features as rows, less 2.
@@ -85,8 +92,13 @@ class AlphaInvesting(SequentialSelector):
     Notes
     -----
     Memory O(n q), q the number selected, and the trace; a feature that is not selected is forgotten. Time O(n q) per
-    candidate. The bound on false features, E(N) <= (payout E(M) + W_0) / (1 - payout), holds for p-values that are
-    valid given the past; features that are correlated, or tested against what the same rows selected, bend it.
+    candidate, and with `release` O(n q^2) per accepted one. What was paid and earned for a feature that leaves stays
+    paid and earned, and its record in the trace says "accepted".
+
+    The bound on false features, E(N) <= (payout E(M) + W_0) / (1 - payout), holds for p-values that are valid given the
+    past, where a feature is false if it adds nothing to those selected before it. If columns are correlated, one whose
+    own coefficient is 0 may add something while the relevant one is still to come: see `release`,
+    :func:`tamis.columns.claims.claims` and the rates measured in the documentation.
 
     References
     ----------
@@ -111,6 +123,15 @@ class AlphaInvesting(SequentialSelector):
     (True, False)
     >>> selector.trace_[["name", "decision"]].tolist()
     [('a good one', 'accepted'), ('noise', 'rejected')]
+
+    A stand-in comes before the feature that matters, and leaves when that one comes:
+
+    >>> stand_in, y = X[:, 10] + 0.5 * rng.normal(size=200), X[:, 10] + rng.normal(size=200)
+    >>> both = np.column_stack([stand_in, X[:, 10]])
+    >>> AlphaInvesting(target_fdr=0.05).fit(both, y).selected_
+    ['x0', 'x1']
+    >>> AlphaInvesting(target_fdr=0.05, release=0.05).fit(both, y).selected_
+    ['x1']
     """
 
     _parts = ("_model", "_rule")
@@ -126,6 +147,7 @@ class AlphaInvesting(SequentialSelector):
         target_fdr: float | None = None,
         variance: str = "auto",
         pvalue: str = "exact",
+        release: float | None = None,
         intercept: bool = True,
         max_features: int | None = None,
         missing: str = "refuse",
@@ -138,6 +160,7 @@ class AlphaInvesting(SequentialSelector):
         self.target_fdr = target_fdr
         self.variance = variance
         self.pvalue = pvalue
+        self.release = release
         self.intercept = intercept
         self.max_features = max_features
         self.missing = missing
@@ -151,6 +174,11 @@ class AlphaInvesting(SequentialSelector):
     def _begin(self, y: Array, weight: Array) -> None:
         check_choice("variance", self.variance, ("auto", "classical", "robust"))
         check_choice("pvalue", self.pvalue, ("exact", "exp"))
+        if self.release is not None:
+            check_number("release", self.release, low=0, high=1, open_low=True)
+        self._held: tuple[
+            tuple[int, Floats], ...
+        ] = ()  # with `release`: offer and column of each selected feature
         self._rule = self._make_rule().start()
         robust = self.variance == "robust" or (self.variance == "auto" and self.model == "poisson")
         self._start_model(y, weight, robust, self.pvalue == "exp")
@@ -162,6 +190,33 @@ class AlphaInvesting(SequentialSelector):
         if self.rule == "alpha-investing" and self.target_fdr is None:
             return AlphaWealth(self.initial_wealth, self.payout)
         return make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
+
+    def _consider_block(self, columns: Any) -> Verdicts:
+        before = {place for place, _ in self._held}
+        verdicts = super()._consider_block(columns)
+        if self.release is not None:
+            places = [place for place, _ in self._held]
+            verdicts.dropped = tuple(before - set(places))
+            verdicts.entered = tuple(place - self.n_offered_ for place in places if place not in before)
+        return verdicts
+
+    def _try(self, columns: Any, j: int, start: int, bar: float, verdicts: Verdicts) -> bool:
+        accepted = super()._try(columns, j, start, bar, verdicts)
+        if accepted and self.release is not None:
+            self._held = (*self._held, (self.n_offered_ + start + j, dense_column(columns, j).copy()))
+            self._let_go(math.log(self.release))
+        return accepted
+
+    def _let_go(self, log_release: float) -> None:
+        """Let go of the worst of the earlier features, again and again while its p-value is above `release`."""
+        while len(self._held) > 1 and self._model.full() is None:
+            log_p = self._model.retest(np.column_stack([column for _, column in self._held]))[:-1]
+            worst = int(np.argmax(log_p))
+            if log_p[worst] <= log_release:
+                break
+            self._held = (*self._held[:worst], *self._held[worst + 1 :])
+            self._model.restart(np.column_stack([column for _, column in self._held]))
+        self.stopped_ = self._model.full() or self._too_many()
 
     def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
         return self._rule.levels(log_p)

@@ -31,6 +31,7 @@ from scipy import special
 from tamis.base.trace import REJECTED
 from tamis.columns.linear import scale_rows
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
@@ -113,7 +114,11 @@ class _GrowingModel:
         return Evidence(statistic, self._log_p(statistic), status)
 
     def _model_log_p(self, statistic: Floats) -> Floats:
-        """Return the log p-values that a robust test may not go below."""
+        """Return the log p-values that a robust test of a candidate may not go below."""
+        return self._log_p(statistic)
+
+    def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
+        """Return the same for features that the model has."""
         return self._log_p(statistic)
 
     def _log_p(self, statistic: Floats) -> Floats:
@@ -136,6 +141,25 @@ class _GrowingModel:
         self.design = append_column(self.design, self.k, proposal.column)
         self.k += 1
         self._take(proposal.fitted)
+
+    def retest(self, features: Floats) -> Floats:
+        """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
+        sandwich = (self.residual, self.weight, self.df + 1) if self.robust else None
+        return retest(
+            features, self.root, bool(self.intercept), self.fit.eta, self._model_log_p_of_accepted, sandwich
+        )
+
+    def restart(self, features: Floats) -> None:
+        """Take these features, shape (n_rows, q), in place of those accepted."""
+        first = self.design[:, : int(self.intercept)]
+        self.design = np.empty((len(features), max(8, 2 * features.shape[1])), order="F")
+        self.design[:, : int(self.intercept)] = first
+        self.k = int(self.intercept)
+        for j in range(features.shape[1]):
+            z, zz, _ = project_carefully(features[:, [j]], self.design[:, : self.k], self.intercept)
+            self.design[:, self.k] = z[:, 0] / math.sqrt(zz[0])
+            self.k += 1
+        self._take(self._climb(self.design[:, : self.k], np.zeros(self.k)))
 
     def _take(self, fit: _Fit) -> None:
         """Make the basis and the residual of (1) for this fit."""
@@ -240,3 +264,9 @@ class PoissonModel(_GrowingModel):
         total = float(self.residual @ self.residual)
         left = np.maximum(total - statistic, 1e-300)
         return log_t_tail(statistic * self.df / left, self.df)  # (2)
+
+    def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
+        if not self.robust:
+            return self._log_p(statistic)
+        df = self.df + 1  # no candidate takes one
+        return log_t_tail(statistic * df / float(self.residual @ self.residual), df)

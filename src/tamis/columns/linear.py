@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tamis.base.trace import REJECTED
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_t_tail
 from tamis.errors import DataError
@@ -68,7 +69,7 @@ class LinearModel:
         self.root = None if (weight == 1.0).all() else np.sqrt(weight)
         self.k = 0
         self.buffer = np.empty((len(y), 8), order="F")
-        self.residual = y if self.root is None else self.root * y
+        self.residual = self.target = y if self.root is None else self.root * y
         if self.n - intercept - 1 <= 0:
             raise DataError(
                 f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for a linear model: give"
@@ -129,6 +130,32 @@ class LinearModel:
         """Add a candidate to the model."""
         self._extend(proposal.column)
         self.residual, self.rss = proposal.fitted
+
+    def retest(self, features: Floats) -> Floats:
+        """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
+        df = self.df + 1  # no candidate takes one
+        root = np.ones(len(self.residual)) if self.root is None else self.root
+        aim = np.divide(self.target, root, out=np.zeros(len(root)), where=root > 0)
+
+        def by_t(drop: Floats) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return log_t_tail(np.where(drop > 0, drop * df / self.rss, 0.0), df)
+
+        sandwich = (self.residual, self.weight, df) if self.robust else None
+        return retest(features, root, bool(self.intercept), aim, by_t, sandwich)
+
+    def restart(self, features: Floats) -> None:
+        """Take these features, shape (n_rows, q), in place of those accepted."""
+        X = scale_rows(features, self.root)
+        first = self.basis[:, : int(self.intercept)]
+        self.buffer, self.k = np.empty((len(X), max(8, 2 * X.shape[1])), order="F"), 0
+        for column in first.T:
+            self._extend(column)
+        for j in range(X.shape[1]):
+            z, zz, _ = project_carefully(X[:, [j]], self.basis, self.intercept)
+            self._extend(z[:, 0] / math.sqrt(zz[0]))
+        self.residual = self.target - self.basis @ (self.basis.T @ self.target)
+        self.rss = float(self.residual @ self.residual)
 
     def _extend(self, column: Floats) -> None:
         self.buffer = append_column(self.buffer, self.k, column)

@@ -29,7 +29,7 @@ from tamis.base.trace import REJECTED
 from tamis.columns.projection import Evidence, project_outside
 from tamis.columns.tails import log_t_tail
 
-__all__ = ["robust_evidence"]
+__all__ = ["robust_evidence", "robust_log_p"]
 
 Floats = NDArray[np.float64]
 _WIDTH = 512  # columns whose z stays in a core's cache
@@ -53,6 +53,33 @@ def _sums(
             meat[j] += square * e * e * w / left
             fourth[j] += square * square * w
     return meat, fourth
+
+
+def robust_log_p(
+    z: Floats, slope: Floats, residual: Floats, leverage: Floats, weight: Floats, df: float
+) -> Floats:
+    """Return the logarithms of (2) for features that the model has: all shapes as in :func:`robust_evidence`.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n_rows, q), float64
+        The part of each feature outside the span of the others.
+    slope : ndarray of shape (q,), float64
+        Coefficients.
+    residual, leverage : ndarray of shape (n_rows,), float64
+        Of the model with all of them.
+    weight : ndarray of shape (n_rows,), float64
+    df : float
+
+    Returns
+    -------
+    ndarray of shape (q,), float64
+    """
+    nothing, zz = np.zeros(z.shape[1]), np.einsum("ij,ij->j", z, z)
+    share = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
+    meat, fourth = _sums(np.ascontiguousarray(z), nothing, nothing, residual, leverage, share)
+    t2 = (slope * zz) ** 2 / np.maximum(meat, 1e-300)
+    return log_t_tail(t2, np.clip(zz * zz / np.maximum(fourth, 1e-300) - 1.0, 1e-3, df))
 
 
 def robust_evidence(

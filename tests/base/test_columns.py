@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from tamis import ForwardStepwise
 from tamis.base import ColumnSelector, FeatureStream
@@ -136,3 +137,42 @@ def test_a_name_that_only_ends_like_a_place_is_not_one(rng):
     selector.offer(X[:, 0], "3")
     assert selector.offer_many(X).all()  # x1 to x5
     assert selector.selected_ == ["x4", "x5"]
+
+
+@pytest.mark.parametrize("kind", [np.array, sp.csc_matrix], ids=["dense", "sparse"])
+def test_columns_of_any_size_come_to_a_method_in_one_whose_squares_exist(kind):
+    """Times a power of two, so nothing else of them changes; gaps are filled first, zeros and usual ones are left."""
+    seen = []
+
+    class Looks(KeepsTheLastTwo):
+        def _consider(self, column: Any) -> Verdicts:
+            seen.append(column.copy())
+            return super()._consider(column)
+
+    X = np.array([[1.0, 2.0, 0.0, 3.0, 5.0], [2.0, 0.0, 0.0, 1.0, np.nan], [3.0, 5.0, 0.0, 0.0, 7.0]])
+    given = X * [1.0, 1e-200, 1.0, 1e160, 1.0]
+    before = given.copy()
+    selector = Looks(missing="mean").start([1.0, 2.0, 4.0])
+    selector.offer_many(kind(given))
+    np.testing.assert_array_equal(given, before)
+    filled = np.where(np.isnan(X), 6.0, X)
+    for j, column in enumerate(seen):
+        factor = np.median(column[column != 0] / filled[column != 0, j]) if column.any() else 1.0
+        np.testing.assert_allclose(column, filled[:, j] * factor, rtol=1e-15)
+        assert (factor == 1.0) == (j in (0, 2, 4))
+        assert 0.0 <= np.abs(column).max() < 10.0
+    assert selector.trace_["n_missing"].tolist() == [0, 0, 0, 0, 1]
+    huge = np.array([1.7e308, np.nan, 1.6e308])
+    selector.offer(huge, "huge")
+    assert seen[-1][1] == pytest.approx((seen[-1][0] + seen[-1][2]) / 2)
+
+
+def test_a_target_of_any_size_is_explained(rng):
+    X = rng.normal(size=(60, 10))
+    y = X[:, 4] + 0.5 * rng.normal(size=60)
+    for size in (1e-200, 1e200):
+        assert (
+            ForwardStepwise("ric").fit(X, y * size).selected_
+            == ForwardStepwise("ric").fit(X, y).selected_
+            == ["x4"]
+        )

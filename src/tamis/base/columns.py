@@ -37,6 +37,7 @@ from tamis.errors import DataError
 __all__ = ["ColumnSelector", "FeatureStream"]
 
 Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
+_VANISHING = 1e-120  # sum of squares: below, or above its inverse, a column is scaled before it is tested
 _CELLS = 1 << 18  # of a block that are looked at together: 2 MB, which stay in a core's cache
 
 
@@ -384,16 +385,19 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return number.isdecimal() and self.n_offered_ <= int(number) < self.n_offered_ + m and name[0] == "x"
 
     def _without_gaps(self, columns: Columns, names: list[str] | None) -> tuple[Columns, NDArray[np.int32]]:
+        """Return the columns with gaps filled, and of a scale whose squares neither overflow nor vanish."""
         m = columns.shape[1]
         n_missing = np.zeros(m, dtype=np.int32)
-        with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
-            values = columns.data if sp.issparse(columns) else columns
-            sums = values.sum() if sp.issparse(columns) else np.ones(self._n_rows) @ columns
-            if np.isfinite(sums).all() or np.isfinite(values).all():
-                return columns, n_missing
-        columns = columns.toarray() if sp.issparse(columns) else columns.copy()
-        for j in np.flatnonzero(~np.isfinite(columns).all(axis=0)).tolist():
-            columns[:, j], n_missing[j] = self._imputed(columns[:, j], self._label(names, j))
+        unusual = _unusual(columns)
+        if not len(unusual):
+            return columns, n_missing
+        columns = columns.copy()
+        for j in unusual.tolist():
+            column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
+            if not np.isfinite(column).all():
+                columns = columns.toarray() if sp.issparse(columns) else columns
+                column, n_missing[j] = self._imputed(column, self._label(names, j))
+            _put(columns, j, _scaled(column))
         return columns, n_missing
 
     def _imputed(self, column: NDArray[np.float64], name: str) -> tuple[NDArray[np.float64], int]:
@@ -409,6 +413,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if bad.all():
             raise DataError(f"Feature {name!r} holds nothing but NaN: leave it out.")
+        column = _scaled(column)
         return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
 
     # -- read-outs -----------------------------------------------------------------------------------------
@@ -519,3 +524,37 @@ def _block(block: Any) -> tuple[Any, list[str] | None]:
 
 def _as_float64(columns: Any) -> Columns:
     return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)
+
+
+def _unusual(columns: Columns) -> NDArray[np.intp]:
+    """Return the columns that hold what is not finite, or whose squares overflow or vanish."""
+    with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
+        if sp.issparse(columns):
+            at, values = columns.indptr, np.append(columns.data, 0.0)
+            squares = np.where(np.diff(at) > 0, np.add.reduceat(values * values, at[:-1]), 0.0)
+        else:
+            squares = np.einsum("ij,ij->j", columns, columns)
+    found = np.flatnonzero(~((squares > _VANISHING) & (squares < 1.0 / _VANISHING)))
+    empty = found[squares[found] == 0.0]
+    if len(empty):  # of zeros, most often
+        values = columns[:, empty]
+        empty = empty[np.asarray((values != 0).sum(axis=0)).ravel() == 0]
+    return np.setdiff1d(found, empty, assume_unique=True)
+
+
+def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the column times a power of two, so that its largest value is near 1 if its squares were out of range."""
+    largest = float(np.nanmax(np.abs(column), initial=0.0))
+    if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:
+        return column
+    scaled: NDArray[np.float64] = np.ldexp(column, -np.frexp(largest)[1])
+    return scaled
+
+
+def _put(columns: Columns, j: int, column: NDArray[np.float64]) -> None:
+    """Write a column that is zero where it was."""
+    if sp.issparse(columns):
+        at = slice(columns.indptr[j], columns.indptr[j + 1])
+        columns.data[at] = column[columns.indices[at]]
+    else:
+        columns[:, j] = column

@@ -1,6 +1,7 @@
 """Features that arrive: a selector is told the target once, then offered columns, and decides upon each at once."""
 
 from tamis.columns.alpha_investing import AlphaInvesting
+from tamis.columns.claims import claims
 from tamis.columns.fast_osfs import FastOSFS
 from tamis.columns.gram import GramInvesting
 from tamis.columns.ofs_a3m import OFSA3M
@@ -20,4 +21,5 @@ __all__ = [
     "GramInvesting",
     "OFSDensity",
     "PenalisedSelector",
+    "claims",
 ]

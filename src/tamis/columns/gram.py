@@ -33,6 +33,7 @@ from tamis.errors import DataError
 __all__ = ["GramInvesting"]
 
 Floats = NDArray[np.float64]
+_SMALLEST = 1e-100  # largest value of a column; its inverse is the largest
 _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.float64), ("threshold", np.float64),
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
 
@@ -328,5 +329,9 @@ def _columns(X: Any) -> dict[str, Floats]:
         if n_rows == 0:
             raise DataError("The batch has 0 rows: give at least one.")
         refuse_nonfinite(column[:, None], [name])
+        if (size := float(np.abs(column).max())) and not _SMALLEST < size < 1.0 / _SMALLEST:
+            raise DataError(
+                f"Column {name!r} holds values up to {size:.3g}, whose squares float64 cannot add up: scale it first."
+            )
         found[name] = column
     return found

@@ -69,6 +69,7 @@ class LinearModel:
         self.root = None if (weight == 1.0).all() else np.sqrt(weight)
         self.k = 0
         self.buffer = np.empty((len(y), 8), order="F")
+        y = y if 1e-60 < np.abs(y).max() < 1e60 else np.ldexp(y, -np.frexp(np.abs(y).max())[1])
         self.residual = self.target = y if self.root is None else self.root * y
         if self.n - intercept - 1 <= 0:
             raise DataError(

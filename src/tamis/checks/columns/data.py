@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,21 @@ def takes_frame(subject: ColumnSubject, library: str) -> None:
             fail(f"a {library} series named {NAMES[2]!r} is called {one.selected_}.")
 
 
+def _any_size(subject: ColumnSubject) -> None:
+    """Columns whose squares overflow or vanish are judged as the same columns of usual size, without a warning."""
+    X, y = subject.columns()
+    wanted = subject.offered().selected_
+    sizes = 2.0 ** np.array([-660, 0, 540, -1000, 1000, 0, -660])  # 1e-199, 1, 1e162, ...
+    for what, given in (("an array", X * sizes), ("CSC", sp.csc_matrix(X * sizes))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            selected = subject.new().fit(given, y).selected_
+        if selected != wanted:
+            fail(
+                f"of columns of sizes 1e-301 to 1e301 ({what}) it selects {selected}, of usual size {wanted}."
+            )
+
+
 def _clone(subject: ColumnSubject) -> None:
     """A clone has the same parameters and knows nothing; the constructor stores them as they are."""
     selector = subject.offered()
@@ -151,6 +167,7 @@ CHECKS = (
     _leaves_data_alone,
     _read_outs_are_copies,
     _kinds,
+    _any_size,
     _clone,
     _copies_go_on,
 )

@@ -18,10 +18,22 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 `GeneralizedInvesting` phi / (1 + phi), phi = W / (1 + t - tau_last)             Aharoni, Rosset (2014)
 =====================  ==============================================================================================
 
-Guarantees hold for p-values that are valid given what happened before (independent ones, say): `AlphaSpending` keeps
-the chance of any false rejection below alpha, the others the false discovery rate (`LORD3` and
-`GeneralizedInvesting`: the rate as it stands after the last test). Correlated features break that assumption; `ELOND`
-alone needs no independence, only p-values that are valid each by itself.
+What each promises, of p-values that are valid given what happened before, and what its promise needs besides:
+
+======================================================  ===========================================  ==================
+rule                                                    at most alpha is                             if tests
+======================================================  ===========================================  ==================
+`AlphaSpending`                                         the chance of any false rejection            depend as they may
+`ELOND`                                                 the false discovery rate (FDR)               depend as they may
+`LOND`                                                  the FDR                                      depend positively
+`LORDPlusPlus`, `SAFFRON`, `SaffronInvesting`, `ADDIS`  the FDR                                      are independent
+the same, `AlphaWealth`, `LORD3`,                       expected false over expected rejections,     depend as they may
+`GeneralizedInvesting`                                  the latter and one                           on the past
+======================================================  ===========================================  ==================
+
+`AlphaSpending` and `ELOND` need p-values that are valid each by itself only. A false rejection is a column that adds
+nothing to those selected before it. Columns that are correlated may add something although their own coefficient is 0,
+and then none of the rules bounds the share of such columns: docs/alpha_investing.md has it measured.
 
 Errata and deviations, each with its reason:
 

@@ -138,7 +138,7 @@ def run_experiment(
     >>> table = found.table("accuracy")
     >>> print(table)
     accuracy  fires          none
-    stream    0.98... ± 0.0...  0.93... ± 0.0...
+    stream    0.97... ± 0.0...  0.93... ± 0.0...
     >>> table.best
     array([[ True, False]])
     """

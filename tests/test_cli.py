@@ -218,7 +218,9 @@ def test_demo_numbers(call):
     assert found["market_opened_at_row"] == 17_424
     assert found["chosen_before"]["vicprice"] == 0
     assert found["chosen_after"]["vicprice"] > 0.5
-    assert found["summary"]["accuracy"] > found["accuracy_of_every_feature"]
+    assert found["summary"]["accuracy"] > found["accuracy_of_every_feature"] - 0.01  # with three of eight
+    assert found["summary"]["accuracy"] > found["summary"]["random_accuracy"] + 0.15
+    assert found["remarks"] == []
 
 
 def test_list_is_the_catalogue(call):

@@ -190,7 +190,13 @@ def _cells(
 
 def _named(cell: Cell) -> dict[str, Any]:
     names = {part.noun: part.name for part in (cell.stream, cell.selector, cell.learner)}
-    return {"key": cell.key, **names, "seed": cell.seed, "oracle": cell.selector.is_oracle}
+    return {
+        "key": cell.key,
+        **names,
+        "seed": cell.seed,
+        "oracle": cell.selector.is_oracle,
+        "keeps_all": cell.selector.what is None,
+    }
 
 
 def _prepare(folder: Path) -> None:

@@ -31,6 +31,7 @@ from tamis._check import (
     encode_labels,
     refuse_missing,
 )
+from tamis._guard import Guarded
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
@@ -66,7 +67,7 @@ class FeatureStream(Protocol):
         """Return a name and a column, or names and a block of columns; None when there are no more."""
 
 
-class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
     A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks:

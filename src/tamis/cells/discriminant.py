@@ -129,8 +129,6 @@ class Discriminant:
         values = np.asarray(values, dtype=np.float64)
         K = values.shape[1]
         self._bins = Bins.quantile(values, self.n_bins)
-        if self.n_columns == 0:
-            return np.zeros((order.shape[1] + 1, len(values), self.n_classes))
         there = ~np.isnan(values).all(axis=0)
         self._low, self._high = np.zeros(K), np.zeros(K)
         if there.any():
@@ -198,6 +196,8 @@ class Discriminant:
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        if self.n_columns == 0:
+            return np.zeros((order.shape[1] + 1, len(values), self.n_classes))
         there = ~np.isnan(
             np.take_along_axis(np.asarray(values, dtype=np.float64), np.maximum(order, 0), axis=1)
         )

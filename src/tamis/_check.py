@@ -182,11 +182,11 @@ def _refuse_text(column: Array, name: object) -> None:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise (TypeError if isinstance(error, TypeError) else DataError)(
-            f"Column {name!r} holds {_no_number(column)!r}, which is not a number ({error}): encode it before learning."
+            f"Column {name!r} holds {no_number(column)!r}, which is not a number ({error}): encode it before learning."
         ) from None
 
 
-def _no_number(column: Array) -> Any:
+def no_number(column: Array) -> Any:
     """Return the first value that is no number."""
     for value in column.tolist():
         try:

@@ -77,7 +77,7 @@ class JointScreening:
         self.rows.append((low, high, label))
         if self.pair is not None:
             wrong = self.guess.get((low[self.pair[0]], low[self.pair[1]]), 0) != label
-            self.detector.update(wrong, *self.shares)
+            self.detector.update(wrong, *self.shares[label])
             evidence, since = self.detector.state()
             if evidence > -math.log(self.alpha_drift):
                 self.drifts.append(len(self.all) - 1)
@@ -114,7 +114,8 @@ class JointScreening:
         met = [len(np.unique(low[:, j])) for j in range(d)]
         given, dependent, joint = {}, {}, {}
         for x, z in itertools.permutations(range(d), 2):
-            if n < 5 * met[x] * met[z] * n_classes or met[x] < 2 or met[z] < 2:
+            n_pairs = len(np.unique(10 * low[:, x] + low[:, z]))
+            if n < 5 * n_pairs * n_classes or met[x] < 2 or met[z] < 2:
                 continue
             both = information(low[:, x], low[:, z])
             rest = information(low[:, x], low[:, z], y) - both
@@ -143,11 +144,15 @@ class JointScreening:
         pair = tuple(sorted(best)) if told.get(best, 0.0) > 0.0 else (self.set[0],) * 2
         if pair != self.pair:
             self.detector = Cusum()
-        self.pair, self.guess, right = pair, {}, 0
-        for a, b in {(int(row[pair[0]]), int(row[pair[1]])) for row in low}:
+        self.pair, self.guess = pair, {}
+        cells = {(int(row[pair[0]]), int(row[pair[1]])) for row in low}
+        for a, b in cells:
             labels = y[(low[:, pair[0]] == a) & (low[:, pair[1]] == b)]
             self.guess[a, b] = int(np.bincount(labels).argmax())
-            right += np.bincount(labels).max()
-        n, n_cells = len(y), len(self.guess)
-        p = (n - right + n_cells / 2) / (n + n_cells)
-        self.shares = p, (p + max(p, 1 - np.bincount(y).max() / n)) / 2 + 0.01
+        guesses = np.array([self.guess[int(row[pair[0]]), int(row[pair[1]])] for row in low])
+        self.shares, n_classes = {}, len(np.unique(y))
+        for c in range(n_classes):
+            spare = len(cells) / n_classes
+            p = min((((y == c) & (guesses != c)).sum() + spare / 2) / ((y == c).sum() + spare), 0.98)
+            chance = min(max(p, (guesses != c).mean()), 0.98)
+            self.shares[c] = p, (p + chance) / 2 + 0.01

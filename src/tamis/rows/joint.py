@@ -21,13 +21,10 @@ and shrink, as Markov blankets are found, with conditions of one feature.
 
 All rows since the last drift count, so weak features are found in time; of a long time the older part is dropped, in
 growing chunks, so that rows of the drift itself do not stay. A drift is found by the errors of the simplest classifier
-there is: the table of the pair that tells most, whose majority class is predicted for each row. With p its share of
-errors in the rows counted, and p1 half way from there to that of always saying the most frequent class, Page's CUSUM::
-
-    S <- max(0, S + ln(p1 / p))  at an error, else  max(0, S + ln((1 - p1) / (1 - p)))                      (5)
-
-is the best evidence that the errors have risen since some row. Beyond ln(1 / alpha_drift) all counts begin anew with
-the rows since S was 0. No learner is asked for anything.
+there is: the table of the pair that tells most, whose majority class is predicted for each row. Page's CUSUM, class by
+class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.page`). Beyond
+ln(1 / alpha_drift) all counts begin anew with the rows that speak for it. No learner is asked for anything. That
+another set is selected is no drift: more rows know more features.
 """
 
 from __future__ import annotations
@@ -40,6 +37,7 @@ from scipy.stats import chi2
 from tamis._check import Array, Rows, check_number
 from tamis._jit import njit
 from tamis.base import RowSelector, top_mask
+from tamis.drift.page import hear, prepare
 from tamis.rows.pair_counts import BLOCK, Counts, Gains, fold, levels_of, measure, put, table, x_log_x, zeros
 
 __all__ = ["JointScreening"]
@@ -52,7 +50,7 @@ _ROUNDS = 1.125  # tests wait until there are so many times the rows of the last
 @njit(strict=True)
 def _take(
     X: Array, codes: Array, start: int, counts: Counts, recent: Array, labels: Array, seen: Array,
-    pair: Array, guess: Array, watch: Array, limit: float,
+    pair: Array, guess: Array, evidence: Array, steps: Array, limit: float,
 ) -> tuple[int, bool]:  # fmt: skip
     """Count rows until a block is full or a drift is found; return the next row, and whether it was a drift."""
     for r in range(start, X.shape[0]):
@@ -65,9 +63,7 @@ def _take(
             for k in range(counts.edges.shape[1]):
                 a += X[r, pair[0]] > counts.edges[pair[0], k]
                 b += X[r, pair[1]] > counts.edges[pair[1], k]
-            watch[0] = max(0.0, watch[0] + (watch[2] if guess[a, b] != codes[r] else watch[3]))
-            watch[1] = watch[1] + 1.0 if watch[0] > 0.0 else 0.0
-            if watch[0] > limit:
+            if hear(guess[a, b] != codes[r], codes[r], evidence, steps) > limit:
                 return r + 1, True
         if counts.n[1] == BLOCK:
             return r + 1, False
@@ -101,7 +97,8 @@ class JointScreening(RowSelector):
     partners_ : ndarray of shape (n_features,), int
         The column together with which a column tells most; -1 if it tells more alone, or nothing.
     drift_detected_ : bool
-        Whether the set was renewed in the last batch, so that a learner should begin anew.
+        Whether a drift was found in the last batch, so that a learner should begin anew; and once more when the
+        first rows after a drift are dropped, which may be of both kinds.
     n_replay : int
         From how many of the last rows: those since the last drift, `memory` at most.
     drifts_ : list of int
@@ -253,7 +250,7 @@ class JointScreening(RowSelector):
         self._bars_alone = np.append(np.inf, chi2.isf(self.alpha / d, freedom))
         self._tables = tuple(np.zeros((len(columns),) * 2) for _ in Gains._fields)
         self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
-        self._cusum = np.zeros(4)  # (5), the rows since it was 0, its steps at an error and at none
+        self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.page
         self._seen[0] -= len(y)
         self._feed(X, y, 0)
 
@@ -263,13 +260,13 @@ class JointScreening(RowSelector):
             counts = self._counts
             start, drift = _take(
                 X, y, start, counts, self._recent, self._labels, self._seen,
-                self._pair, self._guess, self._cusum, limit,
+                self._pair, self._guess, self._evidence, self._steps, limit,
             )  # fmt: skip
             if drift:
                 self.drift_detected_ = True
                 self.drifts_.append(int(self._seen[0]) - 1)
                 self._forget_set(self.n_features_in_)
-                self._begin(max(BLOCK, int(self._cusum[1])))  # the rows that speak for a drift
+                self._begin(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
             elif counts.n[1] == BLOCK:
                 fold(counts)
                 self._end_chunk(counts)
@@ -284,6 +281,10 @@ class JointScreening(RowSelector):
         if self._older is not None:
             for total, older in zip(totals, self._older, strict=True):
                 total -= older
+            if (
+                self.drifts_ and self._chunk < _LONGER * _LONGER * _CHUNK
+            ):  # a gradual drift ends with rows of both kinds
+                self.drift_detected_ = True
         self._older = tuple(total.copy() for total in totals)
         self._chunk *= _LONGER
         self._chunk_end, self._next = int(counts.n[0] + self._chunk), 0
@@ -312,8 +313,6 @@ class JointScreening(RowSelector):
             scores[counts.columns[better]] = most[better]
             partners[counts.columns[better]] = counts.columns[best[better]]
         chosen = _chosen(scores, scores + alone, counts.columns, gains)
-        if chosen and set(chosen) != set(self.selected_):
-            self.drift_detected_ = True
         if chosen:
             self.selected_ = chosen
         self._scores, self.partners_ = scores, partners
@@ -338,14 +337,13 @@ class JointScreening(RowSelector):
             cells[np.arange(len(cells)), np.arange(len(cells))] = above[:-1] - above[1:]
         pair = counts.columns[[i, j]]
         if (pair != self._pair).any():
-            self._cusum[:2] = 0.0
+            self._evidence[:] = 0.0
         self._pair[:], self._guess = pair, cells.argmax(axis=2)
-        n, n_cells = totals.sum(), np.count_nonzero(cells.sum(axis=2))
-        wrong = (n - cells.max(axis=2).sum() + n_cells / 2.0) / (
-            n + n_cells
-        )  # the table fits its own rows a little too well
-        drifted = (wrong + max(wrong, 1.0 - totals.max() / n)) / 2.0 + 0.01
-        self._cusum[2:] = np.log(drifted / wrong), np.log((1.0 - drifted) / (1.0 - wrong))
+        n_cells, n_classes = np.count_nonzero(cells.sum(axis=2)), len(totals)
+        guessed = np.bincount(self._guess.ravel(), cells.sum(axis=2).ravel(), n_classes)
+        right = np.bincount(self._guess.ravel(), cells.max(axis=2).ravel(), n_classes)
+        spare = n_cells / n_classes  # the table fits its own rows a little too well
+        prepare(totals - right + spare / 2.0, totals + spare, 1.0 - guessed / totals.sum(), self._steps)
 
 
 def _chosen(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:

@@ -212,10 +212,10 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
         for j in range(i + 1, q):
             gains.given[i, j] = gains.given[j, i] = gains.dependent[i, j] = gains.dependent[j, i] = -1.0
             gains.gain[i, j] = gains.gain[j, i] = gains.joint[i, j] = gains.joint[j, i] = 0.0
-            if n < 5 * met[i] * met[j] * n_met or met[i] < 2 or met[j] < 2:
+            if n < 5 * max(met[i], met[j]) * n_met or met[i] < 2 or met[j] < 2:
                 continue
             table(counts, i, j, totals, cells)
-            both, rest = 0.0, 0.0  # sum of f(n_xz), n H(Y|XZ)
+            both, rest, n_pairs = 0.0, 0.0, 0  # sum of f(n_xz), n H(Y|XZ), pairs of levels met
             for a in range(n_levels):
                 for b in range(n_levels):
                     total = 0
@@ -223,6 +223,9 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
                         total += cells[a, b, c]
                         rest -= _f(cells[a, b, c], known)
                     both += _f(total, known)
+                    n_pairs += total > 0
+            if n < 5 * n_pairs * n_met:  # a copy meets few pairs, and is known early
+                continue
             rest += both
             gains.joint[i, j] = gains.joint[j, i] = math.log2(n) - (sum_y + rest) / n
             for x, z in ((i, j), (j, i)):

@@ -46,15 +46,24 @@ def learned(selector, X, y, size):
 )
 def test_equals_the_twin(detector, hoeffding, cap, threshold):
     X, y = mixed()
-    ours = ABFS(100, threshold, detector=detector, hoeffding=hoeffding, weight_cap=cap, categorical=[0, 1, 2])
-    twin = Twin(5, 3, 100, threshold, detector, hoeffding, cap, {0, 1, 2})
+    published = {"cuts": "range", "bias_correction": False} if hoeffding else {}
+    ours = ABFS(
+        100,
+        threshold,
+        detector=detector,
+        hoeffding=hoeffding,
+        weight_cap=cap,
+        categorical=[0, 1, 2],
+        **published,
+    )
+    twin = Twin(5, 3, 100, threshold, detector, hoeffding, cap, {0, 1, 2}, bool(published))
     events = 0
     for i in range(len(X)):
-        before = twin.selected
+        before, drops = twin.selected, len(twin.drifts)
         twin.update(X[i], y[i])
         ours.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1, 2])
         assert ours.selected_.tolist() == twin.selected
-        assert ours.drift_detected_ == (before != twin.selected)
+        assert ours.drift_detected_ == (drops < len(twin.drifts))
         assert ours.drifts_ == twin.drifts
         events += before != twin.selected
         if i % 97 == 0:
@@ -159,7 +168,7 @@ def test_parity_is_not_seen():
     assert n_selected == 0
 
 
-def test_a_learner_begins_anew_where_the_set_changes():
+def test_a_learner_begins_anew_at_drifts_or_where_the_set_changes():
     stream = load_stream(
         "BG1", seed=1, protocol="chapter9", n_rows=6000, n_drifts=1, width=10, n_irrelevant=20
     )
@@ -171,7 +180,7 @@ def test_a_learner_begins_anew_where_the_set_changes():
         assert selector.drifts_[0] in range(3000, 3600)
         assert (result.settings["replays"] <= len(selector.drifts_)) == (renewal == "drift")
         accuracy[renewal] = result.summary()["accuracy"]
-    assert accuracy["change"] > accuracy["drift"] + 0.01
+    assert accuracy["drift"] > accuracy["change"] - 0.02  # what comes in is learned from whole rows
 
 
 def test_order_scores_and_support():
@@ -205,7 +214,8 @@ def test_many_categories_and_a_value_never_seen():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("grace_period", 0), ("threshold", -0.1), ("hoeffding", 2), ("renewal", "never"), ("delta", 1.0),
+    [("grace_period", 0), ("threshold", -0.1), ("hoeffding", 2), ("renewal", "never"), ("cuts", "ranks"),
+     ("bias_correction", 2), ("delta", 1.0),
      ("weight_cap", 0.5), ("detector", "adwn"), ("detector", 3), ("detector", ADWIN), ("categorical", [9])],
 )  # fmt: skip
 def test_refuses(name, value):
@@ -215,3 +225,25 @@ def test_refuses(name, value):
         match="detector" if name == "detector" else f"{name}.*{value}|{value}.*{name}|column 9",
     ):
         ABFS(**{name: value}).partial_fit(X, y)
+
+
+def test_categories_of_many_values_that_tell_nothing_are_left_out():
+    rng = np.random.default_rng(0)
+    for levels in (50, 200):
+        X, y = rng.integers(0, levels, (4000, 20)).astype(float), rng.integers(0, 2, 4000)
+        selector = ABFS(categorical="all").fit(X, y)
+        assert (len(selector.selected_), selector.drifts_) == (0, [])
+    X[:, 3] = 10 * y + rng.integers(0, 10, 4000)  # twenty values, and they tell all
+    assert ABFS(categorical="all").fit(X, y).selected_.tolist() == [3]
+    assert len(ABFS(categorical="all", bias_correction=False).fit(X[:, 4:], y).selected_) > 5
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e150, 1e300])
+def test_neither_the_scale_nor_far_values_matter(scale):
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.standard_cauchy((3000, 12)), -1e7, 1e7)
+    y = np.where(rng.random(3000) < 0.1, rng.random(3000) < 0.5, X[:, 4] > 0.5).astype(int)
+    X[:, [4, 7]] *= scale
+    with np.errstate(all="raise", under="ignore"):
+        assert ABFS(300).fit(X, y).selected_.tolist() == [4]
+        assert ABFS(300, cuts="range").fit(X, y).get_support().any()  # as published: no error, at least

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 
 import numpy as np
+from scipy.stats import binom
 
 from tamis.drift import make
 
@@ -23,11 +24,27 @@ def information_gain(branches):
     return max(entropy(total) - sum(sum(part) / whole * entropy(part) for part in branches), 0.0)
 
 
+def by_chance(k, shares):
+    """What G of a value with k rows is on average; between whole k on a line, from 32 on as chi square."""
+    if k >= 32:
+        return len(shares) - 1
+    if k != int(k):
+        low = by_chance(int(k), shares)
+        return low + (k - int(k)) * (by_chance(int(k) + 1, shares) - low)
+    n = np.arange(1, int(k) + 1)
+    return sum(
+        2 * ((binom.pmf(n, k, p) * n * np.log(n)).sum() - (k * p * math.log(k * p) if k else 0))
+        for p in shares
+        if p < 1
+    )
+
+
 class Candidate:
     """Keeps every row, and counts when asked."""
 
-    def __init__(self, n_features, n_classes, categorical):
+    def __init__(self, n_features, n_classes, categorical, published):
         self.n_features, self.n_classes, self.categorical = n_features, n_classes, categorical
+        self.published = published
         self.rows, self.weight, self.tried = [], 0.0, 0.0
 
     def add(self, x, y, weight):
@@ -41,15 +58,34 @@ class Candidate:
             for x, y, w in self.rows:
                 counts[x[j]][y] += w
             multiway = {v: int(np.argmax(part)) for v, part in counts.items()}
-            yield information_gain(list(counts.values())), multiway.get
+            whole, rows = sum(w for *_, w in self.rows), sum(w for *_, w in self.rows) ** 2
+            rows /= sum(w * w for *_, w in self.rows)
+            shares = [sum(part[c] for part in counts.values()) / whole for c in range(self.n_classes)]
+            shares = [share for share in shares if share > 0]
+            free = sum(by_chance(sum(part) / whole * rows, shares) for part in counts.values())
+            bias = 0.0 if self.published else max(free - (len(shares) - 1), 0) / (2 * rows * math.log(2))
+            if sum(sum(part) > 0.01 * whole for part in counts.values()) >= 2:
+                yield information_gain(list(counts.values())) - bias, multiway.get
+                return
             for v, part in list(counts.items()):
                 rest = [sum(other[c] for u, other in counts.items() if u != v) for c in range(self.n_classes)]
                 a, b = int(np.argmax(part)), int(np.argmax(rest))
                 yield information_gain([part, rest]), lambda x, v=v, a=a, b=b: a if x == v else b
             return
-        classes = []
+        classes, first = [], sorted(x[j] for x, _, _ in self.rows[:32])
+        n = len(first) - 1
+        low, middle, high = (
+            first[round(n * q)] for q in (0.25, 0.5, 0.75)
+        )  # the nearest, of a half the even
+        unit = high - low or first[-1] - first[0] or abs(middle) or 1e-300
+
+        def seen(x):
+            if self.published:
+                return x
+            return (x - middle) / unit / (1 + abs((x - middle) / unit))
+
         for c in range(self.n_classes):
-            values = np.array([x[j] for x, y, _ in self.rows if y == c])
+            values = np.array([seen(x[j]) for x, y, _ in self.rows if y == c])
             weights = np.array([w for _, y, w in self.rows if y == c])
             if len(values):
                 mean = np.average(values, weights=weights)
@@ -70,7 +106,7 @@ class Candidate:
                 left.append(weight * share)
                 right.append(weight - weight * share)
             a, b = int(np.argmax(left)), int(np.argmax(right))
-            yield information_gain([left, right]), lambda x, cut=cut, a=a, b=b: a if x <= cut else b
+            yield information_gain([left, right]), lambda x, cut=cut, a=a, b=b: a if seen(x) <= cut else b
 
     def best(self, j):
         best = (0.0, None)
@@ -81,8 +117,10 @@ class Candidate:
 
 
 class ABFS:
-    def __init__(self, n_features, n_classes, grace_period, threshold, detector, hoeffding, cap, categorical):
-        self.shape = n_features, n_classes, categorical
+    def __init__(
+        self, n_features, n_classes, grace_period, threshold, detector, hoeffding, cap, categorical, published
+    ):
+        self.shape = n_features, n_classes, categorical, published
         self.grace_period, self.threshold, self.detector = grace_period, threshold, detector
         self.hoeffding, self.cap = hoeffding, cap
         self.units, self.candidate, self.drifts = [], Candidate(*self.shape), []

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis.dependence.chance import MANY, expected, fill_expected
+from tamis.rows.squash import EARLY, Squash
 from tamis.summaries.categories import find_slot, room_for
 
 __all__ = ["Observers", "Stump", "Values"]
@@ -97,6 +99,8 @@ def _below(cut: float, c: int, j: int, total: Array, normal: Array) -> float:
     if cut >= normal[_HIGH, c, j]:
         return total[c]  # type: ignore[no-any-return]
     deviation = np.sqrt(normal[_SQUARES, c, j] / total[c])
+    if deviation == 0.0:  # values so near that their squares vanish
+        return total[c] if cut >= normal[_MEAN, c, j] else 0.0
     share = 0.5 * (1.0 + math.erf((cut - normal[_MEAN, c, j]) / (deviation * np.sqrt(2.0))))
     return share * total[c]  # type: ignore[no-any-return]
 
@@ -111,7 +115,7 @@ def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> No
         if not low < high:
             continue
         for k in range(1, _CUTS + 1):
-            cut = low + (high - low) * k / (_CUTS + 1)
+            cut = low + (high * (k / (_CUTS + 1)) - low * (k / (_CUTS + 1)))
             for c in range(len(total)):
                 left[c] = _below(cut, c, j, total, normal)
             gain = _split(total, left, right)
@@ -121,18 +125,25 @@ def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> No
 
 @njit(strict=True)
 def _categorical_gains(
-    total: Array, start: Array, used: Array, counts: Array, gains: Array, alone: Array
+    total: Array, start: Array, used: Array, counts: Array, rows: float, gains: Array, alone: Array
 ) -> None:
-    """Write the best gain of each categorical feature, and the value that is split off; -1 where each has a branch."""
-    whole, right = total.sum(), np.empty(len(total))
+    """Write the best gain of each categorical feature, and the value that is split off; -1 where each has a branch.
+
+    `rows`: as how many rows of weight 1 the weight counts; what many branches gain by chance is left out. 0: it is not.
+    """
+    whole, right, chance = total.sum(), np.empty(len(total)), np.empty(MANY + 1)
+    fill_expected(total, chance)
     for k in range(len(gains)):
-        branches, after = 0, 0.0
+        branches, after, free = 0, 0.0, -chance[MANY]
         gains[k], alone[k] = 0.0, -1
         for at in range(start[k], start[k] + used[k]):
-            branches += counts[:, at].sum() > _LEAST * whole
+            weight = counts[:, at].sum()
+            branches += weight > _LEAST * whole
             after += _bits(counts[:, at])
+            free += expected(weight / whole * rows, chance)
         if branches >= 2:  # then no split into two gains more
-            gains[k] = max((_bits(total) - after) / whole, 0.0)
+            bias = free / (2.0 * rows * np.log(2.0)) if rows > 0.0 else 0.0
+            gains[k] = max((_bits(total) - after) / whole - max(bias, 0.0), 0.0)
             continue
         for v in range(used[k]):
             gain = _split(total, counts[:, start[k] + v], right)
@@ -232,6 +243,12 @@ class Values:
         )  # fmt: skip
 
 
+def _no_normals(n_classes: int, n_columns: int) -> Floats:
+    fresh = np.zeros((4, n_classes, n_columns))
+    fresh[_LOW], fresh[_HIGH] = np.inf, -np.inf
+    return fresh
+
+
 class Observers:
     """What the rows since a moment say of the class: one possible stump on each feature.
 
@@ -242,6 +259,10 @@ class Observers:
     values : Values
         The categorical ones.
     n_classes : int
+    corrected : bool
+        Whether what many branches gain by chance is left out.
+    robust : bool
+        Whether numbers are seen through a :class:`Squash` of the first 32 rows; else as they are.
 
     Attributes
     ----------
@@ -249,9 +270,23 @@ class Observers:
         Weight of the rows.
     """
 
-    def __init__(self, numeric: NDArray[np.intp], values: Values, n_classes: int) -> None:
-        self.numeric, self.values = numeric, values
+    def __init__(
+        self,
+        numeric: NDArray[np.intp],
+        values: Values,
+        n_classes: int,
+        corrected: bool = False,
+        robust: bool = False,
+    ) -> None:
+        self.numeric, self.values, self.corrected, self.robust = numeric, values, corrected, robust
+        self._squash: Squash | None = None
+        self._early = (
+            np.zeros((0, len(numeric))),
+            np.zeros(0, np.int64),
+            np.zeros(0),
+        )  # rows before there is one
         self.total = np.zeros(0)
+        self._squares = 0.0  # of the weights
         self._normal = np.zeros((4, 0, len(numeric)))
         self._counts = np.zeros((0, values.start[-1]))
         self._start = values.start
@@ -260,8 +295,7 @@ class Observers:
     def grow(self, n_classes: int) -> None:
         """Make room for more classes."""
         more = n_classes - len(self.total)
-        fresh = np.zeros((4, more, len(self.numeric)))
-        fresh[_LOW], fresh[_HIGH] = np.inf, -np.inf
+        fresh = _no_normals(more, len(self.numeric))
         self.total = np.r_[self.total, np.zeros(more)]
         self._normal = np.concatenate([self._normal, fresh], axis=1)
         self._counts = np.concatenate([self._counts, np.zeros((more, self._counts.shape[1]))])
@@ -290,7 +324,29 @@ class Observers:
             Above 0.
         """
         self._follow()
-        _observe(X, ids, y, weight, self._start, self.total, self._normal, self._counts)
+        for w in weight.tolist():  # one after the other: a batch leaves the bits of its rows
+            self._squares += w * w
+        if self.robust and self._squash is None and len(self.numeric):
+            n = min(EARLY - len(self._early[1]), len(y))
+            first = X[:n], y[:n], weight[:n]
+            self._early = tuple(np.concatenate(both) for both in zip(self._early, first, strict=True))  # type: ignore[assignment]
+            _observe(X[:n, :0], ids[:n], *first[1:], self._start, self.total, self._normal, self._counts)
+            if len(self._early[1]) == EARLY:
+                self._normal, self._squash = self._normals()
+            X, ids, y, weight = X[n:], ids[n:], y[n:], weight[n:]
+        if len(y):
+            X = X if self._squash is None else self._squash(X)
+            _observe(X, ids, y, weight, self._start, self.total, self._normal, self._counts)
+
+    def _normals(self) -> tuple[Floats, Squash | None]:
+        """Return the Gaussians of the numbers, of the early rows if there are no others, and how they are seen."""
+        if self._squash is not None or not len(self._early[1]):
+            return self._normal, self._squash
+        X, y, weight = self._early
+        squash, normal = Squash(X), _no_normals(len(self.total), X.shape[1])
+        none = np.zeros((len(y), 0), np.int64)
+        _observe(squash(X), none, y, weight, self._start, np.zeros_like(self.total), normal, self._counts)
+        return normal, squash
 
     def gains(self) -> tuple[Floats, Floats]:
         """Return what a stump on each feature would gain, in bits (0 where none can be made), and how it would split.
@@ -308,9 +364,12 @@ class Observers:
             return gains, splits
         found, ways = np.zeros_like(gains), np.zeros_like(splits)
         if n:
-            _numeric_gains(self.total, self._normal, found[:n], ways[:n])
+            _numeric_gains(self.total, self._normals()[0], found[:n], ways[:n])
         if n < len(found):
-            _categorical_gains(self.total, self._start, self.values.used, self._counts, found[n:], ways[n:])
+            rows = self.total.sum() ** 2 / self._squares if self.corrected else 0.0  # Kish's effective size
+            _categorical_gains(
+                self.total, self._start, self.values.used, self._counts, rows, found[n:], ways[n:]
+            )
         order = np.r_[self.numeric, self.values.columns]
         gains[order], splits[order] = found, ways
         return gains, splits
@@ -319,9 +378,11 @@ class Observers:
         """Return the stump on a feature."""
         if feature in self.numeric:
             j = int(np.searchsorted(self.numeric, feature))
-            left = np.array([_below(split, c, j, self.total, self._normal) for c in range(len(self.total))])
+            normal, squash = self._normals()
+            left = np.array([_below(split, c, j, self.total, normal) for c in range(len(self.total))])
             classes = np.array([left.argmax(), (self.total - left).argmax()])
-            return Stump(feature, j, float(split), classes, -1, gain)
+            cut = float(split) if squash is None else squash.back(float(split), j)
+            return Stump(feature, j, cut, classes, -1, gain)
         k = int(np.searchsorted(self.values.columns, feature))
         counts = self._counts[:, self._start[k] : self._start[k] + self.values.used[k]]
         if split >= 0:

@@ -1,0 +1,68 @@
+"""What a table of counts tells by chance: the expected G statistic, cell by cell.
+
+Of a value that k rows have, with classes of shares p_c that do not depend on it, n_c rows are of class c, and
+
+    G = 2 sum_c n_c ln(n_c / (k p_c))     E[G] = 2 sum_c (E[n_c ln n_c] - k p_c ln(k p_c))                  (1)
+
+The sum over the values, less (classes - 1) for the shares, is what 2 n ln 2 times the information gain is on average:
+its degrees of freedom. For many rows (1) is (classes - 1), as chi square has it; for few it is more, up to 1.39 times
+with two classes, or less, and with one row exactly 2 H(class). So a category of many rare values needs (1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["MANY", "expected", "fill_expected"]
+
+MANY = 32  # rows from which on it is as chi square has it
+
+
+@njit(strict=True)
+def fill_expected(rows: Array, table: Array) -> None:
+    """Write (1) for k from 0 to `MANY`; the last is (classes - 1).
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_classes,)
+        Of each class, in proportion.
+    table : ndarray of shape (MANY + 1,), float64
+
+    Examples
+    --------
+    >>> table = np.empty(MANY + 1)
+    >>> fill_expected(np.array([5.0, 5.0]), table)
+    >>> table[[0, 1, 2, 10, 32]].round(2)
+    array([0.  , 1.39, 1.39, 1.09, 1.  ])
+    """
+    whole, classes = rows.sum(), 0
+    table[:] = 0.0
+    for c in range(len(rows)):
+        p = rows[c] / whole if whole > 0.0 else 0.0
+        classes += p > 0.0
+        if p == 0.0 or p == 1.0:
+            continue
+        for k in range(1, MANY):
+            chance, mean = (1.0 - p) ** k, 0.0  # that n of the k rows are of the class
+            for n in range(1, k + 1):
+                chance *= (k - n + 1) / n * p / (1.0 - p)
+                mean += chance * n * np.log(n)
+            table[k] += 2.0 * (mean - k * p * np.log(k * p))
+    table[MANY] = max(classes - 1, 0)
+
+
+@njit(strict=True)
+def expected(k: float, table: Array) -> float:
+    """Return (1) of a value that k rows have, k not whole.
+
+    >>> table = np.empty(MANY + 1)
+    >>> fill_expected(np.array([1.0, 1.0]), table)
+    >>> round(expected(2.5, table), 2), expected(100.0, table)
+    (1.34, 1.0)
+    """
+    below = int(min(k, MANY - 1.0))
+    part = min(k - below, 1.0)
+    return float(table[below] + part * (table[below + 1] - table[below]))

@@ -76,7 +76,7 @@ def main() -> None:
     asked = parser.parse_args()
     kinds: dict[str, tuple[bool, Callable[[int], Learn]]] = {
         "bits": (True, lambda _: DISCUSS(categorical="all").partial_fit),
-        "bits, not early": (True, lambda _: DISCUSS(categorical="all", early=False).partial_fit),
+        "bits, no drifts": (True, lambda _: DISCUSS(categorical="all", alpha_drift=None).partial_fit),
         "numbers": (False, lambda _: DISCUSS().partial_fit),
         "numpy, bits": (True, lambda d: NumpyWindow(d).learn),
     }

@@ -13,13 +13,9 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis.dependence.information import adjusted_mutual_information, mutual_information_ratio
 
-__all__ = ["NothingTellsError", "relevance"]
+__all__ = ["relevance"]
 
 Floats = NDArray[np.float64]
-
-
-class NothingTellsError(ValueError):
-    """No column tells anything about the class."""
 
 
 def relevance(
@@ -63,9 +59,7 @@ def relevance(
             break
         least /= 2.0
     if not (scores > 0.0).any():
-        raise NothingTellsError(
-            "No column tells anything about the class: check the labels, or choose other bins."
-        )
+        raise ValueError("No column tells anything about the class: check the labels, or choose other bins.")
     return scores, 0.0
 
 

@@ -9,7 +9,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tamis._guard import Guarded
 from tamis.errors import DataError
 
 __all__ = ["Detector", "DriftDetector"]
@@ -44,7 +43,7 @@ class DriftDetector(Protocol):
         """Forget everything."""
 
 
-class Detector(Guarded, ABC):
+class Detector(ABC):
     """A detector whose state is one array and whose rule is one kernel.
 
     A subclass checks its parameters in the constructor, says with `_fresh` what the state begins as and with `_run`

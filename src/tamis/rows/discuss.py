@@ -14,9 +14,11 @@ epsilon         ``threshold="auto"``     sqrt(ln(1 / delta) / (2 w)), the Hoeffd
 baseline        bar                      theta, or the SU of the last feature taken if there were n
 =============== ======================== =============================================================================
 
-With f degrees of freedom, (values - 1) (classes - 1), the information gain of a feature that tells nothing, times
-2 n ln 2, is nearly chi square; its mean, f, is the bias that `bias_correction` subtracts. The default threshold is what
-one of d such features exceeds with probability delta::
+With f degrees of freedom the information gain of a feature that tells nothing, times 2 n ln 2, is nearly chi square;
+its
+mean, f, is the bias that `bias_correction` subtracts. f is (values - 1) (classes - 1), or what chance does where values
+have few rows (:mod:`tamis.dependence.chance`). The default threshold is what one of d such features exceeds with
+probability delta::
 
     SU_i > 2 (chi2(f_i, delta / d) - f_i) / (2 n ln 2) / (H(X_i) + H(Y))                              (2)
 
@@ -41,72 +43,74 @@ Defects of the printed algorithms, and what was done:
 * Predominance compares SU of different kinds: relevant features depend on each other where classes are balanced, and
   the SU of two features of ten values has a large bias. (3) asks what the candidate adds.
 
-What goes beyond the thesis, all off in :meth:`DISCUSS.paper`: (2) and (3); sets with inertia; the younger half of the
-window looked at by itself (`early`), from whose beginning on the rows are of one kind; an order by SU averaged over
-more rows than the window holds (`half_life`), which tells an original from its copies.
+What goes beyond the thesis, all off in :meth:`DISCUSS.paper`: (2) and (3); sets with inertia; an order by SU
+averaged over
+more rows than the window holds (`half_life`), which tells an original from its copies; and drifts, which are told apart
+from changes of the set. The printed algorithm lets a classifier begin anew with every new set. Where many features tell
+nearly the same, the set changes with the noise; so a drift needs evidence of its own, see :mod:`tamis.rows.present`.
+What was before a drift does not count in selections any more.
+
+The parts: what the last rows tell (:mod:`tamis.rows.recent_gain`), how features are walked
+(:mod:`tamis.rows.uncertainty_walk`), what speaks for a drift (:mod:`tamis.rows.present`), and here when to select.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import chdtri
 from sklearn.utils import Tags
 
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, is_integer, refuse_nonfinite
 from tamis._jit import njit
 from tamis.base import RowSelector, n_to_select
 from tamis.errors import DataError
-from tamis.rows.recent_gain import measure, measure_given
+from tamis.rows.bayes_watch import expect, judge
+from tamis.rows.present import LOOK, Present
+from tamis.rows.squash import EARLY, Squash
+from tamis.rows.uncertainty_walk import Rules, View, view
 from tamis.summaries.entropy import WindowCounts, update_row
 
 __all__ = ["DISCUSS"]
 
 Floats = NDArray[np.float64]
-_LN4 = 2.0 * np.log(2.0)
-_STAYS = 0.2  # of what a new feature needs, a selected one needs this share
-_NEW, _OWN = 0.3, 0.1  # share of (3) for a new feature, and for a selected one
 _INERTIA = 1.05  # advantage of the selected features in the order
-_LOOKS = 6  # at the younger half, while the window is filled once
-_RARELY = 0.01  # of delta: there are many of these looks
+_ROUND = 16  # rows between two looks at what errors are expected
+_CROSSED, _DRIFT = 1, 2
 
 
 @njit(strict=True)
 def _watch(
     X: Array, codes: Array, state: Any, corrected: bool, fading: float, wait: int, base: int,
-    low: Array, high: Array, su: Array, mean: Array,
-) -> tuple[int, bool]:  # fmt: skip
-    """Take in rows until the trigger fires, not before `wait` of them; return how many, and whether it did."""
+    low: Array, high: Array, su: Array, mean: Array, began: int,
+    bayes: Any, limit: float,
+) -> tuple[int, int]:  # fmt: skip
+    """Take in rows until a drift is found or, after `wait` of them, the trigger fires; return how many, and which."""
     for i in range(len(X)):
         update_row(X[i], codes[i], state, su, corrected)
         level, fired = su[base] if base >= 0 else 0.0, False
+        rate = max(fading, 1.0 / max(state[0][3][0] - began, 1)) if fading > 0.0 else 0.0
         for j in range(len(su)):
-            mean[j] += fading * (su[j] - mean[j])
+            mean[j] += rate * (su[j] - mean[j])
             fired |= (su[j] - level > high[j]) | (su[j] - level < low[j])
+        if len(bayes[0]):
+            if judge(X[i], codes[i], bayes) > limit:
+                return i + 1, _DRIFT
+            if state[0][3][0] % _ROUND == 0:
+                expect(bayes)
         if fired and i + 1 >= wait:
-            return i + 1, True
-    return len(X), False
-
-
-class _View(NamedTuple):
-    """What the last n rows tell of each feature, shape (n_features,) each."""
-
-    n: int
-    su: Floats
-    gain: Floats  # less its bias, if that is corrected
-    spread: Floats  # H(X) + H(Y)
-    free: Floats  # degrees of freedom
+            return i + 1, _CROSSED
+    return len(X), 0
 
 
 class DISCUSS(RowSelector):
     """Selects the features that tell most about the class in a sliding window, and follows them when they change.
 
     Symmetrical uncertainties are kept after every row. When one crosses the bar of the last selection, there is a new
-    one. If the set has changed, `drift_detected_` is True and a learner should begin anew from the last `n_replay`
-    rows; :func:`tamis.prequential` and the River adapter do so.
+    one. If the class depends on the features otherwise than before, `drift_detected_` is True and a learner should
+    begin anew from the last `n_replay` rows; :func:`tamis.prequential` and the River adapter do so.
 
     Parameters
     ----------
@@ -115,18 +119,18 @@ class DISCUSS(RowSelector):
     threshold : float, "auto" or None, default=None
         theta in [0, 1]: symmetrical uncertainty below which a feature is not selected. "auto": the Hoeffding heuristic
         (1). None: what one of all features, if none told anything, would exceed with probability `delta` (2).
-    window : int, at least 8, default=300
-        w: rows that count.
+    window : int, at least 8, default=500
+        w: rows that count; after a drift, those since.
     trigger : {"crossing", "literal"}, default="crossing"
         When to select anew: when a feature crosses the bar, or, as printed, whenever a feature above it is not selected
-        or one below it is; then each selection is a drift.
+        or one below it is; then each selection is a drift, as printed.
     margin : float in [0, 1], default=0.02
         How far beyond the bar a crossing begins (below it, at most 80 % of the bar).
     redundancy : {"conditional", "predominance", "hoeffding", None}, default="conditional"
         Which features are passed by as redundant to a selected one: see the head of the module; None: none.
-    early : bool, default=True
-        Look at the younger half of the window by itself, six times while the window is filled once: a feature that is
-        new and tells much there dates a drift.
+    alpha_drift : float in (0, 1) or None, default=1e-5
+        Level of the tests for a drift, for a row or a look; about so often is an alarm false. None: there are no
+        tests, and each new set is a drift.
     half_life : float or None, default=1000
         Rows after which SU counts half in the order of the selection, at least 1; then there is a selection as often,
         whatever the trigger says. None: the order is that of the window's SU.
@@ -143,6 +147,10 @@ class DISCUSS(RowSelector):
     n_bins : int, at least 2, default=5
         Bins of a number.
 
+    cuts : {"robust", "range"}, default="robust"
+        Whether numbers are seen in units of the middle half of the first 32 rows, squeezed between -1 and 1, so that
+        neither the scale nor far values matter; or as they are, as published.
+
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
@@ -150,9 +158,10 @@ class DISCUSS(RowSelector):
     selected_ : ndarray of int
         The selected features in order of selection; empty until the window is full, when all features are kept.
     drift_detected_ : bool
-        Whether the set was renewed in the last `partial_fit`: the first selection, and each that differs.
+        Whether a drift was found in the last `partial_fit`; two windows after one it is True once more, since the first
+        rows after a gradual drift are of both kinds. A change of the set alone is none.
     n_replay : int
-        Of how many last rows a learner should begin anew: those since the last drift that was dated, at most `window`.
+        Of how many last rows a learner should begin anew: those since the last drift, at most `window`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -201,11 +210,11 @@ class DISCUSS(RowSelector):
         n_features_to_select: int | float | None = None,
         *,
         threshold: float | str | None = None,
-        window: int = 300,
+        window: int = 500,
         trigger: str = "crossing",
         margin: float = 0.02,
         redundancy: str | None = "conditional",
-        early: bool = True,
+        alpha_drift: float | None = 1e-5,
         half_life: float | None = 1000,
         bias_correction: bool = True,
         min_features: int = 1,
@@ -213,6 +222,7 @@ class DISCUSS(RowSelector):
         delta: float = 0.05,
         categorical: Any = None,
         n_bins: int = 5,
+        cuts: str = "robust",
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.threshold = threshold
@@ -220,7 +230,7 @@ class DISCUSS(RowSelector):
         self.trigger = trigger
         self.margin = margin
         self.redundancy = redundancy
-        self.early = early
+        self.alpha_drift = alpha_drift
         self.half_life = half_life
         self.bias_correction = bias_correction
         self.min_features = min_features
@@ -228,6 +238,7 @@ class DISCUSS(RowSelector):
         self.delta = delta
         self.categorical = categorical
         self.n_bins = n_bins
+        self.cuts = cuts
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 5, **parameters: Any) -> Self:
@@ -245,8 +256,8 @@ class DISCUSS(RowSelector):
         'predominance'
         """
         published: dict[str, Any] = {
-            "threshold": 0.0, "trigger": "literal", "redundancy": "predominance", "early": False, "half_life": None,
-            "bias_correction": False, "n_bins": 10,
+            "window": 300, "threshold": 0.0, "trigger": "literal", "redundancy": "predominance", "alpha_drift": None,
+            "half_life": None, "bias_correction": False, "n_bins": 10, "cuts": "range",
         }  # fmt: skip
         return cls(n_features_to_select, **{**published, **parameters})
 
@@ -255,17 +266,27 @@ class DISCUSS(RowSelector):
     def _start(self, n_features: int) -> None:
         self._check_parameters(n_features)
         columns = columns_of(self.categorical, n_features, self._names())
-        self._counts = WindowCounts(
-            n_features, len(self.classes_), self.window, categorical=columns, n_bins=self.n_bins
-        )
+        self._columns = columns
+        self._counts = self._new_counts(n_features)
+        self._numeric = np.setdiff1d(np.arange(n_features), columns)
+        self._squash: Squash | None = None  # through which numbers are seen, after the first rows
+        self._early = min(EARLY, self.window) if self.cuts == "robust" and len(self._numeric) else 0
+        exact = np.zeros(n_features, bool)
+        exact[columns] = True
+        self._present = Present(self._counts, exact, self.alpha_drift or 1.0)
         self._su, self._mean = np.zeros(n_features), np.zeros(n_features)
         self._selected: list[int] = []
+        self._age_then = 0  # rows since the last drift at the last selection
         self._base = -1  # the feature whose SU is the bar, where it moves
         # How far above or below the bar SU of each feature fires the trigger; now at once
         self._low, self._high = np.full(n_features, np.inf), np.full(n_features, np.inf)
         self._next = int(self.window)  # row before which the trigger does not fire
-        self._began = 0  # from this row on the rows are of one kind, as far as is known
         self.drift_detected_ = False
+
+    def _new_counts(self, n_features: int) -> WindowCounts:
+        return WindowCounts(
+            n_features, len(self.classes_), self.window, categorical=self._columns, n_bins=self.n_bins
+        )
 
     def _check_parameters(self, n_features: int) -> None:
         self._most(n_features)
@@ -275,7 +296,9 @@ class DISCUSS(RowSelector):
         check_choice("trigger", self.trigger, ("crossing", "literal"))
         check_number("margin", self.margin, low=0, high=1)
         check_choice("redundancy", self.redundancy, ("conditional", "predominance", "hoeffding", None))
-        check_choice("early", self.early, (True, False))
+        if self.alpha_drift is not None:
+            check_number("alpha_drift", self.alpha_drift, low=0, high=1, open_low=True, open_high=True)
+        check_choice("cuts", self.cuts, ("robust", "range"))
         check_choice("bias_correction", self.bias_correction, (True, False))
         if self.half_life is not None:
             check_number("half_life", self.half_life, low=1, open_high=True)
@@ -301,108 +324,144 @@ class DISCUSS(RowSelector):
             X, y = _repeat(X, y, sample_weight)
         if len(self.classes_) > self._counts.n_classes:
             self._counts.grow(len(self.classes_))
+            self._present.grow(self._selected if self._watches else [], self._counts)
         self.drift_detected_ = False
         fading = 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
-        counts = self._counts
+        if self._early and self._squash is None:
+            first = self._early - self._counts.n_seen
+            self._take_in_parts(X[:first], y[:first], fading)
+            if self._counts.n_seen < self._early:
+                return
+            self._see_through_squash()
+            X, y = X[first:], y[first:]
+        self._take_in_parts(self._seen(X), y, fading)
+
+    def _take_in_parts(self, X: Array, y: Array, fading: float) -> None:
         while len(X):
-            n = counts.prepare(X, y)
+            n = self._counts.prepare(X, y)
             self._take_rows(X[:n], y[:n], fading)
             X, y = X[n:], y[n:]
 
+    def _seen(self, X: Array) -> Array:
+        """Return rows as they are counted."""
+        if self._squash is None or not len(X):
+            return X
+        seen = X.copy()
+        seen[:, self._numeric] = self._squash(X[:, self._numeric])
+        return seen
+
+    def _see_through_squash(self) -> None:
+        """Count the first rows anew, as all after them will be counted."""
+        rows, codes = self._counts.rows()
+        self._squash = Squash(rows[:, self._numeric])
+        self._counts = self._new_counts(rows.shape[1])
+        self._counts.update(np.ascontiguousarray(self._seen(rows)), codes)
+
     def _take_rows(self, X: Array, y: Array, fading: float) -> None:
-        counts = self._counts
+        counts, limit = self._counts, -np.log(self._present.alpha)
         while len(X):
             n = self._rows_until_look()
-            taken, fired = _watch(
+            taken, event = _watch(
                 X[:n], y[:n], counts.state, self.bias_correction, fading, self._next - counts.n_seen, self._base,
-                self._low, self._high, self._su, self._mean,
+                self._low, self._high, self._su, self._mean, self._present.began, self._present.bayes, limit,
             )  # fmt: skip
             X, y = X[taken:], y[taken:]
-            if fired:
+            if event == _DRIFT:
+                self._begin_anew(self._present.rows_of_errors)
+            elif event == _CROSSED:
                 self._renew(int(self.window))
             elif self._selected and self.trigger == "crossing":
                 self._look()
 
     # -- when to select ------------------------------------------------------------------------------------
 
+    @property
+    def _watches(self) -> bool:
+        return self.trigger == "crossing" and self.alpha_drift is not None
+
+    def _begin_anew(self, n: int) -> None:
+        """Forget what was before the last n rows, which speak for a drift."""
+        self._present.begin(n, self._counts)
+        self.drift_detected_, self._selected = True, []
+        self._low[:] = self._high[:] = np.inf
+        self._renew(self._present.age(self._counts))
+
     def _rows_until_look(self) -> int:
         t, rounds = self._counts.n_seen, [1 << 40]
-        if self.trigger == "crossing" and self.early:
-            rounds.append(max(self.window // _LOOKS, 1))
+        if self._watches:
+            rounds.append(LOOK)
         if self.trigger == "crossing" and self.half_life is not None:
             rounds.append(int(self.half_life))
         return min(size - t % size for size in rounds)
 
     def _look(self) -> None:
-        """Select anew where it is time to, or where the younger half of the window shows a drift."""
-        t, half = self._counts.n_seen, self.window // 2
-        age = t - self._began
-        if self.half_life is not None and t % int(self.half_life) == 0:
-            self._renew(min(age, self.window))
-        elif self.early and t % max(self.window // _LOOKS, 1) == 0:
-            if age >= self.window and self._has_news(half):
-                self._began, age = t - half, half
-            if age < self.window:
-                self._renew(age)
-
-    def _has_news(self, n: int) -> bool:
-        """Whether a feature that was below the bar tells much in the last n rows."""
-        gain, _, free = self._measured(n)
-        bar = _chi_square(free, _RARELY * self.delta / len(free)) / (n * _LN4)
-        return bool(((gain > bar) & (self._high < np.inf)).any())
+        """Select anew where it is time to, or where a relation has changed."""
+        present, counts = self._present, self._counts
+        due = self._watches and counts.n_seen % LOOK == 0
+        is_young = self._age_then < self.window
+        if due and not is_young:
+            if n := present.rows_of_another_relation(counts):
+                self._begin_anew(n)
+                return
+            if present.is_past_transition(counts):
+                present.leave_transition(self._selected, counts)
+                self.drift_detected_ = True
+        if (due and is_young) or (self.half_life is not None and counts.n_seen % int(self.half_life) == 0):
+            self._renew(min(present.age(counts), self.window))
 
     # -- how to select -------------------------------------------------------------------------------------
 
-    def _measured(self, n: int) -> Floats:
-        found = np.empty((3, len(self._su)))
-        measure(n, self._counts.state, self._counts.n_classes, found)
-        return found
-
-    def _view(self, n: int) -> _View:
-        gain, spread, free = self._measured(n)
-        if self.bias_correction:
-            gain -= free / (n * _LN4)
-        su = np.clip(np.divide(2.0 * gain, spread, out=np.zeros(len(gain)), where=spread > 0.0), 0.0, 1.0)
-        return _View(n, self._su.copy() if n == self.window else su, gain, spread, free)
-
-    def _epsilon(self) -> float:
-        return float(np.sqrt(np.log(1.0 / self.delta) / (2.0 * self.window)))  # (1)
-
-    def _thresholds(self, view: _View) -> Floats:
-        d = len(view.su)
-        if self.threshold is not None:
-            return np.full(d, self._epsilon() if isinstance(self.threshold, str) else float(self.threshold))
-        bias = view.free if self.bias_correction else 0.0
-        gain = (_chi_square(view.free, self.delta / d) - bias) / (view.n * _LN4)  # (2)
-        told = (view.spread > 0.0) & (view.free > 0.0)
-        bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=told)
-        return bar
+    def _rules(self) -> Rules:
+        epsilon = float(np.sqrt(np.log(1.0 / self.delta) / (2.0 * self.window)))  # (1)
+        threshold = epsilon if isinstance(self.threshold, str) else self.threshold
+        return Rules(
+            self._most(len(self._su)), self.min_features, threshold, self.redundancy, self.bias_correction, self.delta,
+            epsilon, float(self.margin),
+        )  # fmt: skip
 
     def _renew(self, n: int) -> None:
         """Select by the last n rows."""
-        t = self._counts.n_seen
-        if np.count_nonzero(self._counts.class_counts) < 2:
-            self._next = t + 1
+        counts, literal = self._counts, self.trigger == "literal"
+        if np.count_nonzero(counts.class_counts) < 2:
+            self._next = counts.n_seen + 1
             return
-        view, literal = self._view(n), self.trigger == "literal"
-        thresholds = self._thresholds(view)
-        selected, full = self._walk(view, thresholds)
+        seen, rules = view(n, counts, self.bias_correction), self._rules()
+        shift = np.zeros(len(seen.su))
+        if n == counts.window:  # that of each row is from integers, but knows nothing of values with few rows
+            dense = literal | (seen.free == seen.classic)
+            seen = seen._replace(su=np.where(dense, self._su, seen.su))
+            shift = self._su - seen.su
+        thresholds = rules.thresholds(seen)
+        selected, full = self._walk(seen, rules, thresholds)
         if literal:
             self._arm_literally(selected, full, thresholds)
         else:
-            bar = np.full(len(view.su), view.su[selected].min()) if full else thresholds
-            above = view.su >= bar
-            self._low = np.where(above, bar - self._slack(bar), -np.inf)
-            self._high = np.where(above, np.inf, bar + float(self.margin))
-        self.drift_detected_ |= literal or set(selected) != set(self._selected)
-        self._selected = selected
+            bar = np.full(len(shift), seen.su[selected].min()) if full else thresholds
+            self._arm(bar, seen.su >= bar, shift, rules)
+        others = set(selected) != set(self._selected)
+        self.drift_detected_ |= literal or (others and not self._watches)
+        if selected != self._selected:
+            self._selected = selected
+            self._present.watch(selected if self._watches else [], counts)
+        self._age_then = self._present.age(counts)
         interval = self.min_interval or (1 if literal else self.window // 4)
-        self._next = max(t + interval, self._began + self.window)
+        self._next = max(counts.n_seen + interval, self._present.began + self.window)
 
-    def _slack(self, bar: Floats) -> Floats:
-        """How far below the bar a feature may fall that was above it."""
-        slack: Floats = np.minimum(float(self.margin), (1.0 - _STAYS) * bar)
-        return slack
+    def _walk(self, seen: View, rules: Rules, thresholds: Floats) -> tuple[list[int], bool]:
+        bar, rank, kept = thresholds.copy(), seen.su, list[int]()
+        if self.trigger == "crossing":
+            if self._age_then >= self.window:  # else they were selected by few rows
+                kept = self._selected
+            bar[kept] -= rules.slack(bar[kept])
+            if self.half_life is not None:
+                rank = self._mean.copy()
+                rank[kept] *= _INERTIA
+        return rules.walk(seen, bar, rank, kept, self._counts)
+
+    def _arm(self, bar: Floats, above: NDArray[np.bool_], shift: Floats, rules: Rules) -> None:
+        """Let the trigger fire where a feature crosses its bar, as far as it is kept after each row."""
+        self._low = np.where(above, bar - rules.slack(bar) + shift, -np.inf)
+        self._high = np.where(above, np.inf, bar + rules.margin + shift)
 
     def _arm_literally(self, selected: list[int], full: bool, thresholds: Floats) -> None:
         inside = np.zeros(len(thresholds), bool)
@@ -412,50 +471,6 @@ class DISCUSS(RowSelector):
         self._base = selected[-1] if full else -1
         if full:
             self._low[self._base], self._high[self._base] = -np.inf, np.inf
-
-    def _walk(self, view: _View, thresholds: Floats) -> tuple[list[int], bool]:
-        """Return the features taken in order, and whether there were as many as there may be."""
-        d, bar, rank = len(view.su), thresholds.copy(), view.su
-        most = self._most(d)
-        if self.trigger == "crossing":
-            bar[self._selected] -= self._slack(bar[self._selected])
-            if self.half_life is not None:
-                rank = self._mean.copy()
-                rank[self._selected] *= _INERTIA
-        order = np.argsort(-rank, kind="stable")
-        taken: list[int] = []
-        for c in order[view.su[order] > bar[order]].tolist():
-            if not self._is_redundant(c, taken, view):
-                taken.append(c)
-            if len(taken) == most:
-                return taken, True
-        rest = [c for c in order.tolist() if c not in taken]
-        return taken + rest[: max(self.min_features - len(taken), 0)], False
-
-    def _is_redundant(self, c: int, taken: list[int], view: _View) -> bool:
-        if self.redundancy is None or not taken:
-            return False
-        others, counts = np.array(taken), self._counts
-        if self.redundancy == "conditional":
-            gain = np.empty(len(others))
-            measure_given(c, others, view.n, counts.state, counts.n_classes, gain)
-            share = _OWN if c in self._selected else _NEW
-            return bool((gain < share * view.gain[c]).any())  # (3)
-        rivals = self._pair_uncertainty(c, others) > view.su[c]
-        if self.redundancy == "hoeffding":
-            rivals &= np.abs(view.su[others] - view.su[c]) < self._epsilon()
-        return bool(rivals.any())
-
-    def _pair_uncertainty(self, c: int, others: Array) -> Floats:
-        su: Floats = self._counts.pair_symmetrical_uncertainty(c, others)
-        if not self.bias_correction:
-            return su
-        entropy, n = self._counts.entropy(), self._counts.n_rows
-        classes = int(np.count_nonzero(self._counts.class_counts))
-        values = self._view(n).free / (classes - 1)  # less 1
-        total = np.maximum(entropy[c] + entropy[others], 1e-300)
-        corrected: Floats = np.maximum(su - 2.0 * values[c] * values[others] / (n * _LN4 * total), 0.0)
-        return corrected
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -476,20 +491,13 @@ class DISCUSS(RowSelector):
     @property
     def n_replay(self) -> int:
         """Of how many last rows a learner should begin anew."""
-        age = self._counts.n_seen - self._began if hasattr(self, "n_seen_") else self.window
+        age = self._present.age(self._counts) if hasattr(self, "n_seen_") else self.window
         return int(min(age, self.window))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _chi_square(free: Floats, p: float) -> Floats:
-    """Return what chi square exceeds with probability p, for each of the degrees of freedom (1 for 0)."""
-    degrees, which = np.unique(free, return_inverse=True)
-    found: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
-    return found
 
 
 def _repeat(X: Array, y: Array, sample_weight: Array) -> tuple[Array, Array]:

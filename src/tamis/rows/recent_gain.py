@@ -18,6 +18,7 @@ import numpy as np
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis.dependence.chance import MANY, fill_expected
 
 __all__ = ["measure", "measure_given"]
 
@@ -35,18 +36,20 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     state : tuple
         ``counts.state`` of dense rows.
     n_classes : int
-    found : ndarray of shape (3, n_features), float64
-        Written: the information gain in bits; H(X) + H(Y) in bits; the degrees of freedom, (values - 1) (classes - 1).
+    found : ndarray of shape (4, n_features), float64
+        Written: the information gain in bits; H(X) + H(Y) in bits; the degrees of freedom, by
+        :mod:`tamis.dependence.chance`; the same as if all values had many rows, (values - 1) (classes - 1).
 
     Examples
     --------
     >>> from tamis.summaries.entropy import WindowCounts
-    >>> counts, found = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((3, 2))
+    >>> counts, found = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((4, 2))
     >>> counts.update(np.array([[0.0, 3.0], [1.0, 3.0], [0.0, 3.0], [1.0, 4.0]]), np.array([0, 1, 0, 1]))
     >>> measure(3, counts.state, 2, found)
     >>> found.round(2)
     array([[0.92, 0.25],
            [1.84, 1.84],
+           [1.53, 1.53],
            [1.  , 1.  ]])
     """
     rows, table, _, fixed = state
@@ -59,6 +62,8 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     for y in range(n_classes):
         t_y += f[n_y[y]]
         classes += n_y[y] > 0
+    chance = np.empty(MANY + 1)
+    fill_expected(n_y.astype(np.float64), chance)
     codes = ring.astype(np.uint64)
     first, last, wide = (seen[0] - n) % w, seen[0] % w, np.uint64(n_classes)
     counts = np.zeros((start[1:] - start[:-1]).max() * n_classes, np.int32)
@@ -69,7 +74,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
             counts[np.uint64(own[p]) * wide + codes[p]] += 1
         for p in range(0 if first < last else last):
             counts[np.uint64(own[p]) * wide + codes[p]] += 1
-        t_x, t_xy, values = 0, 0, 0
+        t_x, t_xy, values, free = 0, 0, 0, 0.0
         for b in range(width):
             n_x = 0
             for y in range(n_classes):
@@ -77,9 +82,11 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
                 t_xy += f[counts[b * n_classes + y]]
             t_x += f[n_x]
             values += n_x > 0
+            free += chance[min(n_x, MANY)]
         found[0, j] = (f[n] - t_x - t_y + t_xy) * scale
         found[1, j] = (2 * f[n] - t_x - t_y) * scale
-        found[2, j] = (values - 1) * (classes - 1)
+        found[2, j] = max(free - (classes - 1), 0.0) if values > 1 else 0.0
+        found[3, j] = (values - 1) * (classes - 1)
 
 
 @njit(strict=True)

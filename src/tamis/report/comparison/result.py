@@ -35,12 +35,7 @@ class Friedman(Protocol):
     """Whether the methods differ at all."""
 
     @property
-    def p(self) -> float: ...
-    @property
-    def least_p_value(self) -> float: ...
-    @property
-    def exact_p_value(self) -> float: ...
-    def says_too_little(self, alpha: float) -> bool: ...
+    def p_value(self) -> float: ...
 
 
 class Nemenyi(Ranks, Protocol):
@@ -93,7 +88,6 @@ class Comparison(Protocol):
     cells: dict[str, Column]
     folder: Path
     oracles: list[str]
-    keep_all: list[str]
 
     @property
     def streams(self) -> list[str]: ...  # noqa: D102

@@ -1,0 +1,181 @@
+"""What naive Bayes on the selected features has wrong, row by row before it learns the row: is the world another one?
+
+A change of the set is no drift; a drift is when what was learned of the selected features is wrong. So the simplest
+classifier that there is guesses each row by them, as it knows them from all rows since the last drift, all classes
+alike, and learns the row afterwards. Its errors are honest, and :mod:`tamis.drift.page` says whether they have risen.
+That needs no labels of drifts and no learner, and follows neither from features that are not selected nor from the
+shares of the classes.
+
+With G features, K = 9 edges of their values and C classes, the state is a tuple of arrays::
+
+    columns  (G,) int64        the features
+    edges    (G, K) float64    between the values of a number, ascending; or the values of a category; inf where unused
+    exact    (G,) bool         whether it is a category
+    tables   (G, K + 2, C)     rows of each bin and class, half a row more each: below or at an edge, above all (a
+                               category: other values), missing
+    totals   (G, C)            rows of each class
+    tally    (3, C)            rows of each class, those that were wrong, guesses of it; of about the last 1000 rows
+    evidence (2,), steps (2, C)   see :mod:`tamis.drift.page`
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.drift.page import hear, prepare
+
+__all__ = ["BayesWatch", "count", "cuts", "expect", "judge", "nothing", "watch"]
+
+_MOST = 16  # features that guess
+_MEMORY = 1000.0  # rows over which errors are expected
+_EDGES = 9  # of a number, and values of a category that count one by one
+
+
+class BayesWatch(NamedTuple):
+    """The state, see the head of the module."""
+
+    columns: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    exact: NDArray[np.bool_]
+    tables: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    tally: NDArray[np.float64]
+    evidence: NDArray[np.float64]
+    steps: NDArray[np.float64]
+
+
+def nothing(n_classes: int) -> BayesWatch:
+    """Return a watch on no feature that knows of no errors."""
+    tally = np.full((3, n_classes), 2.0)  # as if half of four rows of each class had been wrong
+    tally[0] = 4.0
+    return BayesWatch._make((*_features(0, n_classes), tally, np.zeros(2), np.zeros((2, n_classes))))
+
+
+def _features(n: int, n_classes: int) -> Any:
+    """Return what is known of n features: nothing."""
+    tables = np.full((n, _EDGES + 2, n_classes), 0.5)
+    return (
+        np.zeros(n, np.int64),
+        np.full((n, _EDGES), np.inf),
+        np.zeros(n, bool),
+        tables,
+        np.zeros((n, n_classes)),
+    )
+
+
+def watch(selected: list[int], X: Array, codes: Array, exact: Array, before: BayesWatch) -> BayesWatch:
+    """Return a watch on the first selected features, which goes on with what is known of them and of errors.
+
+    Parameters
+    ----------
+    selected : list of int
+    X : ndarray of shape (n_rows, n_features)
+        The last rows, to learn features from that are new.
+    codes : ndarray of shape (n_rows,)
+    exact : ndarray of shape (n_features,), bool
+        Which are categories.
+    before : BayesWatch
+        The watch until now.
+    """
+    known = {int(j): g for g, j in enumerate(before.columns)}
+    features = _features(len(selected[:_MOST]), before.steps.shape[1])
+    for g, j in enumerate(selected[:_MOST]):
+        mine = [part[g : g + 1] for part in features]
+        if j in known:
+            for part, old in zip(mine, before[:5], strict=True):
+                part[0] = old[known[j]]
+            continue
+        mine[0][0], mine[2][0] = j, exact[j]
+        _cut(X[:, j], bool(exact[j]), mine[1][0])
+        _learn(X[:, j], codes, mine[1][0], bool(exact[j]), mine[3][0], mine[4][0])
+    return BayesWatch._make((*features, *before[5:]))
+
+
+def cuts(X: Array, exact: Array) -> NDArray[np.float64]:
+    """Return the edges of every feature, shape (n_features, 9)."""
+    edges = np.full((X.shape[1], _EDGES), np.inf)
+    for j in range(X.shape[1]):
+        _cut(X[:, j], bool(exact[j]), edges[j])
+    return edges
+
+
+def _cut(column: Array, exact: bool, edges: Array) -> None:
+    """Write the edges of a feature: its most frequent values, or its quantiles."""
+    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+    if exact:
+        values = np.sort(values[np.argsort(-counts, kind="stable")][: len(edges)])
+    elif len(values) > len(edges) + 1:
+        level = np.cumsum(counts) / counts.sum() * (len(edges) + 1)
+        values = np.unique(values[np.searchsorted(level, np.arange(1, len(edges) + 1))])
+    else:
+        values = values[:-1]
+    edges[: len(values)] = values
+
+
+@njit(strict=True)
+def _bin(x: float, edges: Array, exact: bool) -> int:
+    if x != x:
+        return len(edges) + 1
+    for k in range(len(edges)):
+        if x == edges[k] or (not exact and x < edges[k]):
+            return k
+    return len(edges)
+
+
+@njit(strict=True)
+def _learn(column: Array, codes: Array, edges: Array, exact: bool, table: Array, total: Array) -> None:
+    for i in range(len(column)):
+        table[_bin(column[i], edges, exact), codes[i]] += 1.0
+        total[codes[i]] += 1.0
+
+
+@njit(strict=True)
+def count(X: Array, codes: Array, edges: Array, exact: Array, tables: Array) -> None:
+    """Add rows to the tables of every feature, shape (n_features, 11, n_classes)."""
+    for j in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            tables[j, _bin(X[i, j], edges[j], exact[j]), codes[i]] += 1.0
+
+
+@njit(strict=True)
+def judge(row: Array, code: int, state: Any) -> float:
+    """Guess a row, learn it, and return the evidence for a drift.
+
+    Parameters
+    ----------
+    row : ndarray of shape (n_features,)
+    code : int
+    state : BayesWatch
+        Changed.
+    """
+    columns, edges, exact, tables, totals, tally, evidence, steps = state
+    n_classes, guess = steps.shape[1], -1
+    likelihood = np.ones(n_classes)
+    for g in range(len(columns)):
+        b = _bin(row[columns[g]], edges[g], exact[g])
+        for c in range(n_classes):
+            likelihood[c] *= tables[g, b, c] / (totals[g, c] + 0.5 * tables.shape[1])
+        tables[g, b, code] += 1.0
+        totals[g, code] += 1.0
+    most = -1.0
+    for c in range(n_classes):
+        if likelihood[c] > most and totals[0, c] > (1.0 if c == code else 0.0):
+            guess, most = c, likelihood[c]
+    tally *= 1.0 - 1.0 / _MEMORY
+    tally[0, code] += 1.0
+    tally[1, code] += guess != code
+    if guess >= 0:
+        tally[2, guess] += 1.0
+    return hear(guess != code, code, evidence, steps)
+
+
+@njit(strict=True)
+def expect(state: Any) -> None:
+    """Read anew how often each class is expected to be wrong."""
+    tally, steps = state[5], state[7]
+    prepare(tally[1], tally[0], 1.0 - tally[2] / tally[2].sum(), steps)

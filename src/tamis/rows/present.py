@@ -1,0 +1,124 @@
+"""The rows since the last drift: when they began, what is known of them, and what says that they have ended.
+
+Three things are evidence of a drift; that another set would be selected is none:
+
+* the errors of naive Bayes on the selected features have risen (:mod:`tamis.rows.bayes_watch`), after each row;
+* the relation of some feature to the class is another one in the youngest rows of the window than in its others
+  (:mod:`tamis.rows.relation_change`), every 50 rows;
+* or it is another one in the window than in all rows before it, whenever the window is full of new rows: so gradual
+  changes are seen.
+
+The first is beyond doubt at alpha in a row, the others at alpha in a look. Of a drift that was found the first rows may
+be of both kinds, so once, two windows later, all but the last window is forgotten.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from tamis._check import Array
+from tamis.rows.bayes_watch import BayesWatch, count, cuts, nothing, watch
+from tamis.rows.relation_change import changed_feature, changed_table
+from tamis.summaries.entropy import WindowCounts
+
+__all__ = ["LOOK", "Present"]
+
+LOOK = 50  # rows between two looks at the relations
+_YOUNG = 150  # rows that are compared with the others of the window
+_LEAST = 30  # rows that a new present has
+_SPARSE = 1.25  # the bar is so much higher than by chi square, for few rows a cell
+_VALUES = 40  # of a feature, for which there are bars of their own
+
+
+class Present:
+    """What is known of the rows since the last drift.
+
+    Parameters
+    ----------
+    counts : WindowCounts
+        The window.
+    exact : ndarray of shape (n_features,), bool
+        Which features are categories.
+    alpha : float
+        Level, in (0, 1).
+
+    Attributes
+    ----------
+    began : int
+        The first row.
+    bayes : tuple
+        A :class:`tamis.rows.bayes_watch.BayesWatch`, for kernels.
+    """
+
+    def __init__(self, counts: WindowCounts, exact: NDArray[np.bool_], alpha: float) -> None:
+        self.alpha, self._exact = alpha, exact
+        self.began, self._found = 0, -1  # and the row in which that was found, as long as the drift may go on
+        self._forget(counts)
+
+    def _forget(self, counts: WindowCounts) -> None:
+        self.bayes: tuple[Any, ...] = tuple(nothing(counts.n_classes))
+        self._edges, self._tables = np.zeros((0, 0)), np.zeros((0, 0, 0))  # of all rows, window by window
+
+    def age(self, counts: WindowCounts) -> int:
+        """Return how many rows there are."""
+        return counts.n_seen - self.began
+
+    def grow(self, selected: list[int], counts: WindowCounts) -> None:
+        """Make room for new classes."""
+        self._forget(counts)
+        self.watch(selected, counts)
+
+    def watch(self, selected: list[int], counts: WindowCounts) -> None:
+        """Watch the errors of these features from now on."""
+        if not selected:
+            self.bayes = tuple(nothing(counts.n_classes))
+            return
+        rows, codes = counts.rows()
+        n = min(self.age(counts), len(codes))
+        before = BayesWatch(*self.bayes)
+        self.bayes = tuple(watch(selected, rows[-n:], codes[-n:], self._exact, before))
+
+    @property
+    def rows_of_errors(self) -> int:
+        """How many of the last rows speak for errors that have risen."""
+        return int(BayesWatch(*self.bayes).evidence[1])
+
+    def begin(self, n: int, counts: WindowCounts) -> None:
+        """Begin anew with the last n rows."""
+        self.began, self._found = counts.n_seen - min(max(n, _LEAST), counts.n_rows), counts.n_seen
+        self._forget(counts)
+
+    def is_past_transition(self, counts: WindowCounts) -> bool:
+        """Whether the last drift has ended, even if it was gradual; true once."""
+        return 0 <= self._found <= counts.n_seen - 2 * counts.window
+
+    def leave_transition(self, selected: list[int], counts: WindowCounts) -> None:
+        """Forget all rows but the last window."""
+        self.began, self._found = counts.n_seen - counts.window, -1
+        self._forget(counts)
+        self.watch(selected, counts)
+
+    def rows_of_another_relation(self, counts: WindowCounts) -> int:
+        """Return of how many last rows the class depends on some feature otherwise than before; 0: of none."""
+        free, young = np.arange(1.0, _VALUES * counts.n_classes), min(_YOUNG, counts.window // 2)
+        bars = np.append(np.inf, _SPARSE * chdtri(free, self.alpha / counts.n_features))
+        if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):
+            return counts.window
+        state = counts.state
+        return young if changed_feature(young, counts.window, state, counts.n_classes, bars) >= 0 else 0
+
+    def _differs_from_before(self, bars: Array, counts: WindowCounts) -> bool:
+        """Compare the rows of the window with all before, and count them among these."""
+        X, codes = counts.rows()
+        if not len(self._edges):
+            self._edges = cuts(X, self._exact)
+            self._tables = np.zeros((X.shape[1], self._edges.shape[1] + 2, counts.n_classes))
+        tables = np.zeros_like(self._tables)
+        count(X, codes, self._edges, self._exact, tables)
+        changed = changed_table(self._tables, tables, bars) >= 0
+        self._tables = self._tables + tables
+        return bool(changed)

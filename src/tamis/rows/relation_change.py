@@ -1,0 +1,142 @@
+"""Has the relation of a feature to the class changed: the younger rows of a window against the older ones.
+
+With n_abs rows of value a and class b in part s of the window, the relation is the same in both parts if
+
+    m_abs = u_ab v_as w_bs                                                                                 (1)
+
+fits them: the values and the classes may come in other shares, but the odds of two classes differ by the value as they
+did. Iterated scaling finds the fit, and 2 sum n ln(n / m) is about chi-square with (values - 1) (classes - 1)
+degrees of
+freedom, fewer where cells are empty in both parts (Bishop, Fienberg, Holland: Discrete Multivariate Analysis, 1975).
+Without w, which makes it the larger, it needs no iteration: so few features are fitted at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["changed_feature", "changed_table"]
+
+_ROUNDS = 20  # of scaling
+_FEW = 5.0  # a value with fewer rows in a part is left out: chi square does not hold for it
+
+
+@njit(strict=True)
+def changed_feature(young: int, n: int, state: Any, n_classes: int, bars: Array) -> int:
+    """Return a feature whose relation to the class is another one in the youngest rows, or -1.
+
+    Parameters
+    ----------
+    young, n : int
+        The last `young` rows are compared with the other of the last `n`.
+    state : tuple
+        ``counts.state`` of dense rows, see :mod:`tamis.summaries.entropy`.
+    n_classes : int
+    bars : ndarray, float64
+        What the statistic must exceed, by degrees of freedom; the last counts for more.
+
+    Examples
+    --------
+    >>> from tamis.summaries.entropy import WindowCounts
+    >>> rng = np.random.default_rng(0)
+    >>> X, codes = rng.integers(0, 3, (400, 4)).astype(float), rng.integers(0, 2, 400)
+    >>> X[200:, 2] = codes[200:]
+    >>> counts = WindowCounts(4, 2, window=400, categorical=range(4))
+    >>> counts.update(X, codes)
+    >>> changed_feature(150, 400, counts.state, 2, np.full(5, 30.0))
+    2
+    """
+    rows, table, _, _ = state
+    bins, ring, seen, start = rows[1], rows[2], rows[3], table[0]
+    w, end = len(ring), seen[0]
+    for j in range(len(start) - 1):
+        counts = np.zeros((start[j + 1] - start[j], n_classes, 2))
+        for k in range(end - n, end):
+            counts[bins[j, k % w], ring[k % w], int(k >= end - young)] += 1.0
+        if _has_changed(counts, bars):
+            return j
+    return -1
+
+
+@njit(strict=True)
+def changed_table(old: Array, young: Array, bars: Array) -> int:
+    """Return the first feature whose table is another one than it was, or -1.
+
+    Parameters
+    ----------
+    old, young : ndarray of shape (n_features, n_values, n_classes)
+        Rows of each value and class before, and now.
+    bars : ndarray
+        As for :func:`changed_feature`.
+    """
+    counts = np.empty((*old.shape[1:], 2))
+    for j in range(len(old)):
+        counts[:, :, 0], counts[:, :, 1] = old[j], young[j]
+        if _has_changed(counts, bars):
+            return j
+    return -1
+
+
+@njit(strict=True)
+def _has_changed(counts: Array, bars: Array) -> bool:
+    """Whether (1) does not fit."""
+    for a in range(counts.shape[0]):
+        if counts[a, :, 0].sum() < _FEW or counts[a, :, 1].sum() < _FEW:
+            counts[a] = 0.0
+    free = _freedom(counts)
+    if free <= 0:
+        return False
+    bar = bars[min(free, len(bars) - 1)]
+    return bool(_statistic(counts, 0) > bar and _statistic(counts, _ROUNDS) > bar)
+
+
+@njit(strict=True)
+def _freedom(counts: Array) -> int:
+    cells, values, classes = 0, 0, 0
+    for a in range(counts.shape[0]):
+        values += counts[a].sum() > 0.0
+        for b in range(counts.shape[1]):
+            cells += counts[a, b, 0] + counts[a, b, 1] > 0.0
+    for b in range(counts.shape[1]):
+        classes += counts[:, b].sum() > 0.0
+    return cells - values - classes + 1
+
+
+@njit(strict=True)
+def _statistic(n: Array, rounds: int) -> float:
+    """Return how far (1) is from the counts after some rounds of scaling; w is left out if there are none."""
+    A, B, S = n.shape
+    m = np.zeros((A, B, S))
+    for a in range(A):
+        total = n[a].sum()
+        for b in range(B):
+            for s in range(S):
+                if total > 0.0:
+                    m[a, b, s] = n[a, b].sum() * n[a, :, s].sum() / total
+    for _ in range(rounds):
+        for b in range(B):
+            for s in range(S):
+                fitted = m[:, b, s].sum()
+                if fitted > 0.0:
+                    m[:, b, s] *= n[:, b, s].sum() / fitted
+        for a in range(A):
+            for b in range(B):
+                fitted = m[a, b].sum()
+                if fitted > 0.0:
+                    m[a, b] *= n[a, b].sum() / fitted
+            for s in range(S):
+                fitted = m[a, :, s].sum()
+                if fitted > 0.0:
+                    m[a, :, s] *= n[a, :, s].sum() / fitted
+    found = 0.0
+    for a in range(A):
+        for b in range(B):
+            for s in range(S):
+                if n[a, b, s] > 0.0 and m[a, b, s] > 0.0:
+                    found += n[a, b, s] * np.log(n[a, b, s] / m[a, b, s])
+    return 2.0 * found

@@ -1,0 +1,130 @@
+"""How DISCUSS selects: features in order of symmetrical uncertainty, down to a threshold, without redundant ones.
+
+The head of :mod:`tamis.rows.discuss` has the formulas (1), (2) and (3).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from tamis._check import Array
+from tamis.rows.recent_gain import measure, measure_given
+from tamis.summaries.entropy import WindowCounts
+
+__all__ = ["Rules", "View", "view"]
+
+Floats = NDArray[np.float64]
+_LN4 = 2.0 * np.log(2.0)
+_STAYS = 0.2  # of what a new feature needs, a selected one needs this share
+_NEW, _OWN = 0.3, 0.1  # share of (3) for a new feature, and for a selected one
+
+
+class View(NamedTuple):
+    """What the last n rows tell of each feature, shape (n_features,) each."""
+
+    n: int
+    su: Floats
+    gain: Floats  # less its bias, if that is corrected
+    spread: Floats  # H(X) + H(Y)
+    free: Floats  # degrees of freedom, by what chance does with few rows a value
+    classic: Floats  # the same, (values - 1) (classes - 1)
+
+
+def view(n: int, counts: WindowCounts, corrected: bool) -> View:
+    """Return what the last n rows of the window tell."""
+    gain, spread, free, classic = found = np.empty((4, counts.n_features))
+    measure(n, counts.state, counts.n_classes, found)
+    if corrected:
+        gain -= free / (n * _LN4)
+    su = np.clip(np.divide(2.0 * gain, spread, out=np.zeros(len(gain)), where=spread > 0.0), 0.0, 1.0)
+    return View(n, su, gain, spread, free, classic)
+
+
+class Rules(NamedTuple):
+    """The parameters of :class:`tamis.DISCUSS` that a selection follows."""
+
+    most: int  # features
+    fewest: int
+    threshold: float | None
+    redundancy: str | None
+    corrected: bool
+    delta: float
+    epsilon: float  # (1)
+    margin: float
+
+    def thresholds(self, view: View) -> Floats:
+        """Return what the symmetrical uncertainty of each feature must exceed."""
+        d = len(view.su)
+        if self.threshold is not None:
+            return np.full(d, self.threshold)
+        bias = view.free if self.corrected else 0.0
+        gain = (_chi_square(view.free, self.delta / d) - bias) / (view.n * _LN4)  # (2)
+        told = (view.spread > 0.0) & (view.free > 0.0)
+        bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=told)
+        return bar
+
+    def slack(self, bar: Floats) -> Floats:
+        """Return how far below the bar a feature may fall that was above it."""
+        slack: Floats = np.minimum(self.margin, (1.0 - _STAYS) * bar)
+        return slack
+
+    def walk(
+        self, view: View, bar: Floats, rank: Floats, kept: list[int], counts: WindowCounts
+    ) -> tuple[list[int], bool]:
+        """Return the features taken in order, and whether there were as many as there may be.
+
+        Parameters
+        ----------
+        view : View
+        bar, rank : ndarray of shape (n_features,)
+            What each must exceed, and the order.
+        kept : list of int
+            Features that are redundant only if they add next to nothing.
+        counts : WindowCounts
+        """
+        order = np.argsort(-rank, kind="stable")
+        taken: list[int] = []
+        for c in order[view.su[order] > bar[order]].tolist():
+            if not self._is_redundant(c, taken, view, kept, counts):
+                taken.append(c)
+            if len(taken) == self.most:
+                return taken, True
+        rest = [c for c in order.tolist() if c not in taken]
+        return taken + rest[: max(self.fewest - len(taken), 0)], False
+
+    def _is_redundant(
+        self, c: int, taken: list[int], view: View, kept: list[int], counts: WindowCounts
+    ) -> bool:
+        if self.redundancy is None or not taken:
+            return False
+        others = np.array(taken)
+        if self.redundancy == "conditional":
+            gain = np.empty(len(others))
+            measure_given(c, others, view.n, counts.state, counts.n_classes, gain)
+            share = _OWN if c in kept else _NEW
+            return bool((gain < share * view.gain[c]).any())  # (3)
+        rivals = self._pair_uncertainty(c, others, counts) > view.su[c]
+        if self.redundancy == "hoeffding":
+            rivals &= np.abs(view.su[others] - view.su[c]) < self.epsilon
+        return bool(rivals.any())
+
+    def _pair_uncertainty(self, c: int, others: Array, counts: WindowCounts) -> Floats:
+        su: Floats = counts.pair_symmetrical_uncertainty(c, others)
+        if not self.corrected:
+            return su
+        entropy, n = counts.entropy(), counts.n_rows
+        values = counts.state[1][3][:, 2] - 1
+        total = np.maximum(entropy[c] + entropy[others], 1e-300)
+        corrected: Floats = np.maximum(su - 2.0 * values[c] * values[others] / (n * _LN4 * total), 0.0)
+        return corrected
+
+
+def _chi_square(free: Floats, p: float) -> Floats:
+    """Return what chi square exceeds with probability p, for each of the degrees of freedom (1 for fewer)."""
+    degrees, which = np.unique(free, return_inverse=True)
+    found: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
+    return found

@@ -54,21 +54,20 @@ class KeepsItsRows(ETANA):
 
 
 class NeverStops(ETANA):
-    def _goes_on(self, k: int, posterior: Any, values: Any) -> Any:
+    def _pays(self, k: int, posterior: Any, values: Any) -> Any:
         return np.ones(len(posterior), dtype=bool)
 
 
 class LooksAtTheOthers(ETANA):
     """Stops by the mean posterior of all rows."""
 
-    def _goes_on(self, k: int, posterior: Any, values: Any) -> Any:
-        return super()._goes_on(k, posterior, values) & (posterior[:, 0] <= posterior[:, 0].mean() + 0.2)
+    def _pays(self, k: int, posterior: Any, values: Any) -> Any:
+        return super()._pays(k, posterior, values) & (posterior[:, 0] <= posterior[:, 0].mean() + 0.2)
 
 
 class ForgetsItsSeed(ETANA):
-    def _learn(self, X: Any, y: Any) -> None:
-        super()._learn(X, y)
-        self.prior_ = self.prior_ + 1e-3 * np.random.default_rng().random()
+    def _believe(self, *what: Any) -> Any:
+        return super()._believe(*what) + 1e-3 * np.random.default_rng().random()
 
 
 FAULTS = {

@@ -7,9 +7,10 @@ from unittest import SkipTest
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tamis import AlphaInvesting, PenalisedSelector
+from tamis import AlphaInvesting, GramInvesting, PenalisedSelector
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, Verdicts
 from tamis.catalog import CATALOG
@@ -191,3 +192,22 @@ def test_weights_are_refused_by_a_method_that_cannot_weigh() -> None:
 
     with pytest.raises(ValueError, match="Unweighted takes no sample_weight"):
         Unweighted().start(np.arange(9.0), sample_weight=np.ones(9))
+
+
+@pytest.mark.parametrize("nonsense", ["nonsense", {}, [1], -1, 2.5, np.nan, 10**400], ids=repr)
+@pytest.mark.parametrize(
+    "selector", [*SELECTORS, GramInvesting()], ids=lambda selector: type(selector).__name__
+)
+def test_parameters_that_make_no_sense_are_named(selector: Any, nonsense: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    rows = {"a": X[:, 0], "b": X[:, 1]}
+    for name in selector.get_params(deep=False):
+        sensible = {"half_life": (2.5, 10**400), "trial_rows": (10**400,), "max_features": (10**400,)}
+        sensible.update(n_candidates=(10**400,), max_conditions=(10**400,))
+        if nonsense in sensible.get(name, ()):
+            continue
+        changed = clone(selector).set_params(**{name: nonsense})
+        learn = changed.partial_fit if isinstance(changed, GramInvesting) else changed.fit
+        with pytest.raises(ValueError, match=name):
+            learn(rows if isinstance(changed, GramInvesting) else X, y)

@@ -50,11 +50,18 @@ def rows(n=500):
 def test_begins_anew_from_as_many_rows_as_the_selector_says(kind):
     X, y = rows()
     learner = Notes()
-    result = prequential((kind(X), y), Renews(), learner, batch_size=100)
+    result = prequential((kind(X), y), Renews(), learner, batch_size=100, masking="zeros", auc=False)
     masked = X * (np.arange(3) == 1)
     np.testing.assert_array_equal(learner.taught[0], masked[150:300])
     np.testing.assert_array_equal(np.vstack(learner.taught[1:]), masked[300:])
     assert result.settings["replays"] == 1
+
+
+def test_a_learner_of_whole_rows_begins_anew_from_whole_rows():
+    X, y = rows()
+    learner = Notes()
+    prequential((X, y), Renews(), learner, batch_size=100)
+    np.testing.assert_array_equal(np.vstack(learner.taught), X[150:])
 
 
 def test_goes_on_if_the_selector_is_silent_or_is_not_to_be_heard():
@@ -69,7 +76,7 @@ def test_goes_on_if_the_selector_is_silent_or_is_not_to_be_heard():
 def test_a_number_of_rows_holds_for_every_selector():
     X, y = rows()
     learner = Notes()
-    result = prequential((X, y), Renews(says_so=False), learner, batch_size=100, replay=40)
+    result = prequential((X, y), Renews(says_so=False), learner, batch_size=100, replay=40, masking="zeros")
     np.testing.assert_array_equal(learner.taught[0], (X * (np.arange(3) == 1))[260:300])
     assert result.settings["replays"] == 2  # the first selection, and the other
 
@@ -77,7 +84,7 @@ def test_a_number_of_rows_holds_for_every_selector():
 def test_from_no_rows_the_first_class_is_said_until_there_are_some():
     X, y = rows()
     learner = Notes()
-    prequential((X, y), Renews(), learner, batch_size=100, replay=0)
+    prequential((X, y), Renews(), learner, batch_size=100, replay=0, masking="zeros")
     np.testing.assert_array_equal(np.vstack(learner.taught), (X * (np.arange(3) == 1))[300:])
 
 

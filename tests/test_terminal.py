@@ -250,10 +250,10 @@ def test_streams_fit_the_terminal_and_their_numbers_are_whole(width):
     show_streams(screen, [row])
     lines = screen.file.getvalue().splitlines()
     assert max(map(cell_len, lines)) <= width
-    heading, line = (next(line for line in lines if word in line) for word in ("made at will", "aaa"))
+    line = next(line for line in lines if "aaa" in line)
     assert "1,000,000" in line
     assert "10,000" in line
-    assert line.index("sum of") == heading.index("what decides")
+    assert "sum of" in line
 
 
 def test_names_cannot_send_commands_to_the_terminal():

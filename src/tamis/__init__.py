@@ -15,6 +15,7 @@ _NAMES = {
     "DISCUSS": "tamis.rows.discuss",
     "ETANA": "tamis.cells.etana",
     "FETANA": "tamis.cells.fetana",
+    "FixedSubset": "tamis.cells.fixed_subset",
     "ChiSquare": "tamis.rows.screening",
     "FIRES": "tamis.rows.fires",
     "ForwardStepwise": "tamis.columns.stepwise",

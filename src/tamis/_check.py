@@ -40,6 +40,13 @@ def check_number(
         raise ValueError(f"{name} must be {noun} in {left}, {right}, got {value!r}.")
 
 
+def shown(value: Any) -> str:
+    """Return a value that may be anything as a few characters on one line: printing it whole might take for ever."""
+    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
+        return repr(value)
+    return repr(value[:60]) if type(value) is str else f"a {type(value).__name__}"
+
+
 def is_integer(value: Any) -> bool:
     """Return whether the value is an integer of any kind, but no bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
@@ -175,11 +182,11 @@ def _refuse_text(column: Array, name: object) -> None:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise (TypeError if isinstance(error, TypeError) else DataError)(
-            f"Column {name!r} holds {_no_number(column)!r}, which is not a number ({error}): encode it before learning."
+            f"Column {name!r} holds {no_number(column)!r}, which is not a number ({error}): encode it before learning."
         ) from None
 
 
-def _no_number(column: Array) -> Any:
+def no_number(column: Array) -> Any:
     """Return the first value that is no number."""
     for value in column.tolist():
         try:

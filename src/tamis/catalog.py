@@ -181,6 +181,12 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True,
     ),
     Entry(
+        "fixed-subset", "FixedSubset", "tamis.cells.fixed_subset", "cells",
+        "Buys the same few values for every row, as many as pay: the baseline of the others.",
+        "Peng, Long, Ding (2005), IEEE TPAMI 27(8)",
+        sparse=True,
+    ),
+    Entry(
         "saola", "SAOLA", "tamis.columns.saola", "columns",
         "Keeps features that tell about the class and are not overshadowed by another feature.",
         "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)",

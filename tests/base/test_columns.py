@@ -176,3 +176,21 @@ def test_a_target_of_any_size_is_explained(rng):
             == ForwardStepwise("ric").fit(X, y).selected_
             == ["x4"]
         )
+
+
+def test_masked_values_are_gaps(rng):
+    values = rng.normal(size=(20, 3))
+    masked = np.ma.masked_array(values, mask=np.zeros((20, 3), dtype=bool))
+    masked[4, 1] = np.ma.masked
+    with pytest.raises(DataError, match="'x1' holds NaN in row 4"):
+        KeepsTheLastTwo().start(rng.normal(size=20)).offer_many(masked)
+    with pytest.raises(DataError, match="'b' holds NaN in row 4"):
+        KeepsTheLastTwo().start(rng.normal(size=20)).offer(masked[:, 1], "b")
+    selector = KeepsTheLastTwo(missing="mean").start(rng.normal(size=20))
+    selector.offer_many(masked)
+    assert selector.trace_["n_missing"].tolist() == [0, 1, 0]
+
+
+def test_the_label_that_is_no_number_is_named():
+    with pytest.raises(DataError, match="needs a numeric target, but y holds 'a'"):
+        KeepsTheLastTwo().start(np.array([1, 2, "a", 3], dtype=object))

@@ -27,7 +27,7 @@ def test_scikit_learn_checks(estimator, check):
 def test_buys_as_the_twin(rng, settings):
     X, y = rows(rng, d=5)
     X[rng.random(X.shape) < 0.1] = np.nan
-    model = AdaptiveIFC2F(**{"cost": 0.01, "n_bins": 3, **settings}).fit(X[:300], y[:300])
+    model = AdaptiveIFC2F(**{"cost": 0.01, "n_bins": 3, "decision": "tree", **settings}).fit(X[:300], y[:300])
     tree = model._tree
     P = joint(tree.parent, tree.tables.transpose(1, 0, 2, 3), tree.prior)
     test = X[300:340]

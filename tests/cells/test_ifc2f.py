@@ -46,7 +46,7 @@ def test_scikit_learn_checks(estimator, check):
 def test_decides_as_the_twin(rng, settings):
     X, y = rows(rng)
     X[rng.random(X.shape) < 0.1] = np.nan
-    model = IFC2F(cost=0.01, random_state=0, **settings).fit(X[:300], y[:300])
+    model = IFC2F(cost=0.01, calibrate=False, random_state=0, **settings).fit(X[:300], y[:300])
     test = X[300:]
     codes = model._codes(test[:, model.candidates_], np.arange(len(model.candidates_)))
     want = [twin.walk(model, row) for row in codes]
@@ -214,7 +214,7 @@ def test_words_need_more_columns_than_fifteen(rng):
     lean = np.geomspace(0.12, 0.02, 200) * (y[:, None] == np.arange(200) % 2)
     X = sp.csr_array((rng.random((600, 200)) < 0.01 + lean).astype(float))
     few, more = (
-        IFC2F(0.001, threshold=t, order="relevance", random_state=0).fit(X[:400], y[:400])
+        IFC2F(0.001, threshold=t, order="relevance", calibrate=False, random_state=0).fit(X[:400], y[:400])
         for t in ("count", 80)
     )
     assert 15 <= len(few.candidates_) < 80 <= len(more.candidates_)
@@ -305,7 +305,7 @@ def five_folds(model, X, y):
 )  # fmt: skip
 def test_accuracy_and_features_of_five_folds(load_shared, name, n_bins, accuracy, used):
     X, y, _ = load_shared(name)
-    found = five_folds(IFC2F(n_bins=n_bins, random_state=0), np.asarray(X, dtype=float), y)
+    found = five_folds(IFC2F(n_bins=n_bins, calibrate=False, random_state=0), np.asarray(X, dtype=float), y)
     assert found == (pytest.approx(accuracy, abs=0.005), pytest.approx(used, abs=0.3))
 
 
@@ -313,7 +313,7 @@ def test_dorothea_is_the_published_row(shared, load_shared):
     """Table 6 and 7 of the paper: accuracy 0.9429 with 2.29 features."""
     X, y, _ = load_shared("dorothea")
     split = np.load(shared / "data" / "dorothea" / "data.npz")["split"]
-    model = IFC2F(n_bins=10, random_state=0).fit(X[split == 0], y[split == 0])
+    model = IFC2F(n_bins=10, calibrate=False, random_state=0).fit(X[split == 0], y[split == 0])
     assert model.score(X[split == 1], y[split == 1]) == pytest.approx(0.9429, abs=0.003)
     assert model.n_features_used_.mean() == pytest.approx(2.29, abs=0.1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, special, stats
 
 from tamis import AlphaInvesting
+from tamis.base.trace import COLLINEAR, REJECTED
 from tamis.columns.claims import claims
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
@@ -315,6 +317,55 @@ def test_tails_reach_far():
     assert log_chi2_tail(np.array([0.0]))[0] == 0.0
 
 
+def test_tails_keep_their_digits_where_probabilities_have_lost_theirs():
+    """Against the limit of the density, exact to 1e-12 there: p from 1e-316 to 2e-320 is no normal number."""
+    df = 50.0
+    t2 = np.array([2e14, 2.7e14, 2.8e14])
+    tail = (
+        math.log(2) + special.gammaln((df + 1) / 2) - special.gammaln(df / 2) - 0.5 * math.log(df * math.pi)
+        + 0.5 * (df + 1) * math.log(df) - math.log(df) - 0.5 * df * np.log(t2)
+    )  # fmt: skip
+    np.testing.assert_allclose(log_t_tail(t2, df), tail, rtol=1e-11)
+
+
+def test_a_score_test_near_its_bar_is_settled_by_the_likelihood_ratio():
+    """The eight rows of the docstring: p is 0.123 by the score and 0.104 by the likelihood ratio; the bar is 0.11."""
+    x, y = np.arange(8.0)[:, None], np.array([0, 0, 1, 0, 1, 0, 1, 1])
+    selector = AlphaInvesting("logistic", initial_wealth=0.22, payout=0.0).fit(x, y)
+    assert selector.selected_ == ["x0"]
+    assert selector.trace_["p_value"][0] == pytest.approx(0.104, abs=1e-3)
+    assert AlphaInvesting("logistic", initial_wealth=0.2, payout=0.0).fit(x, y).selected_ == []
+
+
+def test_a_step_that_overshoots_is_halved():
+    """One row has nearly all counts: Newton's first step from the mean would lose likelihood."""
+    x = np.arange(12.0) ** 2 / 100.0
+    y = np.array([0, 0, 1, 0, 1, 0, 2, 0, 1, 0, 2, 400.0])
+
+    def loss(b):
+        eta = b[0] + b[1] * x
+        return np.exp(eta).sum() - y @ eta
+
+    best = optimize.minimize(
+        loss, [-4.0, 8.0], method="Nelder-Mead", options={"maxiter": 9000, "fatol": 1e-12}
+    ).fun
+    alone = y.sum() - y.sum() * np.log(y.mean())
+    model = PoissonModel(y, np.ones(12), True, False, False)
+    assert model.propose(x).statistic == pytest.approx(2 * (alone - best), rel=1e-6)
+
+
+def test_a_column_is_collinear_within_a_millionth_of_the_span(rng):
+    X, y = planted(rng)
+    for model in (
+        LinearModel(y, np.ones(100), True, False, False),
+        PoissonModel(np.floor(np.exp(y)), np.ones(100), True, True, False),
+    ):
+        model.accept(model.propose(X[:, 5]))
+        aside = (X[:, 7] - X[:, 7].mean()) / X[:, 7].std() * (X[:, 5] - X[:, 5].mean()).std()
+        near = X[:, [5]] + np.outer(aside, [1e-8, 1e-7, 1e-5, 1e-3])
+        assert model.evidence(near).status.tolist() == [COLLINEAR, COLLINEAR, REJECTED, REJECTED]
+
+
 # -- ends --------------------------------------------------------------------------------------------------
 
 
@@ -468,6 +519,16 @@ def test_a_stand_in_leaves_when_what_it_stood_for_comes(model):
     assert one.selected_ == goes.selected_
     np.testing.assert_allclose(one.trace_["log_p"], goes.trace_["log_p"], rtol=1e-6, atol=1e-9)
     assert goes.offer(X[:, 0], "like 0") is False  # it may come again, and has nothing to say
+
+
+def test_what_leaves_is_above_release(rng):
+    X = rng.normal(size=(100, 2))
+    X[:, 1] += X[:, 0]
+    y = 0.3 * X[:, 0] + X[:, 1] + rng.normal(size=100)
+    p = last_p_value([X[:, 1], X[:, 0]], y)
+    assert 0.001 < p < 0.3
+    assert AlphaInvesting(release=1.01 * p).fit(X, y).selected_ == ["x0", "x1"]
+    assert AlphaInvesting(release=0.99 * p).fit(X, y).selected_ == ["x1"]
 
 
 def test_release_makes_room(rng):

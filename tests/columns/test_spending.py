@@ -186,3 +186,18 @@ def test_unknown_rule_lists_what_is_known():
         make_rule("lord", 0.05)
     with pytest.raises(ValueError, match="target_fdr must be a number"):
         make_rule("lond", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "p", "ticks"),
+    [
+        (ADDIS(0.05), 0.5, True), (ADDIS(0.05), 0.5000001, False), (ADDIS(0.05), 0.25, False),
+        (ADDIS(0.05), 0.2500001, True), (SAFFRON(0.05), 0.5, False), (SAFFRON(0.05), 0.5000001, True),
+    ],
+)  # fmt: skip
+def test_candidates_and_discards_at_their_bounds(rule, p, ticks):
+    """As published: p <= lambda is a candidate, and p <= tau is not discarded; both bounds belong."""
+    rule = clone(rule).start()
+    before = rule.level()
+    rule.update(False, np.log(p))
+    assert (rule.level() < before) == ticks

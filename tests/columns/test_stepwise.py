@@ -56,3 +56,11 @@ def test_finds_planted_features_of_other_models(model, rng):
     X, y = planted(rng, n=200)
     target = (y > 0) if model == "logistic" else rng.poisson(np.exp(0.4 * y))
     assert {"x20", "x30"} <= set(ForwardStepwise("bic", model=model).fit(X, target).selected_[:3])
+
+
+def test_a_gain_must_be_more_than_its_price(rng, monkeypatch):
+    X, y = planted(rng)
+    gain = ForwardStepwise("aic", max_features=1).fit(X, y).trace_["statistic"].max()
+    for price, n_selected in ((gain, 0), (np.nextafter(gain, 0.0), 1)):
+        monkeypatch.setattr("tamis.columns.stepwise.penalty", lambda *_, price=price: np.array([price]))
+        assert len(ForwardStepwise("aic", max_features=1).fit(X, y).selected_) == n_selected

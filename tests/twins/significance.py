@@ -65,3 +65,14 @@ def posterior(gaps, rope, prior, n_samples, seed):
                 mass[0 if one + other > 2 * rope else 2 if one + other < -2 * rope else 1] += w * v
         wins[mass.argmax()] += 1
     return wins / n_samples
+
+
+def friedman_p_value(table):
+    """Of all orders of the ranks within every data set, the share whose mean ranks are as far apart or farther."""
+
+    def spread(rows):
+        return sum(sum(row[j] for row in rows) ** 2 for j in range(len(rows[0])))
+
+    rows = [ranks(row) for row in table]
+    orders = list(itertools.product(*(itertools.permutations(row) for row in rows)))
+    return sum(spread(order) >= spread(rows) - 1e-9 for order in orders) / len(orders)

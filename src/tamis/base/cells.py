@@ -19,6 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, as_column, as_rows, encode_labels, refuse_nonfinite
+from tamis._guard import Guarded
 from tamis.base.session import Session, State
 from tamis.errors import DataError
 
@@ -62,7 +63,7 @@ class Acquisition:
     posteriors: Floats
 
 
-class CellClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifies a row from as few of its values as pay for themselves.
 
     A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and writes

@@ -29,8 +29,10 @@ from tamis._check import (
     as_weights,
     check_choice,
     encode_labels,
+    no_number,
     refuse_missing,
 )
+from tamis._guard import Guarded
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
@@ -66,7 +68,7 @@ class FeatureStream(Protocol):
         """Return a name and a column, or names and a block of columns; None when there are no more."""
 
 
-class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
     A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks:
@@ -492,7 +494,7 @@ def _as_numbers(y: Array) -> Array:
         return np.array(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            f"This model needs a numeric target, but y holds {y[:1].tolist()[0]!r}: encode it, or choose a model for"
+            f"This model needs a numeric target, but y holds {no_number(y)!r}: encode it, or choose a model for"
             " classes."
         ) from None
 
@@ -516,6 +518,8 @@ def _one_column(column: Any) -> Any:
 
 def _block(block: Any) -> tuple[Any, list[str] | None]:
     """Return the columns as something that can be sliced cheaply, and their names if they have any."""
+    if isinstance(block, np.ma.MaskedArray) and block.dtype.kind in "fiub":
+        block = np.ma.filled(block.astype(np.float64), np.nan)
     if isinstance(block, np.ndarray) and block.ndim == 2 and block.dtype.kind in "fiub" and block.size:
         return block, None
     rows, names = as_rows(block)

@@ -28,12 +28,13 @@ from tamis._check import (
     refuse_missing,
     refuse_nonfinite,
 )
+from tamis._guard import Guarded
 from tamis.errors import DataError
 
 __all__ = ["RowSelector", "n_to_select", "top_mask"]
 
 
-class RowSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
     A subclass stores its parameters in the constructor, `n_features_to_select` among them, and writes three hooks:

@@ -6,6 +6,16 @@ from tamis.base import Acquisition, CellClassifier, Session
 from tamis.cells.adaptive import AdaptiveIFC2F
 from tamis.cells.etana import ETANA
 from tamis.cells.fetana import FETANA
+from tamis.cells.fixed_subset import FixedSubset
 from tamis.cells.ifc2f import IFC2F
 
-__all__ = ["ETANA", "FETANA", "IFC2F", "Acquisition", "AdaptiveIFC2F", "CellClassifier", "Session"]
+__all__ = [
+    "ETANA",
+    "FETANA",
+    "IFC2F",
+    "Acquisition",
+    "AdaptiveIFC2F",
+    "CellClassifier",
+    "FixedSubset",
+    "Session",
+]

@@ -27,6 +27,8 @@ from tamis._jit import njit
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, most_gain
+from tamis.cells.discriminant import Discriminant, best_worth, posterior_of
+from tamis.cells.held_out import pays
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.relevance import relevance
 from tamis.cells.tree import Tree
@@ -82,8 +84,9 @@ class AdaptiveIFC2F(CellClassifier):
     mean_budget : float, optional
         The most that may be paid per row on average, over rows like those of `fit`; `cost` then only says how the
         prices compare.
-    decision : {"tree", "boosting"}, default="tree"
-        Whether the tree decides, or gradient boosting over the values bought.
+    decision : {"auto", "tree", "discriminant", "boosting"}, default="auto"
+        Whether the tree decides, a discriminant analysis of the values bought, or gradient boosting over them; "auto":
+        the tree or the discriminant, whichever costs less on rows that were not learned from.
     n_bins : int, default=4
         V: levels of each column, from 2 on (quantiles).
     max_features : int, default=64
@@ -100,6 +103,8 @@ class AdaptiveIFC2F(CellClassifier):
         As in :class:`tamis.base.CellClassifier`.
     parent_ : ndarray of shape (K,), int
         The tree.
+    belief_ : {"tree", "discriminant", "boosting"}
+        What decides.
     max_risk_, min_rate_ : float
         tau_risk and tau_rate of (2).
 
@@ -144,7 +149,7 @@ class AdaptiveIFC2F(CellClassifier):
         groups: Sequence[Sequence[str | int]] | None = None,
         budget: float | None = None,
         mean_budget: float | None = None,
-        decision: str = "tree",
+        decision: str = "auto",
         n_bins: int = 4,
         max_features: int = 64,
         max_steps: int = 30,
@@ -163,6 +168,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     _numbers_count = True
     _booster: Booster | None
+    _discriminant: Discriminant | None
 
     # -- fitting -------------------------------------------------------------------------------------------
 
@@ -188,7 +194,7 @@ class AdaptiveIFC2F(CellClassifier):
         check_number("n_bins", self.n_bins, low=2, integer=True)
         check_number("max_features", self.max_features, low=1, integer=True)
         check_number("max_steps", self.max_steps, low=1, integer=True)
-        check_choice("decision", self.decision, ("tree", "boosting"))
+        check_choice("decision", self.decision, ("auto", "tree", "discriminant", "boosting"))
         for name in ("budget", "mean_budget"):
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, low=0)
@@ -231,27 +237,58 @@ class AdaptiveIFC2F(CellClassifier):
         self._tree = Tree(network.parent, network.tables(), network.prior())
 
     def _calibrate(self, values: Array, codes: Array, y: Array) -> None:
-        """Walk rows through trees that have not seen them, and find the thresholds of (2)."""
+        """Walk rows through models that have not seen them; find whom to believe, and the thresholds of (2)."""
         fold = _folds(y, len(self.classes_))
-        self.max_risk_, self.min_rate_, self._booster = -np.inf, 0.0, None
-        walks = []
+        self.max_risk_, self.min_rate_, self._booster, self._discriminant = -np.inf, 0.0, None, None
+        walks, evidence, priors = [], [], []
         for held in np.unique(fold):
-            others = fold != held if fold.any() else fold == held
+            others, here = fold != held if fold.any() else fold == held, fold == held
             self._plant(codes[others], y[others])
-            walks.append(self._walk_to_the_end(values[fold == held], codes[fold == held]))
+            walks.append(self._walk_to_the_end(values[here], codes[here]))
+            if self.decision in ("auto", "discriminant"):
+                evidence.append(
+                    self._discriminate(values[others], y[others]).evidence(values[here], walks[-1][-1])
+                )
+                priors.append(np.tile(self._tree.prior, (int(here.sum()), 1)))
         at = np.concatenate([np.flatnonzero(fold == held) for held in np.unique(fold)])
-        posterior, numbers, rate, spent = (np.concatenate(part, axis=1) for part in zip(*walks, strict=True))
+        steps = [np.concatenate(part, axis=1) for part in list(zip(*walks, strict=True))[:-1]]
+        posterior, numbers, rate, spent = steps
+        beliefs = {"tree": posterior}
+        if evidence:
+            said, prior = np.concatenate(evidence, axis=1), np.concatenate(priors)
+            worth = best_worth(said[1:], prior, y[at])
+            beliefs["discriminant"] = posterior_of(said, prior, worth)
         if self.decision == "boosting":
-            posterior = self._boost(posterior, numbers, y[at], fold[at])
+            beliefs["boosting"] = self._boost(posterior, numbers, y[at], fold[at])
+        wanted = ("tree", "discriminant") if self.decision == "auto" else (self.decision,)
+        choices = [self._limits(beliefs[name], rate, spent, y[at]) for name in wanted]
+        best = int(np.argmin([cost for cost, *_ in choices]))
+        self.belief_, (_, self.max_risk_, self.min_rate_) = wanted[best], choices[best]
+        if self.belief_ == "discriminant":
+            self._discriminant = self._discriminate(values, y)
+            self._discriminant.worth = worth
+
+    def _discriminate(self, values: Array, y: Array) -> Discriminant:
+        return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
+
+    def _limits(self, posterior: Floats, rate: Floats, spent: Floats, y: Array) -> tuple[float, float, float]:
+        """Return the mean cost of the best thresholds of (2), and these; none is reached where buying does not pay."""
         expected = posterior @ self._Q
-        risk, wrong = expected.min(axis=2), self._Q[y[at], expected.argmin(axis=2)]
-        self.max_risk_, self.min_rate_ = thresholds(risk, rate, spent, wrong, self.mean_budget)
+        risk, wrong = expected.min(axis=2), self._Q[y, expected.argmin(axis=2)]
+        highest, lowest = thresholds(risk, rate, spent, wrong, self.mean_budget)
+        at, rows = _stops(risk, rate, highest, lowest), np.arange(len(y))
+        cost = wrong[at, rows] + (0.0 if self.mean_budget is not None else spent[at, rows])
+        if not pays(cost, wrong[0]):
+            return float(wrong[0].mean()), np.inf, np.inf
+        return float(cost.mean()), highest, lowest
 
     def _keep_within(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Ask for a higher rate if the last tree would spend more than those that found the thresholds."""
-        posterior, numbers, rate, spent = self._walk_to_the_end(values, codes)
+        posterior, numbers, rate, spent, _ = self._walk_to_the_end(values, codes)
         if self._booster is not None:
             posterior = self._booster.posterior(_flat(numbers), _flat(posterior)).reshape(posterior.shape)
+        if self._discriminant is not None:
+            posterior = self._discriminant.posterior(_flat(numbers)).reshape(posterior.shape)
         risk = (posterior @ self._Q).min(axis=2)
         for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rate[np.isfinite(rate)], _QUANTILES)]):
             self.min_rate_ = max(self.min_rate_, float(lowest))
@@ -259,20 +296,24 @@ class AdaptiveIFC2F(CellClassifier):
             if spent[at, np.arange(len(at))].mean() <= mean_budget + _ROUNDING:
                 return
 
-    def _walk_to_the_end(self, values: Array, codes: Array) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return posteriors, values bought, best rates and money spent of each step and row."""
+    def _walk_to_the_end(self, values: Array, codes: Array) -> tuple[Floats, Floats, Floats, Floats, Array]:
+        """Return posteriors, values bought, best rates and money spent of each step and row, and what was bought."""
         state, rows = self._start(len(codes)), np.arange(len(codes))
         found: list[tuple[Floats, Floats, Floats, Floats]] = []
-        for _ in range(self.max_steps + 1):
+        order = np.full((len(codes), self.max_steps), -1)
+        for step in range(self.max_steps + 1):
             position, rate = self._best(state)
             found.append((state.posterior.copy(), state.numbers.copy(), rate, state.spent.copy()))
             go_on = rows[position >= 0]
+            if step == self.max_steps or not len(go_on):
+                continue
             part = state.of(go_on)
-            at = position[go_on]
+            at = order[go_on, step] = position[go_on]
             part.spent += np.where(codes[go_on, at] >= 0, self._price(part, at), 0.0)
             self._observe(part, at, codes[go_on, at], values[go_on, at])
             state.put(go_on, part)
-        return tuple(np.stack(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+        posterior, numbers, rate, spent = (np.stack(part) for part in zip(*found, strict=True))
+        return posterior, numbers, rate, spent, order
 
     def _boost(self, posterior: Floats, numbers: Floats, y: Array, fold: Array) -> Floats:
         """Return the posteriors of boosting at each step, each row's by a model that has not seen it."""
@@ -346,6 +387,8 @@ class AdaptiveIFC2F(CellClassifier):
         believed = self._believe(state.values)
         if self._booster is not None:
             believed = self._booster.posterior(state.numbers, believed)
+        if self._discriminant is not None:
+            believed = self._discriminant.posterior(state.numbers)
         state.posterior[:] = believed
 
     def _believe(self, values: Array) -> Floats:

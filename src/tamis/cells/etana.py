@@ -76,7 +76,7 @@ class Independent(FixedOrder):
         self._chain = chain
         return chain.tables
 
-    def _first_belief(self) -> Floats:
+    def _own_belief(self) -> Floats:
         return (
             self.prior_ if self.prior == "empirical" else np.full(len(self.classes_), 1 / len(self.classes_))
         )
@@ -105,6 +105,10 @@ class ETANA(Independent):
         Use at most so many of the columns, the first in order.
     n_beliefs : int, default=100
         Walks that the vectors are made on.
+    calibrate : bool, default=True
+        Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
+        believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
+        bought unless that pays. False: as published.
     random_state : int, optional
         Seed of the walks.
 
@@ -148,6 +152,7 @@ class ETANA(Independent):
         resolution: int = 10,
         max_features: int | None = None,
         n_beliefs: int = 100,
+        calibrate: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -159,17 +164,18 @@ class ETANA(Independent):
         self.resolution = resolution
         self.max_features = max_features
         self.n_beliefs = n_beliefs
+        self.calibrate = calibrate
         self.random_state = random_state
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` are parameters that differ from it."""
-        settings = {"n_bins": 3, "binning": "width", "prior": "uniform", "method": "grid"}
+        settings = {"n_bins": 3, "binning": "width", "prior": "uniform", "method": "grid", "calibrate": False}
         return cls(cost, **{**settings, **changes})
 
     _learned_by = ("_fit", "stopping_")
 
-    def _learn(self, X: Rows, y: Array) -> None:
+    def _learn_own(self, X: Rows, y: Array) -> None:
         check_choice("method", self.method, ("points", "grid"))
         check_number("resolution", self.resolution, low=1, integer=True)
         check_number("n_beliefs", self.n_beliefs, low=1, integer=True)
@@ -180,7 +186,7 @@ class ETANA(Independent):
             return
         rng = np.random.default_rng(self.random_state)
         points = PointBased(self._chain, self.n_bins, self._Q, price)
-        points.train(*walk_beliefs(self._chain, self._first_belief(), self.n_beliefs, rng))
+        points.train(*walk_beliefs(self._chain, self._own_belief(), self.n_beliefs, rng))
         self.stopping_ = points
 
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:

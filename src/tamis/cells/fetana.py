@@ -126,6 +126,10 @@ class FETANA(Independent):
         Stop training after so many slopes of 0 in a row; 0: never; the authors' program has 1.
     max_features : int, optional
         Use at most so many of the columns, the first in order.
+    calibrate : bool, default=True
+        Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
+        believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
+        bought unless that pays. False: as published.
     random_state : int, optional
         Seed of rows and signs.
 
@@ -178,6 +182,7 @@ class FETANA(Independent):
         n_iterations: int = 4000,
         patience: int = 0,
         max_features: int | None = None,
+        calibrate: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -191,6 +196,7 @@ class FETANA(Independent):
         self.n_iterations = n_iterations
         self.patience = patience
         self.max_features = max_features
+        self.calibrate = calibrate
         self.random_state = random_state
 
     @classmethod
@@ -198,11 +204,11 @@ class FETANA(Independent):
         """Return the published method; `changes` are parameters that differ from it."""
         settings = {
             "n_bins": 3, "binning": "width", "prior": "uniform", "confidence": None, "perturbation": 2.0,
-            "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1,
+            "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1, "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
-    def _learn(self, X: Rows, y: Array) -> None:
+    def _learn_own(self, X: Rows, y: Array) -> None:
         if self.confidence is not None:
             check_number("confidence", self.confidence, low=0, high=1, open_low=True, open_high=True)
         check_number("perturbation", self.perturbation, low=0, open_low=True)
@@ -225,7 +231,7 @@ class FETANA(Independent):
             mine = np.flatnonzero(y == i)
             self.n_iter_[i] = _approximate(
                 self.thresholds_[i], codes[mine], rng.integers(0, len(mine), self.n_iterations), draws,
-                rng.integers(0, _SPARE, self.n_iterations), likelihood, self._first_belief(), price, self._Q[i],
+                rng.integers(0, _SPARE, self.n_iterations), likelihood, self._own_belief(), price, self._Q[i],
                 self.perturbation, self.learning_rate, self.patience,
             )  # fmt: skip
 
@@ -234,7 +240,7 @@ class FETANA(Independent):
         L = len(self.classes_)
         if self.confidence is None:
             return np.ones(L)
-        found: Floats = max(self.confidence, (1.0 + self._first_belief()[i]) / 2.0) - np.eye(L)[i]
+        found: Floats = max(self.confidence, (1.0 + self._own_belief()[i]) / 2.0) - np.eye(L)[i]
         return found
 
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:

@@ -2,31 +2,178 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from tamis._check import Array, Rows
+from tamis._check import Array, Rows, check_choice
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins
+from tamis.cells.discriminant import Discriminant, best_worth, posterior_of
+from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of
 from tamis.cells.network import Chain
+from tamis.cells.relevance import NothingTellsError
 from tamis.cells.stopping import updated
 from tamis.cells.tree import ExactChain
 
-__all__ = ["FixedOrder"]
+__all__ = ["FixedOrder", "dense"]
+
+Floats = NDArray[np.float64]
+
+_WALKS = 5_000  # rows walked to choose a policy
+_STEPS = 40  # values after which a walk is not followed further
 
 
 class FixedOrder(CellClassifier):
-    """Asks for the features in the order of `candidates_`; a subclass says for which rows the next one pays."""
+    """Asks for the features in the order of `candidates_`; a subclass says for which rows the next one pays.
 
+    Attributes
+    ----------
+    policy_ : Policy or None
+        Whose probabilities are believed and when to stop, chosen on held-out walks; None if `calibrate` is False.
+    """
+
+    calibrate: bool
+    random_state: int | None
+    n_bins: int
+    policy_: Policy | None
     _bins: Bins  # of the candidates
     _chain: Chain | ExactChain  # what each value says of the class
+    _discriminant: Discriminant | None
+
+    # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _goes_on(self, k: int, posterior: NDArray[np.float64], values: Array) -> NDArray[np.bool_]:
-        """Return for which rows at stage k the k-th feature pays."""
+    def _learn_own(self, X: Rows, y: Array) -> None:
+        """Fit the model as published; sets `candidates_`, `_bins` and `_chain`."""
+
+    @abstractmethod
+    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        """Return for which rows at stage k the k-th feature pays by the model's own rule."""
+
+    def _own_belief(self) -> Floats:
+        """Return what the model itself believes before the first value."""
+        return self.prior_
+
+    # -- fitting -------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Rows, y: Array) -> None:
+        check_choice("calibrate", self.calibrate, (False, True))
+        self.policy_, self._discriminant = None, None
+        self._learn_own(X, y)
+        if self.calibrate:
+            self._calibrate(X, y)
+
+    def _calibrate(self, X: Rows, y: Array) -> None:
+        """Choose the policy by walks of rows that were not learned from."""
+        rows = np.arange(X.shape[0])
+        if len(rows) > _WALKS:
+            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
+        walks, worth, y_walked = self._held_out_walks(X[rows], y[rows])
+        if not walks:  # no class has two rows
+            return
+        self.policy_ = self._policy(walks, y_walked)
+        if self.policy_.belief == "discriminant" and self.policy_.most > 0:
+            values = self._cells(X, np.arange(X.shape[0]))[0][:, : self.policy_.most]
+            self._discriminant = Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
+            self._discriminant.worth = worth
+
+    def _policy(self, walks: list[Walks], y: Array) -> Policy:
+        return best_policy(walks, y, self._Q)
+
+    def _take_in(self, X: Rows, y: Array, fading: float) -> None:
+        """Let the discriminant learn from more rows; the policy stays."""
+        if self._discriminant is not None:
+            values = dense(X[:, self.candidates_[: self._discriminant.n_columns]])
+            self._discriminant = copy.deepcopy(self._discriminant).updated(values, y, fading)
+
+    def _held_out_walks(self, X: Rows, y: Array) -> tuple[list[Walks], float, Array]:
+        """Return walks by the discriminant and by the model itself, what evidence is worth, and the rows' classes."""
+        fold = folds_of(y)
+        held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
+        if not held:
+            return [], 1.0, y
+        parts = [
+            self._fold_walks(X[fold != fold[rows[0]]], y[fold != fold[rows[0]]], X[rows]) for rows in held
+        ]
+        n_steps = max(len(own.spent) for own, *_ in parts) - 1
+        own = Walks("own", *(np.concatenate([_longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
+                             for name in ("posterior", "spent", "stops")))  # fmt: skip
+        evidence = np.concatenate([_longer(said, n_steps + 1) for _, said, _ in parts], axis=1)
+        prior = np.concatenate([prior for *_, prior in parts])
+        walked = y[np.concatenate(held)]
+        worth = best_worth(evidence[1:], prior, walked) if n_steps else 1.0
+        believed = Walks("discriminant", posterior_of(evidence, prior, worth), own.spent)
+        return [believed, own], worth, walked
+
+    def _fold_walks(self, X: Rows, y: Array, X_held: Rows) -> tuple[Walks, Floats, Floats]:
+        """Return the model's own walks of rows held out, the discriminant's evidence, and the prior of each row."""
+        n, share = X_held.shape[0], np.bincount(y, minlength=len(self.classes_)) / len(y)
+        prior = np.tile(share, (n, 1))
+        model: Self = clone(self).set_params(cost=self._costs(), misclassification_cost=self._Q)
+        model.calibrate = False
+        try:
+            model.fit(X, y)
+        except NothingTellsError:  # then nothing can be bought
+            return (
+                Walks("own", prior[None], np.zeros((1, n)), np.ones((1, n), dtype=bool)),
+                0.0 * prior[None],
+                prior,
+            )
+        return model._own_walks(X_held), model._evidence(X, y, X_held), prior
+
+    def _own_walks(self, X: Rows) -> Walks:
+        """Walk rows to the end, or for so many steps as may be chosen from."""
+        _, codes = self._cells(X, np.arange(X.shape[0]))
+        n_steps = min(len(self.candidates_), _STEPS)
+        posterior = np.tile(self._first_belief(), (len(codes), 1))
+        spent, walked = np.zeros((n_steps + 1, len(codes))), [posterior]
+        stops = np.ones((n_steps + 1, len(codes)), dtype=bool)
+        for k in range(n_steps):
+            stops[k] = ~self._goes_on(k, posterior, codes)
+            posterior = updated(self._chain, k, posterior, codes, codes[:, k])
+            spent[k + 1] = spent[k] + np.where(codes[:, k] >= 0, self.prices_[k], 0.0)
+            walked.append(posterior)
+        return Walks("own", np.stack(walked), spent, stops)
+
+    def _evidence(self, X: Rows, y: Array, X_held: Rows) -> Floats:
+        """Return what the discriminant of some rows says of others, before the first value and after each."""
+        columns = self.candidates_[:_STEPS]
+        rows, held = (dense(part[:, columns]) for part in (X, X_held))
+        return Discriminant(self.n_bins, len(self.classes_)).fit(rows, y).evidence(held)
+
+    # -- walking -------------------------------------------------------------------------------------------
+
+    @property
+    def _numbers_count(self) -> bool:  # type: ignore[override]
+        return self._discriminant is not None
+
+    def _first_belief(self) -> Floats:
+        return self._own_belief() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
+
+    def _pays(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        """Return for which rows at stage k the k-th feature is bought."""
+        policy = self.policy_
+        if policy is not None and k >= policy.most:
+            return np.zeros(len(posterior), dtype=bool)
+        if policy is None or policy.rule == "own":
+            return self._goes_on(k, posterior, values)
+        # Added up class by class, so that a row alone has the same bits as among others.
+        risk = (posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
+        found: NDArray[np.bool_] = risk > policy.max_risk
+        return found
+
+    def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
+        """Return the posterior after the k-th value."""
+        if self._discriminant is None:
+            return updated(self._chain, k, posterior, values, code)  # (3)
+        return self._discriminant.posterior(_first_columns(numbers[:, : self._discriminant.n_columns], k + 1))
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
         return self._bins.of(positions).codes(values)
@@ -34,9 +181,9 @@ class FixedOrder(CellClassifier):
     def _next(self, state: State) -> NDArray[np.int64]:
         found = np.full(len(state.stage), -1)
         self._take_what_is_known(state)
-        for k in np.unique(state.stage[state.stage < len(self._chain)]):
+        for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
             mine = state.stage == k
-            found[mine] = np.where(self._goes_on(int(k), state.posterior[mine], state.values[mine]), k, -1)
+            found[mine] = np.where(self._pays(int(k), state.posterior[mine], state.values[mine]), k, -1)
         return found
 
     def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
@@ -44,13 +191,13 @@ class FixedOrder(CellClassifier):
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
         alive = np.arange(len(rows))
-        for k in range(len(self._chain)):
+        for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
-            pays = self._goes_on(k, posterior, known)
+            pays = self._pays(k, posterior, known)
             alive, known = alive[pays], known[pays]
             if not len(alive):
                 break
-            after = updated(self._chain, k, posterior[pays], known, known[:, k])
+            after = self._believe(k, posterior[pays], known, known[:, k], values[alive])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
             price = np.full(len(alive), self.prices_[k])
@@ -60,7 +207,7 @@ class FixedOrder(CellClassifier):
     def _take_what_is_known(self, state: State) -> None:
         """Move rows on whose next value was given before it was asked for."""
         while True:
-            rows = np.flatnonzero(state.stage < len(self._chain))
+            rows = np.flatnonzero(state.stage < len(self.candidates_))
             rows = rows[state.asked[rows, state.stage[rows]]]
             if not len(rows):
                 return
@@ -71,6 +218,8 @@ class FixedOrder(CellClassifier):
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position] = code
+        if self._discriminant is not None:
+            state.numbers[rows, position] = value
         state.asked[rows, position] = True
         due = np.flatnonzero(position == state.stage)
         part = state.of(due)
@@ -81,6 +230,23 @@ class FixedOrder(CellClassifier):
         """Take the value of each row's own stage into its posterior."""
         for k in np.unique(state.stage):
             mine = state.stage == k
-            before, known = state.posterior[mine], state.values[mine]
-            state.posterior[mine] = updated(self._chain, int(k), before, known, code[mine])  # (3)
+            before, known, numbers = state.posterior[mine], state.values[mine], state.numbers[mine]
+            state.posterior[mine] = self._believe(int(k), before, known, code[mine], numbers)
         state.stage += 1
+
+
+def dense(X: Rows) -> Floats:
+    """Return rows as an array of float64."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def _first_columns(values: Floats, k: int) -> Floats:
+    """Return the values with all but the first k columns unknown."""
+    found = np.full(values.shape, np.nan)
+    found[:, :k] = values[:, :k]
+    return found
+
+
+def _longer(steps: Array, n: int) -> Array:
+    """Return steps (n_steps, ...) with the last one repeated, so that there are n."""
+    return np.concatenate([steps, np.repeat(steps[-1:], n - len(steps), axis=0)])

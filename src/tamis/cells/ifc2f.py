@@ -102,6 +102,10 @@ class IFC2F(FixedOrder):
         Whether the next stage is backed up at the row's own posterior.
     always_first : bool, default=False
         Whether the first feature is always bought, as in the authors' program.
+    calibrate : bool, default=True
+        Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
+        believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
+        bought unless that pays. False: as published.
     random_state : int, optional
         Seed of the walks (and of a random structure).
 
@@ -172,6 +176,7 @@ class IFC2F(FixedOrder):
         fading: float = 1.0,
         lookahead: bool = True,
         always_first: bool = False,
+        calibrate: bool = True,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -190,6 +195,7 @@ class IFC2F(FixedOrder):
         self.fading = fading
         self.lookahead = lookahead
         self.always_first = always_first
+        self.calibrate = calibrate
         self.random_state = random_state
 
     @classmethod
@@ -197,11 +203,11 @@ class IFC2F(FixedOrder):
         """Return the published method; `changes` are parameters that differ from it."""
         settings = {
             "binning": "width", "score_on": "raw", "threshold": "half", "context": "pooled",
-            "sampling": "uniform", "lookahead": False, "always_first": True,
+            "sampling": "uniform", "lookahead": False, "always_first": True, "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
-    def _learn(self, X: Rows, y: Array) -> None:
+    def _learn_own(self, X: Rows, y: Array) -> None:
         self._check()
         rng = np.random.default_rng(self.random_state)
         make = Bins.quantile if self.binning == "quantile" else Bins.width
@@ -264,6 +270,7 @@ class IFC2F(FixedOrder):
         self._network = self._network.updated(codes, label, self.fading)
         self.prior_ = self._network.prior()
         self._back_up(codes[:, self._order], np.random.default_rng(self.random_state))
+        self._take_in(X, label, self.fading)
         return self
 
     def _check(self) -> None:

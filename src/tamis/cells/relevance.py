@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis.dependence.information import adjusted_mutual_information, mutual_information_ratio
 
-__all__ = ["relevance"]
+__all__ = ["NothingTellsError", "relevance"]
 
 Floats = NDArray[np.float64]
+
+
+class NothingTellsError(ValueError):
+    """No column tells anything about the class."""
 
 
 def relevance(
@@ -59,7 +63,9 @@ def relevance(
             break
         least /= 2.0
     if not (scores > 0.0).any():
-        raise ValueError("No column tells anything about the class: check the labels, or choose other bins.")
+        raise NothingTellsError(
+            "No column tells anything about the class: check the labels, or choose other bins."
+        )
     return scores, 0.0
 
 

@@ -97,19 +97,29 @@ def _notes(result: ExperimentResult) -> str:
         notes.append("AP: average precision of the rarer class, where there are two.")
     if result.oracles:
         notes.append("oracle was told the truth, and is not ranked.")
+    if result.keep_all and ("selection_accuracy" in result.metrics):
+        notes.append(
+            f"{', '.join(result.keep_all)}: every column is kept, so not ranked by what is selected."
+        )
     return "\n".join(notes)
 
 
 def _ranks(result: ExperimentResult) -> str:
     """Return the mean ranks by accuracy, and what Nemenyi's test says of them."""
     try:
-        found = result.compare("accuracy").nemenyi
+        tests = result.compare("accuracy")
     except ValueError:
         return ""
+    found, friedman = tests.nemenyi, tests.friedman
+    many = "Friedman" if math.isnan(friedman.exact_p_value) else "Friedman, counted out"
+    said = f"{many}: p {'< 0.001' if friedman.p < 0.001 else f'= {friedman.p:.3f}'}"
+    if friedman.says_too_little():
+        said = f"{len(tests.streams)} streams are too few to say whether they differ"
     ranks = ", ".join(
         f"{one} {found.ranks[one]:.2f}" for one in sorted(found.ranks, key=found.ranks.__getitem__)
     )
-    return f"Mean ranks by accuracy: {ranks}; critical difference {found.critical_difference:.2f} (Nemenyi, 0.05)."
+    difference = f"critical difference {found.critical_difference:.2f} (Nemenyi, 0.05)"
+    return f"Mean ranks by accuracy: {ranks}; {difference}. {said}."
 
 
 def document_of(result: ExperimentResult) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class DependenceSelector(ColumnSelector):
         if isinstance(self.test, DependenceTest):
             test: DependenceTest = clone(self.test)
             return test
-        if self.test not in _TESTS:
+        if not (isinstance(self.test, str) and self.test in _TESTS):
             raise ValueError(
                 f"test must be one of {', '.join(map(repr, _TESTS))}, or a DependenceTest, got {self.test!r}."
             )

@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from tamis._check import Array, as_column, as_frame, check_number, refuse_nonfinite
+from tamis._guard import Guarded
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
 from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
@@ -38,7 +39,7 @@ _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.flo
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
 
 
-class GramInvesting(BaseEstimator):  # type: ignore[misc]
+class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     """Selects among features that keep coming, for a linear model of rows that keep coming.
 
     Parameters

@@ -105,7 +105,7 @@ def robust_evidence(
     df : float
         n - q - 2, in [1, inf).
     model_log_p : callable
-        Log p-values under the model's own variance, from c^2 / |z|^2 of shape (m,).
+        Log p-values under the model's own variance, from ``c^2 / |z|^2`` of shape (m,).
 
     Returns
     -------

@@ -10,7 +10,7 @@ from scipy import special
 
 __all__ = ["log_chi2_tail", "log_t_tail"]
 
-_SMALL = 1e-280  # below, a probability loses digits before it underflows
+_SMALL = float(np.finfo(np.float64).tiny)  # below, a probability loses digits before it underflows
 
 
 def log_t_tail(t_squared: NDArray[np.float64], df: float | NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tamis._guard import Guarded
 from tamis.errors import DataError
 
 __all__ = ["Detector", "DriftDetector"]
@@ -43,7 +44,7 @@ class DriftDetector(Protocol):
         """Forget everything."""
 
 
-class Detector(ABC):
+class Detector(Guarded, ABC):
     """A detector whose state is one array and whose rule is one kernel.
 
     A subclass checks its parameters in the constructor, says with `_fresh` what the state begins as and with `_run`

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._check import Array, as_column, as_rows, encode_labels, refuse_nonfinite
+from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.errors import DataError
 
@@ -36,7 +37,7 @@ def first_beyond(X: Array, limit: float) -> int:
     return at
 
 
-class DenseRowClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns from rows in order; NaN is missing, labels may be of any type, and new ones may come.
 
     A subclass writes three hooks: `_open` checks the parameters, sets `classes_` and `n_seen_` and allocates the state,

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, as_column, as_rows, encode_labels
+from tamis._guard import Guarded
 from tamis.catalog import find_learner
 from tamis.drift import DriftDetector, make
 from tamis.errors import DataError
@@ -29,7 +30,7 @@ __all__ = ["ResetOnDrift"]
 _YOUNG = 30  # rows before a classifier's errors say anything of the world
 
 
-class ResetOnDrift(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier with a drift detector on its errors.
 
     Parameters

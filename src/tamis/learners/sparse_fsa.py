@@ -63,6 +63,7 @@ from tamis._check import (
     encode_labels,
     refuse_nonfinite,
 )
+from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.base import n_to_select, top_mask
 from tamis.errors import DataError
@@ -141,7 +142,7 @@ def _epoch(
             weights[j, c] = scale * (weights[j, c] - common[c] * centre[j]) if alive[j] else 0.0
 
 
-class SparseFSA(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear classifier that starts with all features and drops those of the smallest weights while it learns.
 
     After each pass over the rows the smallest weights are dropped for good, many at first, few later; halfway

@@ -20,6 +20,7 @@ import numpy as np
 import sklearn
 
 import tamis
+from tamis._guard import Guarded, held
 from tamis.errors import CheckpointError, DataError
 from tamis.persistence.archive import open_verified, replace_file, write
 from tamis.persistence.classes import full_name, is_instance
@@ -62,6 +63,28 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path:
     >>> state["step"], bool(state["rng"].random() == np.random.default_rng(0).random())
     (3, True)
     """
+    with held(_guarded_in(obj)):
+        return _save(obj, path)
+
+
+def _guarded_in(obj: Any) -> list[Guarded]:
+    """Return the models in an object, as far as containers hold them: each answers for what is in it."""
+    found, left, seen = [], [obj], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Guarded):
+            found.append(one)
+        elif isinstance(one, list | tuple):
+            left += one
+        elif isinstance(one, dict):
+            left += one.values()
+    return found
+
+
+def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
     encoder = Encoder()
     root = encoder.encode(obj, type(obj).__name__ if is_instance(obj) else "")
     content = {

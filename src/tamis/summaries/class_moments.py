@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.summaries.moments import all_finite
 
@@ -157,7 +158,7 @@ def _update_csr(
                 m2[c, j] += w * gap * (x - mean[c, j])
 
 
-class ClassMoments:
+class ClassMoments(Guarded):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
     Parameters

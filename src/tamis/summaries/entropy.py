@@ -53,6 +53,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number, is_integer, refuse_nonfinite
+from tamis._guard import Guarded
 from tamis.summaries.batch import check_batch
 from tamis.summaries.categories import make_room, room_for
 from tamis.summaries.discretize import CELLS_PER_BIN, quantile_cuts
@@ -66,7 +67,7 @@ _BITS = 60  # of the sums
 _ROWS = 1024  # counted at once, so that memory does not follow the batch
 
 
-class WindowCounts:
+class WindowCounts(Guarded):
     """Counts of every feature's values, together with the class, over the last rows.
 
     Parameters

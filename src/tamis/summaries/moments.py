@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis._guard import Guarded
 from tamis._jit import njit
 
 __all__ = ["RunningMoments", "add_deviations", "all_finite"]
@@ -95,7 +96,7 @@ def _inverse_scale(m2: Array, weight: float) -> Array:
     return inverse
 
 
-class RunningMoments:
+class RunningMoments(Guarded):
     """Weighted count, mean and variance of each feature.
 
     Parameters

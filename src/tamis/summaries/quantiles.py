@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from tamis._check import Array, Rows, check_number
+from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
@@ -64,7 +65,7 @@ def _weigh_missing(X: Array, codes: Array, weight: Array, largest: float, missin
     return True
 
 
-class QuantileSummary:
+class QuantileSummary(Guarded):
     """Weights of the values of each feature up to any cut, within each class; mergeable.
 
     Parameters

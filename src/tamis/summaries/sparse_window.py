@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.errors import DataError
 
@@ -80,7 +81,7 @@ def _count_with(i: int, pool: Array, place: Array, n: int, together: Array) -> N
                 together[pool[at]] += 1
 
 
-class SparseWindow:
+class SparseWindow(Guarded):
     """The ones of the last rows, and how many there are of each feature and class.
 
     Parameters

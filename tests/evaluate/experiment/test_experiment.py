@@ -16,6 +16,7 @@ from sklearn.linear_model import SGDClassifier
 from tamis.errors import CheckpointError, UnknownNameError
 from tamis.evaluate import ExperimentResult, prequential, run_experiment
 from tamis.evaluate.experiment.result import EXPERIMENT
+from tamis.report.comparison.page import comparison_page
 from tamis.rows import OFS, FisherScore
 from tamis.streams import load_stream
 
@@ -350,6 +351,9 @@ def test_tables_hold_mean_and_deviation(result):
     lines = table.to_markdown().splitlines()
     assert lines[0] == "| selection_accuracy | ofs | fading | none | truth |"
     assert lines[2].count("**") == 2
+    assert result.keep_all == ["none"]
+    assert table.comparable()[0] == ["ofs", "fading"]
+    assert result.table("accuracy").comparable()[0] == ["ofs", "fading", "none"]
     assert not result.table("seconds").larger_is_better
 
 
@@ -359,6 +363,9 @@ def test_comparison_ranks_all_but_the_oracle(result):
     assert set(found.nemenyi.ranks) == {"ofs", "fading", "none"}
     assert sum(found.friedman.ranks.values()) == pytest.approx(6)
     assert set(found.bayes) == set(found.nemenyi.ranks) - {found.holm.control}
+    assert found.friedman.p == found.friedman.exact_p_value >= 1 / 6  # two streams, three methods
+    assert found.friedman.says_too_little()
+    assert "2 streams are too few to say" in comparison_page(result)
     faster = result.compare("seconds").nemenyi.ranks
     assert min(faster, key=faster.get) == "none"
     with pytest.raises(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 
 import numpy as np
 import pandas as pd
@@ -55,6 +56,41 @@ def test_friedman_equals_scipy(table):
         assert found.chi2 == pytest.approx(expected.statistic, abs=1e-9)
         assert found.chi2_p_value == pytest.approx(expected.pvalue, abs=1e-9)
     assert 0 <= found.p_value <= 1
+
+
+@given(
+    table=st.integers(2, 4).flatmap(
+        lambda m: st.lists(
+            st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=m, max_size=m), min_size=2, max_size=3
+        )
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_few_data_sets_are_counted_out(table):
+    found = friedman(table)
+    assert found.exact_p_value == pytest.approx(twin.friedman_p_value(table))
+    assert found.p == found.exact_p_value >= found.least_p_value - 1e-12
+    assert found.least_p_value == pytest.approx(math.factorial(len(table[0])) ** (1 - len(table)))
+
+
+def test_two_streams_that_rank_four_methods_alike_say_one_in_24():
+    """By F the p-value would be 0."""
+    found = friedman([[0.9, 0.8, 0.7, 0.6], [0.5, 0.4, 0.3, 0.2]])
+    assert found.p_value == 0.0
+    assert found.p == pytest.approx(1 / 24)
+    assert not found.says_too_little(0.05)
+    assert found.says_too_little(0.01)
+    assert friedman([[0.9, 0.8], [0.5, 0.4]]).says_too_little()
+
+
+def test_many_orders_are_drawn_the_same_each_time_and_many_data_sets_need_none(rng):
+    table = rng.normal(size=(6, 6))
+    one, again = friedman(table), friedman(table)
+    assert one.exact_p_value == again.exact_p_value
+    assert one.exact_p_value == pytest.approx(one.p_value, abs=0.03)
+    many = friedman(rng.normal(size=(11, 3)))
+    assert np.isnan(many.exact_p_value)
+    assert many.p == many.p_value
 
 
 @given(gaps=st.lists(st.sampled_from([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=9))

@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tamis._check import shown
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.queries import Keys, as_database, quoted, run_query, text_of
 from tamis.columns.generators.schema import Condition, Link
@@ -20,6 +21,7 @@ _SQL = {
     "count": "count(*)", "sum": "sum({})", "mean": "avg({})", "min": "min({})", "max": "max({})",
     "distinct": "count(DISTINCT {})", "value": "any_value({})",
 }  # fmt: skip
+_LONGEST = 64
 _ZERO = ("count", "sum", "distinct")  # of no rows
 
 
@@ -80,23 +82,29 @@ class Scope:
         DataError
             If so.
         """
+        if (
+            type(self.path) is not tuple
+            or type(self.where) is not tuple
+            or len(self.path) + len(self.where) > _LONGEST
+        ):
+            raise DataError(f"An aggregate has no path of at most {_LONGEST} links and conditions.")
         names = [self.target, self.key]
         been = [self.target]
         for link in self.path:
             names += [link.near, link.near_column, link.far, link.far_column]
             if link.near != been[-1] or link.far in been:
                 raise DataError(
-                    f"The path of an aggregate goes from {link.near!r} to {link.far!r}: it is broken."
+                    f"The path of an aggregate goes from {shown(link.near)} to {shown(link.far)}: it is broken."
                 )
             been.append(link.far)
         for table, column, value in self.where:
             names += [table, column]
             if table not in been[1:] or not _is_plain(value):
                 raise DataError(
-                    f"An aggregate has the condition {table}.{column} = {value!r:.60}: it cannot be tested."
+                    f"An aggregate has the condition {shown(table)}.{shown(column)} = {shown(value)}: it is no test."
                 )
         if len(been) == 1 or not all(type(name) is str and name and "\0" not in name for name in names):
-            raise DataError(f"An aggregate from {self.target!r:.60} names no tables and columns.")
+            raise DataError(f"An aggregate from {shown(self.target)} names no tables and columns.")
 
 
 @dataclass(frozen=True)
@@ -182,13 +190,13 @@ class Aggregate(Recipe):
             If so.
         """
         if self.kind not in _SQL or (self.kind == "count") != (self.column is None):
-            raise DataError(f"There is no aggregate {self.kind!r:.60} of the column {self.column!r:.60}.")
+            raise DataError(f"There is no aggregate {shown(self.kind)} of the column {shown(self.column)}.")
         self.scope.check_state()
         if self.column is not None:
             names = type(self.column) is str and self.column and "\0" not in self.column
             if self.table not in self.scope.tables or not names:
                 raise DataError(
-                    f"An aggregate of {self.table!r:.60}.{self.column!r:.60} names no column of its path."
+                    f"An aggregate of {shown(self.table)}.{shown(self.column)} names no column of its path."
                 )
 
     def __str__(self) -> str:

@@ -103,7 +103,7 @@ def make_rule(name: str, target_fdr: float) -> SpendingRule:
     (AlphaWealth(initial_wealth=0.025, payout=0.025), SAFFRON(alpha=0.1))
     """
     check_number("target_fdr", target_fdr, low=0, high=1, open_low=True, open_high=True)
-    if name not in RULES:
+    if not (isinstance(name, str) and name in RULES):
         raise ValueError(
             f"rule must be one of {', '.join(map(repr, RULES))}, or a SpendingRule, got {name!r}."
         )

@@ -26,6 +26,7 @@ __all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "is_finished", "write_json
 
 EXPERIMENT, CELLS = "experiment.json", "cells"
 _PARTS = ("stream", "selector", "learner")
+_OF_SELECTION = ("selection_accuracy", "rsr", "cucp", "stability", "n_changes")
 _FILES = ("steps", "changes", "truth", "scores")
 
 
@@ -41,6 +42,8 @@ class ExperimentResult:
         ("done", "failed" or "missing"), error, key, and every number of :meth:`PrequentialResult.summary`.
     oracles : list of str
         The methods that were told the truth: they are shown, but not ranked.
+    keep_all : list of str
+        The methods that select nothing, so every feature is kept: they are not ranked by what is selected.
     interrupted : bool
         Whether it was stopped before all cells were run.
     """
@@ -48,8 +51,9 @@ class ExperimentResult:
     def __init__(self, folder: Path, *, interrupted: bool = False, temporary: Any = None) -> None:
         self.folder, self.interrupted = folder, interrupted
         self._temporary = temporary  # a folder that goes when the result does
-        self.cells, is_oracle = _read_cells(folder)
+        self.cells, is_oracle, keeps_all = _read_cells(folder)
         self.oracles = list(dict.fromkeys(self.cells["method"][is_oracle].tolist()))
+        self.keep_all = list(dict.fromkeys(self.cells["method"][keeps_all].tolist()))
         self.runs = functools.lru_cache(maxsize=8)(self._run)
 
     @classmethod
@@ -202,7 +206,11 @@ class ExperimentResult:
             [self.cells[metric][self.finished(stream, method)] for method in self.methods]
             for stream in self.streams
         ]
-        return ScoreTable.of(metric, self.streams, self.methods, values, self.oracles)
+        return ScoreTable.of(metric, self.streams, self.methods, values, self._unranked(metric))
+
+    def _unranked(self, metric: str) -> list[str]:
+        """Return what was told the truth; and, by a number of the selection, what selects nothing and keeps all."""
+        return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 
     def no_better_than_random(self) -> dict[str, list[str]]:
         """Return, by stream, which methods have no higher accuracy than random subsets of the same size.
@@ -291,13 +299,16 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
         ) from error
 
 
-def _read_cells(folder: Path) -> tuple[Frame, Array]:
-    """Return the line of each cell, and whether its selector was told the truth."""
+def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
+    """Return the line of each cell, whether its selector was told the truth, and whether it keeps all features."""
     try:
         listed = json.loads((folder / EXPERIMENT).read_text(encoding="utf-8"))["cells"]
         parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}
         seeds = np.array([cell["seed"] for cell in listed], dtype=np.int64)
         is_oracle = np.array([cell["oracle"] for cell in listed], dtype=bool)
+        keeps_all = np.array(
+            [cell.get("keeps_all", cell["selector"] == "none") for cell in listed], dtype=bool
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{str(folder)!r} does not hold an experiment: run it there first.") from error
     found = [_outcome(folder, key) for key in parts["key"]]
@@ -314,7 +325,7 @@ def _read_cells(folder: Path) -> tuple[Frame, Array]:
             for name in names
         },
     }
-    return cells, is_oracle
+    return cells, is_oracle, keeps_all
 
 
 def _outcome(folder: Path, key: str) -> tuple[str, str, dict[str, Any]]:

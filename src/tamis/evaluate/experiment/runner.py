@@ -138,7 +138,7 @@ def run_experiment(
     >>> table = found.table("accuracy")
     >>> print(table)
     accuracy  fires          none
-    stream    0.98... ± 0.0...  0.93... ± 0.0...
+    stream    0.97... ± 0.0...  0.93... ± 0.0...
     >>> table.best
     array([[ True, False]])
     """
@@ -190,7 +190,13 @@ def _cells(
 
 def _named(cell: Cell) -> dict[str, Any]:
     names = {part.noun: part.name for part in (cell.stream, cell.selector, cell.learner)}
-    return {"key": cell.key, **names, "seed": cell.seed, "oracle": cell.selector.is_oracle}
+    return {
+        "key": cell.key,
+        **names,
+        "seed": cell.seed,
+        "oracle": cell.selector.is_oracle,
+        "keeps_all": cell.selector.what is None,
+    }
 
 
 def _prepare(folder: Path) -> None:

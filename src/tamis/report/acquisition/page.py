@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._check import as_rows
-from tamis.report.acquisition.numbers import Curve, cost_curves, missing_curve
+from tamis.report.acquisition.numbers import Curve, Gain, cost_curves, gain_over_fixed, missing_curve
 from tamis.report.acquisition.plots import plot_costs, plot_missing, plot_paths
 from tamis.report.figures import svg
 from tamis.report.figures.figure import figure, limits
@@ -82,9 +82,10 @@ def acquisition_page(
 ) -> str:  # fmt: skip
     """Return the report as HTML; parameters as for :func:`write_report`."""
     curves = cost_curves(model, X, y, X_held, y_held)
+    gain = gain_over_fixed(model, X, y, X_held, y_held)
     shown = _Shown(model, X_held, y_held, categories or {})
     parts = [
-        ("costs", "Accuracy against cost", _costs(curves)),
+        ("costs", "Accuracy against cost", _gain(gain) + _costs(curves)),
         ("values", "Values bought", _bought(shown)),
         ("holes", "Missing values", _holes(model, X_held, y_held)),
         ("paths", "Single rows", _paths(shown)),
@@ -138,6 +139,22 @@ def _tiles(shown: _Shown, curves: list[Curve]) -> str:
 # -- accuracy against cost ---------------------------------------------------------------------------------
 
 
+def _gain(gain: Gain) -> str:
+    """Say whether asking each row for its own values has a point."""
+    if gain.n_values == 0:
+        return "<p><b>Nothing is bought:</b> no value is worth its price on these data.</p>"
+    values = plural(gain.n_values, "value", "values")
+    beside = (
+        f"{values}, the same for every row, decide {fraction(gain.fixed)} of the rows rightly."
+        f" Asking each row for its own changes that by {fraction(gain.mean)}"
+        f" (95 % interval {fraction(gain.low)} to {fraction(gain.high)})."
+    )
+    if gain.low > 0.0:
+        return f"<p><b>Buying row by row pays:</b> {beside}</p>"
+    verdict = "costs accuracy here" if gain.high < 0.0 else "has no proven point here"
+    return f"<p><b>Buying row by row {verdict}:</b> {beside}</p>"
+
+
 def _costs(curves: list[Curve]) -> str:
     lines = [curve for curve in curves if len(curve.cost) > 1]
     flat = [curve for curve in curves if len(curve.cost) == 1]
@@ -158,8 +175,8 @@ def _costs(curves: list[Curve]) -> str:
     said = "; ".join(f"{c.name}: {c.accuracy.min():.3f} to {c.accuracy.max():.3f}" for c in curves)
     chart = svg.chart("cos", "Accuracy against cost", text(said, 900), x, y, marks[::-1])
     return (
-        "<p>The model at a tenth to ten times its prices, beside gradient boosting on the values that are bought most"
-        " often, the same for every row, and on random ones. Dashed lines have every column.</p>"
+        "<p>The model at a tenth to ten times its prices, beside a fixed subset, whose values are the same for every"
+        " row, and gradient boosting on random values. Dashed lines have every column.</p>"
         + figure("<b>Accuracy</b> by mean price paid per row", legend, chart, "wide")
         + f"<details><summary>Numbers</summary>{_points(curves)}</details>"
     )

@@ -98,6 +98,8 @@ def _lead(result: Comparison) -> str:
         said += " Where nothing takes a seed there is one run, and no deviation."
     if result.oracles:
         said += f" {names(result.oracles)} was told the truth: it is shown, but not ranked."
+    if result.keep_all and "selection_accuracy" in result.metrics:
+        said += f" {names(result.keep_all)} keeps every feature: it is not ranked by what is selected."
     return said
 
 
@@ -204,9 +206,13 @@ def _ranks(result: Comparison) -> str:
 
 
 def _verdict(found: Significance) -> str:
-    p, alpha = found.friedman.p_value, found.nemenyi.alpha
-    said = f"Friedman's test as corrected by Iman and Davenport: {'p &lt; 0.001' if p < 0.001 else f'p = {p:.3f}'}."
-    if len(found.streams) < _FEW:
+    p, alpha, n = found.friedman.p, found.nemenyi.alpha, len(found.streams)
+    if found.friedman.says_too_little(alpha):
+        least = f"p cannot be below {found.friedman.least_p_value:.3f}"
+        return f"{n} streams are too few to say whether the methods differ: however they rank, {least}."
+    how = "as corrected by Iman and Davenport" if math.isnan(found.friedman.exact_p_value) else "counted out"
+    said = f"Friedman's test, {how}: {'p &lt; 0.001' if p < 0.001 else f'p = {p:.3f}'}."
+    if n < _FEW:
         return f"{said} With so few streams it says little."
     return f"{said} The methods differ." if p < alpha else f"{said} A difference is not certain at {alpha:g}."
 

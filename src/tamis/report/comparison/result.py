@@ -35,7 +35,12 @@ class Friedman(Protocol):
     """Whether the methods differ at all."""
 
     @property
-    def p_value(self) -> float: ...
+    def p(self) -> float: ...
+    @property
+    def least_p_value(self) -> float: ...
+    @property
+    def exact_p_value(self) -> float: ...
+    def says_too_little(self, alpha: float) -> bool: ...
 
 
 class Nemenyi(Ranks, Protocol):
@@ -88,6 +93,7 @@ class Comparison(Protocol):
     cells: dict[str, Column]
     folder: Path
     oracles: list[str]
+    keep_all: list[str]
 
     @property
     def streams(self) -> list[str]: ...  # noqa: D102

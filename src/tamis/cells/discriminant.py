@@ -1,0 +1,266 @@
+"""What the values bought so far say of the class, whichever they are: linear discriminant analysis of any columns.
+
+Each column enters by its number and by the bins it lies in, so that a relation need be neither linear nor monotone.
+Rows of one class are taken to be normal about the mean of their class, with one covariance for all classes. What any
+set S of columns says then needs nothing but the part of means and covariance that belongs to S (Fisher 1936;
+regularised as in Friedman 1989, Journal of the American Statistical Association 84)::
+
+    log P(c | x_S) = log P(c) + b (m_c' W^-1 x - m_c' W^-1 m_c / 2) + const,    all of S               (1)
+
+with W the covariance within the classes plus a ridge, and 0 <= b <= 1 what the evidence is worth on rows that were not
+learned from: evidence that tells of noise is worth nothing, and the classes keep their shares.
+
+=========  ================  =========================================================
+symbol     here              meaning
+=========  ================  =========================================================
+x          ``_features``     numbers and bins of a row, standardised; V of each column
+m_c        ``_means``        mean of class c
+W          ``_covariance``   within the classes, with the ridge
+b          ``worth``         of the evidence
+=========  ================  =========================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.cells.bins import Bins
+
+__all__ = ["Discriminant"]
+
+Floats = NDArray[np.float64]
+
+_RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled where there are so few rows
+_OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
+_WORTHS = np.linspace(0.0, 1.2, 25)
+
+
+@njit(strict=True)
+def _evidence(
+    x: Array, order: Array, covariance: Array, factor: Array, means: Array, white_means: Array, found: Array
+) -> None:
+    """Fill in m_c' W^-1 x - m_c' W^-1 m_c / 2 of each row and class after each of the columns in order, (1).
+
+    The Cholesky factor of W grows by the rows of one column at a time; as long as the columns come in their own order,
+    it is that of all columns. A column of -1 tells nothing.
+    """
+    n, n_steps = order.shape
+    V = x.shape[2]
+    L, D = means.shape
+    own, at = np.empty((D, D)), np.empty(D, np.int64)
+    white, centre = np.empty(D), np.empty((L, D))  # features and means after whitening
+    for i in range(n):
+        d, in_order = 0, True
+        for c in range(L):
+            found[i, 0, c] = 0.0
+        for s in range(n_steps):
+            j = order[i, s]
+            for c in range(L):
+                found[i, s + 1, c] = found[i, s, c]
+            if j < 0:
+                continue
+            in_order = in_order and j * V == d
+            for v in range(V):
+                at[d] = j * V + v
+                for e in range(d + 1):
+                    if in_order:
+                        own[d, e] = factor[d, e]
+                        continue
+                    total = covariance[at[d], at[e]]
+                    for f in range(e):
+                        total -= own[d, f] * own[e, f]
+                    own[d, e] = np.sqrt(total) if d == e else total / own[e, e]
+                total = x[i, j, v]
+                for f in range(d):
+                    total -= own[d, f] * white[f]
+                white[d] = total / own[d, d]
+                for c in range(L):
+                    if in_order:
+                        centre[c, d] = white_means[c, d]
+                    else:
+                        total = means[c, at[d]]
+                        for f in range(d):
+                            total -= own[d, f] * centre[c, f]
+                        centre[c, d] = total / own[d, d]
+                    found[i, s + 1, c] += centre[c, d] * (white[d] - 0.5 * centre[c, d])
+                d += 1
+
+
+class Discriminant:
+    """Probabilities of the classes from any of the columns.
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins of each column.
+    n_classes : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> X[:, 1] += 3 * y
+    >>> model = Discriminant(n_bins=4, n_classes=2).fit(X, y)
+    >>> model.posterior(np.array([[0.0, np.nan], [0.0, 3.0]])).round(1)
+    array([[0.4, 0.6],
+           [0. , 1. ]])
+    """
+
+    # State, after fit, of K columns with V features each, D = K V:
+    #   _bins                         edges of the columns
+    #   _low, _high     (K,)          where numbers are cut
+    #   _count          (n_classes,)  rows of each class, faded
+    #   _sum            (n_classes, D) of their features
+    #   _products       (D, D)        of their features
+    #   _middle, _scale (D,)          by which features are standardised
+    #   _covariance, _factor (D, D), _means, _white_means (n_classes, D), prior (n_classes,)
+    #   worth           float
+
+    def __init__(self, n_bins: int, n_classes: int) -> None:
+        self.n_bins, self.n_classes, self.worth = n_bins, n_classes, 1.0
+
+    def fit(self, values: Array, y: Array) -> Discriminant:
+        """Learn from rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
+        values = np.asarray(values, dtype=np.float64)
+        K = values.shape[1]
+        self._bins = Bins.quantile(values, self.n_bins)
+        there = ~np.isnan(values).all(axis=0)
+        self._low, self._high = np.zeros(K), np.zeros(K)
+        if there.any():
+            self._low[there], self._high[there] = np.nanquantile(
+                values[:, there], [_OUTER, 1.0 - _OUTER], axis=0
+            )
+        raw = self._raw(values)
+        gaps = np.isnan(raw)
+        count = np.maximum((~gaps).sum(axis=0), 1)
+        self._middle = (np.where(gaps, 0.0, raw) / count).sum(axis=0)
+        apart = np.where(gaps, 0.0, raw - self._middle)
+        largest = np.abs(apart).max(axis=0, initial=0.0)
+        largest[largest == 0.0] = 1.0  # constant; numbers of any size are squared in units of the largest
+        spread = largest * np.sqrt(((apart / largest) ** 2).sum(axis=0) / count)
+        self._scale = np.where(spread > 0.0, spread, 1.0)
+        D = K * self.n_bins
+        self._count, self._sum = np.zeros(self.n_classes), np.zeros((self.n_classes, D))
+        self._products = np.zeros((D, D))
+        return self.updated(values, y, 1.0)
+
+    def updated(self, values: Array, y: Array, fading: float) -> Discriminant:
+        """Take in more rows; the weight of earlier ones is multiplied by `fading` for each of them."""
+        x = self._features(values).reshape(len(values), self.n_columns * self.n_bins)
+        weight = fading ** np.arange(len(y) - 1, -1, -1.0)
+        kept = fading ** len(y)
+        hot = np.zeros((len(y), self.n_classes))
+        hot[np.arange(len(y)), y] = weight
+        self._count = kept * self._count + hot.sum(axis=0)
+        self._sum = kept * self._sum + hot.T @ x
+        self._products = kept * self._products + (x * weight[:, None]).T @ x
+        self._solve()
+        return self
+
+    def _solve(self) -> None:
+        n = self._count.sum()
+        self.prior = self._count / n
+        self._means = self._sum / np.maximum(self._count, 1e-300)[:, None]
+        self._means[self._count == 0.0] = 0.0
+        within = (self._products - (self._means.T * self._count) @ self._means) / max(n - self.n_classes, 1.0)
+        ridge = _RIDGE * (1.0 + _ROWS / n)
+        self._covariance = within + ridge * np.eye(len(within))
+        self._factor = np.linalg.cholesky(self._covariance)
+        self._white_means = np.ascontiguousarray(
+            scipy.linalg.solve_triangular(self._factor, self._means.T, lower=True).T
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns it knows."""
+        return len(self._low)
+
+    def evidence(self, values: Array, order: Array | None = None) -> Floats:
+        """Return what the values of each row say of each class, one column after the other, at full worth.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, K)
+        order : ndarray of shape (n_rows, n_steps), int, optional
+            The columns in the order in which each row comes to know them, -1 where none is added; by default all.
+
+        Returns
+        -------
+        ndarray of shape (n_steps + 1, n_rows, n_classes)
+            Before the first column, and after each.
+        """
+        if order is None:
+            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        if self.n_columns == 0:
+            return np.zeros((order.shape[1] + 1, len(values), self.n_classes))
+        there = ~np.isnan(
+            np.take_along_axis(np.asarray(values, dtype=np.float64), np.maximum(order, 0), axis=1)
+        )
+        order = np.where(there, order, -1)
+        found = np.empty((len(order), order.shape[1] + 1, self.n_classes))
+        _evidence(
+            self._features(values),
+            order,
+            self._covariance,
+            self._factor,
+            self._means,
+            self._white_means,
+            found,
+        )
+        return found.transpose(1, 0, 2)
+
+    def posterior(self, values: Array) -> Floats:
+        """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
+        return posterior_of(self.evidence(values)[-1], self.prior, self.worth)
+
+    def _raw(self, values: Array) -> Floats:
+        """Return the number and the bins of each value, shape (n_rows, D); NaN where missing."""
+        n, K = values.shape
+        found = np.empty((n, K, self.n_bins))
+        found[:, :, 0] = np.clip(values, self._low, self._high)
+        codes = self._bins.codes(values)
+        for v in range(1, self.n_bins):
+            found[:, :, v] = np.where(codes < 0, np.nan, codes >= v)
+        return found.reshape(n, K * self.n_bins)
+
+    def _features(self, values: Array) -> Floats:
+        """Return x, shape (n_rows, K, V): 0, the mean, where missing."""
+        values = np.asarray(values, dtype=np.float64)
+        x: Floats = (self._raw(values) - self._middle) / self._scale
+        x[np.isnan(x)] = 0.0
+        return x.reshape(len(values), values.shape[1], self.n_bins)
+
+
+def posterior_of(evidence: Floats, prior: Floats, worth: float) -> Floats:
+    """Return P(class) from the evidence for each class, the last axis, (1)."""
+    score = worth * evidence + np.log(np.maximum(prior, 1e-300))
+    found: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
+    found[..., prior == 0.0] = 0.0
+    found /= found.sum(axis=-1, keepdims=True)
+    return found
+
+
+def best_worth(evidence: Floats, prior: Floats, y: Array) -> float:
+    """Return what the evidence is worth by the likelihood of labels: 0 where it tells of noise.
+
+    Parameters
+    ----------
+    evidence : ndarray of shape (..., n_rows, n_classes)
+        For rows that were not learned from.
+    prior : ndarray of shape (n_rows, n_classes)
+    y : ndarray of shape (n_rows,)
+    """
+    at = np.arange(len(y))
+    base = np.log(np.maximum(prior, 1e-300))
+    losses = []
+    for worth in _WORTHS:
+        score = worth * evidence + base
+        top = score.max(axis=-1)
+        norm = top + np.log(np.exp(score - top[..., None]).sum(axis=-1))
+        losses.append(float((norm - score[..., at, y]).mean()))
+    return float(_WORTHS[int(np.argmin(losses))])

@@ -1,0 +1,213 @@
+"""FixedSubset: the same values for every row, the baseline that buying row by row must beat.
+
+The columns are ordered once, by minimum redundancy and maximum relevance: Peng, Long, Ding: Feature Selection Based on
+Mutual Information, IEEE TPAMI 27(8), 2005, equation (7)::
+
+    next column = argmax_j  [ I(x_j; c) - mean over chosen k of I(x_j; x_k) ] / price_j                  (1)
+
+and the first m of them are bought for every row. How many is decided on rows that were not learned from: m makes errors
+and prices together the smallest (:mod:`tamis.cells.held_out`).
+
+========  ====================  ===================================================
+paper     here                  meaning
+========  ====================  ===================================================
+I         adjusted              mutual information of binned columns
+m         `n_features`          how many columns are bought
+========  ====================  ===================================================
+
+Deviations, each with its reason: information is adjusted for chance, else columns of many values lead; a column whose
+difference is negative is multiplied by its price rather than divided, so that a dear one never gains by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from tamis._check import Array, Rows, check_number
+from tamis.cells.bins import Bins
+from tamis.cells.fixed_order import FixedOrder, dense
+from tamis.cells.held_out import Policy, Walks, best_policy
+from tamis.dependence.information import adjusted_mutual_information
+
+__all__ = ["FixedSubset", "mrmr"]
+
+Floats = NDArray[np.float64]
+
+_POOL = 200  # most relevant columns that are compared with one another
+_STEPS = 40  # columns that are put in order
+
+
+class FixedSubset(FixedOrder):
+    """Buys the same few values for every row, as many as pay.
+
+    Parameters
+    ----------
+    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+        What a feature costs, in [0, inf), in units of `misclassification_cost`.
+    misclassification_cost : array of shape (n_classes, n_classes), optional
+        What it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+    n_features : int, optional
+        m: how many columns are bought; by default as many as pay on rows that were not learned from, at most 40.
+    classifier : scikit-learn classifier with `predict_proba`, optional
+        Decides from the values bought; where it takes no missing values, they are replaced by means. By default a
+        discriminant analysis of the values and their bins.
+    n_bins : int, default=4
+        Levels of each column where information is counted, from 2 on.
+    random_state : int, optional
+        Seed of the rows on which `n_features` is chosen, where there are more than 5,000.
+
+    Attributes
+    ----------
+    classes_, prior_, candidates_, prices_, n_features_used_, cost_
+        As in :class:`tamis.base.CellClassifier`; `candidates_` in the order in which they are bought.
+    policy_ : Policy
+        ``policy_.most`` is m.
+    classifier_ : estimator or None
+        The fitted classifier, if one was given.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    DataError
+        If a value is infinite.
+
+    References
+    ----------
+    Peng, Long, Ding (2005). Feature Selection Based on Mutual Information. IEEE TPAMI 27(8).
+
+    Examples
+    --------
+    Column 4 is a copy of column 3, so it is not bought:
+
+    >>> import numpy as np
+    >>> from tamis import FixedSubset
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 10))
+    >>> X[:, 3] += 2 * y
+    >>> X[:, 4] = X[:, 3]
+    >>> X[:, 7] += 2 * y
+    >>> model = FixedSubset(cost=0.02).fit(X[:500], y[:500])
+    >>> model.acquire(X[500]).features, bool(model.score(X[500:], y[500:]) > 0.88)
+    ([7, 3], True)
+    """
+
+    calibrate = True  # it has no rule of its own
+
+    def __init__(
+        self,
+        cost: float | Array | Mapping[str, float] = 0.01,
+        *,
+        misclassification_cost: Array | None = None,
+        n_features: int | None = None,
+        classifier: Any = None,
+        n_bins: int = 4,
+        random_state: int | None = None,
+    ) -> None:
+        self.cost = cost
+        self.misclassification_cost = misclassification_cost
+        self.n_features = n_features
+        self.classifier = classifier
+        self.n_bins = n_bins
+        self.random_state = random_state
+
+    def _learn_own(self, X: Rows, y: Array) -> None:
+        check_number("n_bins", self.n_bins, low=2, integer=True)
+        if self.n_features is not None:
+            check_number("n_features", self.n_features, low=0, integer=True)
+        bins = Bins.quantile(X, self.n_bins)
+        self.candidates_ = mrmr(X, y, bins, len(self.classes_), self._costs(), self._n_steps())
+        self._bins = bins.of(self.candidates_)
+        self.classifier_: Any = None
+
+    def _n_steps(self) -> int:
+        return _STEPS if self.n_features is None else max(self.n_features, 1)
+
+    def _calibrate(self, X: Rows, y: Array) -> None:
+        super()._calibrate(X, y)
+        most = 0 if self.policy_ is None else self.policy_.most
+        if self.classifier is not None and most > 0:
+            values = dense(X[:, self.candidates_[:most]])
+            self.classifier_ = clone(self.classifier)
+            known = ~np.isnan(values)
+            self._means = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+            self.classifier_.fit(self._filled(values), y)
+
+    def _filled(self, values: Floats) -> Floats:
+        """Return the values with means for those missing, where the classifier takes none."""
+        if get_tags(self.classifier_).input_tags.allow_nan:
+            return values
+        return np.where(np.isnan(values), self._means, values)
+
+    def _policy(self, walks: list[Walks], y: Array) -> Policy:
+        if self.n_features is None:
+            return best_policy(walks[:1], y, self._Q, every_row_alike=True)
+        return Policy("discriminant", "risk", min(self.n_features, len(self.candidates_)), -np.inf)
+
+    def _own_walks(self, X: Rows) -> Walks:
+        """Return walks that believe nothing: the model has no probabilities of its own."""
+        _, codes = self._cells(X, np.arange(X.shape[0]))
+        price = np.where(codes >= 0, self.prices_, 0.0).T
+        spent = np.concatenate([np.zeros((1, len(codes))), np.cumsum(price, axis=0)])
+        posterior = np.tile(self.prior_, (*spent.shape, 1))
+        return Walks("own", posterior, spent, np.ones(spent.shape, dtype=bool))
+
+    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        return np.ones(len(posterior), dtype=bool)
+
+    def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
+        most = 0 if self.policy_ is None else self.policy_.most
+        if self.classifier_ is None or k + 1 < most:
+            return super()._believe(k, posterior, values, code, numbers)
+        found = np.zeros((len(numbers), len(self.classes_)))
+        found[:, self.classifier_.classes_] = self.classifier_.predict_proba(
+            self._filled(numbers[:, : k + 1])
+        )
+        return found
+
+
+def mrmr(X: Rows, y: Array, bins: Bins, n_classes: int, price: Floats, n_columns: int) -> NDArray[np.int64]:
+    """Return the columns in the order of (1), so many of them at most; columns that do not vary are left out.
+
+    Parameters
+    ----------
+    X : rows of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,), int
+    bins : Bins
+        Of every column.
+    n_classes : int
+    price : ndarray of shape (n_features,)
+    n_columns : int
+    """
+    tables = bins.tables(X, y, n_classes)
+    vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
+    relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
+    pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]
+    codes = bins.of(pool).codes(dense(X[:, pool]))
+    chosen: list[int] = []
+    shared, left = np.zeros(len(pool)), np.ones(len(pool), dtype=bool)
+    while len(chosen) < min(n_columns, len(pool)):
+        gain = relevance[pool] - shared / max(len(chosen), 1)
+        free = np.where(gain > 0.0, np.inf, gain)
+        worth = np.divide(gain, price[pool], out=free, where=(price[pool] > 0.0) & (gain > 0.0))
+        worth = np.where(gain <= 0.0, gain * np.maximum(price[pool], 1e-300), worth)
+        best = int(np.argmax(np.where(left, worth, -np.inf)))
+        chosen.append(best)
+        left[best] = False
+        shared += adjusted_mutual_information(_pairs(codes, best, bins.n_bins))
+    return pool[np.array(chosen, dtype=np.int64)]
+
+
+def _pairs(codes: Array, column: int, n_bins: int) -> NDArray[np.int64]:
+    """Return the table of counts of each column with that one; rows where one of both is missing are passed over."""
+    K = codes.shape[1]
+    known = (codes >= 0) & (codes[:, [column]] >= 0)
+    at = (np.arange(K) * n_bins + codes) * n_bins + codes[:, [column]].astype(np.int64)
+    return np.bincount(at[known], minlength=K * n_bins * n_bins).reshape(K, n_bins, n_bins)

@@ -1,0 +1,118 @@
+"""FixedSubset: its order against scikit-learn's information, how many pay, any classifier."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_mutual_info_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tamis import FixedSubset, load, save
+from tamis.cells.bins import Bins
+from tamis.cells.fixed_subset import mrmr
+from tamis.checks import check_cell_classifier
+
+
+@parametrize_with_checks([FixedSubset()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_conforms():
+    check_cell_classifier(FixedSubset())
+
+
+def copies(rng, n=800):
+    """Columns 0 and 3 tell of the class, 1 and 2 are 0 with a little noise, the rest is noise."""
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 9))
+    X[:, 0] += 2 * y
+    X[:, 1:3] = X[:, [0]] + 0.05 * rng.normal(size=(n, 2))
+    X[:, 3] += 1.5 * y
+    return X, y
+
+
+def by_definition(codes, y, price, n_columns):
+    """(1) with scikit-learn's adjusted mutual information, one pair at a time."""
+    relevance = [adjusted_mutual_info_score(y, column) for column in codes.T]
+    chosen = []
+    while len(chosen) < n_columns:
+        worth = np.full(codes.shape[1], -np.inf)
+        for j in set(range(codes.shape[1])) - set(chosen):
+            shared = [adjusted_mutual_info_score(codes[:, j], codes[:, k]) for k in chosen]
+            gain = relevance[j] - (sum(shared) / len(shared) if shared else 0.0)
+            worth[j] = gain / price[j] if gain > 0 else gain * price[j]
+        chosen.append(int(np.argmax(worth)))
+    return chosen
+
+
+@pytest.mark.parametrize("price", [np.ones(9), np.array([1, 0.1, 3, 2, 1, 1, 5, 1, 1.0])])
+def test_order_is_the_definition(rng, price):
+    X, y = copies(rng)
+    bins = Bins.quantile(X, 4)
+    found = mrmr(X, y, bins, 2, price, 9).tolist()
+    assert found == by_definition(bins.codes(X), y, price, 9)
+
+
+def test_a_copy_does_not_come_second(rng):
+    X, y = copies(rng)
+    order = mrmr(X, y, Bins.quantile(X, 4), 2, np.ones(9), 9).tolist()
+    assert set(order[:2]) & {0, 1, 2}
+    assert 3 in order[:2]
+
+
+def test_every_row_is_asked_the_same(rng):
+    X, y = copies(rng)
+    model = FixedSubset(0.01).fit(X[:400], y[:400])
+    traces = model.acquire(X[400:])
+    assert len({tuple(trace.features) for trace in traces}) == 1
+    assert 1 <= model.policy_.most == model.n_features_used_[0] <= 4
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_as_many_as_asked_for(rng, n):
+    X, y = copies(rng)
+    model = FixedSubset(n_features=n).fit(X, y)
+    model.predict(X[:50])
+    assert (model.n_features_used_ == n).all()
+
+
+@pytest.mark.parametrize("classifier", [LogisticRegression(), HistGradientBoostingClassifier(random_state=0)])
+def test_any_classifier_decides(rng, classifier):
+    X, y = copies(rng)
+    model = FixedSubset(n_features=3, classifier=classifier).fit(X[:500], y[:500])
+    columns = model.candidates_[:3]
+    own = classifier.fit(X[:500, columns], y[:500])
+    np.testing.assert_allclose(model.predict_proba(X[500:]), own.predict_proba(X[500:, columns]), rtol=1e-12)
+    holes = X[500:].copy()
+    holes[rng.random(holes.shape) < 0.3] = np.nan
+    assert (model.predict(holes) == y[500:]).mean() > 0.6
+
+
+def test_sparse_named_and_saved(rng, tmp_path):
+    X, y = copies(rng)
+    X[np.abs(X) < 0.5] = 0.0
+    frame = pd.DataFrame(X, columns=list("abcdefghi"))
+    model = FixedSubset(n_features=2, classifier=LogisticRegression()).fit(frame, y)
+    assert set(model.acquire(frame.iloc[:1])[0].features) <= set("abcdefghi")
+    sparse = FixedSubset(n_features=2).fit(sp.csr_array(X), y).predict_proba(sp.csr_array(X))
+    np.testing.assert_allclose(sparse, FixedSubset(n_features=2).fit(X, y).predict_proba(X), rtol=1e-12)
+    save(model, tmp_path / "model.tamis")
+    np.testing.assert_array_equal(load(tmp_path / "model.tamis").predict(frame), model.predict(frame))
+
+
+def test_one_class_and_columns_that_do_not_vary(rng):
+    X = np.ones((30, 3))
+    assert (FixedSubset().fit(X, np.arange(30) % 2).predict(X) == 0).all()
+    assert (FixedSubset().fit(rng.normal(size=(30, 3)), np.zeros(30)).predict(X) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"), [({"n_bins": 1}, "n_bins"), ({"n_features": -1}, "n_features")]
+)
+def test_refuses(rng, settings, word):
+    X, y = copies(rng)
+    with pytest.raises(ValueError, match=word):
+        FixedSubset(**settings).fit(X, y)

@@ -1,0 +1,217 @@
+"""Threads on one object: none crashes, none sees half a state; copies, pickles and files know nothing of locks."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import tamis
+from tamis import _guard
+from tamis.base import CellClassifier, ColumnSelector, RowSelector
+from tamis.catalog import CATALOG, LEARNERS
+from tamis.drift.detector import Detector
+from tamis.learners.dense_rows import DenseRowClassifier
+from tamis.summaries.moments import RunningMoments
+
+STRESS = """
+import sys, threading, warnings
+import numpy as np
+from tamis.catalog import CATALOG, LEARNERS
+from tamis.errors import TamisError
+from sklearn.exceptions import NotFittedError
+
+warnings.simplefilter("ignore")
+sys.setswitchinterval(1e-4)
+entry = next(entry for entry in (*CATALOG, *LEARNERS) if entry.key == sys.argv[1])
+model = entry.load()(**dict(entry.parameters))
+rng = np.random.default_rng(0)
+batches = []
+for n in (1, 40, 7, 90):
+    X = rng.normal(size=(n, 6))
+    batches.append((X, (X[:, 0] > 0).astype(int)))
+model.fit(*batches[-1])
+unexpected = []
+
+def call(name, *arguments, **named):
+    if hasattr(model, name):
+        getattr(model, name)(*arguments, **named)
+
+def write(i):
+    X, y = batches[i % len(batches)]
+    if hasattr(model, "partial_fit") and i % 3:
+        call("partial_fit", X, y)
+    elif hasattr(model, "offer"):
+        model.offer(rng.normal(size=model._n_rows), f"n{i}{threading.get_ident()}")
+    else:
+        call("fit", *batches[3 if i % 2 else 1])
+
+def read(i):
+    X, _ = batches[i % len(batches)]
+    for name in ("predict", "transform", "get_support"):
+        call(name, *([] if name == "get_support" else [X]))
+    for name in ("scores_", "selected_", "trace_", "feature_weights_", "n_features_used_"):
+        getattr(model, name, None)
+
+def work(do):
+    for i in range(int(sys.argv[2])):
+        try:
+            do(i)
+        except (TamisError, NotFittedError):
+            pass
+        except ValueError as error:
+            if "features" not in str(error):  # more were offered since
+                unexpected.append(repr(error))
+        except BaseException as error:
+            unexpected.append(repr(error))
+
+threads = [threading.Thread(target=work, args=(do,)) for do in (write, write, read, read)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(unexpected[:3] or "whole")
+"""
+FEW = ("discuss", "knn-su", "alpha-investing")
+KEYS = list(dict.fromkeys(entry.key for entry in (*CATALOG, *LEARNERS) if entry.module.startswith("tamis.")
+                          and "river" not in entry.key))  # fmt: skip
+
+
+def stress(key: str, rounds: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STRESS, key, str(rounds)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    told = done.returncode, done.stdout.strip()
+    assert told == (0, "whole"), (key, done.stderr[-500:])
+
+
+@pytest.mark.parametrize("key", [key for key in FEW if key in KEYS])
+def test_threads_on_one_object_leave_it_whole(key: str) -> None:
+    stress(key, 12)
+
+
+def test_two_writers_count_every_row(rng: np.random.Generator) -> None:
+    """Without the guard, two threads lose rows of each other."""
+    moments, rows = RunningMoments(3), rng.normal(size=(2000, 3))
+    threads = [threading.Thread(target=lambda: [moments.update(row[None]) for row in rows]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(moments.weight, 8000.0)
+    np.testing.assert_allclose(moments.mean, rows.mean(axis=0), atol=1e-12)
+
+
+def test_merging_in_both_directions_does_not_wait_for_ever(rng: np.random.Generator) -> None:
+    a, b = RunningMoments(2), RunningMoments(2)
+    a.update(rng.normal(size=(5, 2)))
+    pairs = [(a, b), (b, a)]
+    threads = [
+        threading.Thread(target=lambda x=x, y=y: [x.merge(y) for _ in range(100)], daemon=True)
+        for x, y in pairs
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_every_base_class_is_guarded() -> None:
+    for base in (RowSelector, ColumnSelector, CellClassifier, DenseRowClassifier, Detector):
+        assert issubclass(base, _guard.Guarded)
+    for entry in CATALOG:
+        cls = entry.load()
+        assert issubclass(cls, _guard.Guarded)
+        for name in ("fit", "partial_fit", "offer", "predict", "merge", "scores_", "get_support"):
+            member = inspect.getattr_static(cls, name, None)
+            function = member.fget if isinstance(member, property) else member
+            if inspect.isfunction(function) and function.__module__.startswith("tamis"):
+                assert hasattr(function, "__wrapped__"), (cls, name)
+
+
+@pytest.mark.parametrize("key", ["discuss", "knn-su", "alpha-investing"])
+def test_copies_and_files_hold_no_lock(key: str, rng: np.random.Generator, tmp_path: Path) -> None:
+    entry = next(entry for entry in (*CATALOG, *LEARNERS) if entry.key == key)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 1] > 0).astype(int)
+    model = entry.load()(**dict(entry.parameters)).fit(X, y)
+    path = tmp_path / "model"
+    joblib.dump(model, path)
+    twins = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), joblib.load(path), clone(model).fit(X, y),
+             tamis.load(tamis.save(model, path))]  # fmt: skip
+    assert not any("lock" in repr(type(part)).lower() for part in vars(model).values())
+    for twin in [*twins, copy.copy(model)]:
+        assert vars(twin).keys() == vars(model).keys()
+        assert type(twin).__name__ == type(model).__name__
+    read = "predict" if hasattr(model, "predict") else "transform"
+    for twin in twins:
+        np.testing.assert_array_equal(getattr(twin, read)(X), getattr(model, read)(X))
+    n_locks = len(_guard._locks)
+    del twin, twins
+    assert len(_guard._locks) < n_locks  # they end with their objects
+
+
+def test_a_copy_that_is_made_while_another_thread_learns_is_whole(rng: np.random.Generator) -> None:
+    moments, rows = RunningMoments(50), rng.normal(size=(200, 50))
+    going = threading.Event()
+
+    def learn() -> None:
+        while not going.is_set():
+            moments.update(rows)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    try:
+        twins = [copy.deepcopy(moments) for _ in range(50)] + [
+            pickle.loads(pickle.dumps(moments)) for _ in range(50)
+        ]
+    finally:
+        going.set()
+        thread.join()
+    for twin in twins:
+        assert twin.weight % 200 == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_process_does_not_wait_for_the_parents_threads() -> None:
+    code = """
+import os, threading, time
+import numpy as np
+from tamis import _guard
+from tamis.summaries.moments import RunningMoments
+moments, ready = RunningMoments(2), threading.Event()
+def hold():
+    with _guard.held([moments]):
+        ready.set(); time.sleep(60)
+threading.Thread(target=hold, daemon=True).start()
+ready.wait()
+child = os.fork()
+if child == 0:
+    moments.update(np.array([[1.0, 2.0]]))
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+os._exit(0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout.strip() == "7"
+
+
+if __name__ == "__main__":  # python -m tests.test_guard ROUNDS: every class of the catalogue
+    for key in KEYS:
+        stress(key, int(sys.argv[1]))
+        print(key, "whole", flush=True)

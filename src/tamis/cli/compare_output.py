@@ -19,8 +19,6 @@ __all__ = ["document_of", "show_comparison"]
 
 _COLUMNS = (
     ("accuracy", "accuracy"),
-    ("random_accuracy", "random"),
-    ("all_accuracy", "all"),
     ("average_precision", "AP"),
     ("kappa_t", "kappa-T"),
     ("selection_accuracy", "SA"),
@@ -30,7 +28,12 @@ _COLUMNS = (
     ("seconds", "sec"),
 )
 _WITH_DEVIATION = ("accuracy",)
-_BASELINES = (("majority_accuracy", "majority class"), ("no_change_accuracy", "no change"))
+_BASELINES = (
+    ("random_accuracy", "random subsets"),
+    ("all_accuracy", "every feature"),
+    ("majority_accuracy", "majority class"),
+    ("no_change_accuracy", "no change"),
+)
 
 
 def show_comparison(console: Console, result: ExperimentResult) -> None:
@@ -41,6 +44,8 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
         shown = [(metric, title) for metric, title in shown if tables[metric].n[i].any()]
         if not shown:
             continue
+        if any(metric == "selection_accuracy" for metric, _ in shown):  # the truth takes its place
+            shown = [(metric, title) for metric, title in shown if metric != "average_precision"]
         console.print(Text(stream, style="bold"))
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("", no_wrap=True, overflow="ellipsis", max_width=20, min_width=20)
@@ -52,6 +57,8 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
                 cells = [_cell(tables[metric], i, j) for metric, _ in shown]
                 table.add_row(Text(f"  {method}", style=style), *cells)
         for key, title in _BASELINES:
+            if key not in result.metrics or not result.table(key).n[i].any():
+                continue
             table.add_row(
                 Text(f"  {title}", style="dim"), Text(_figure(_over_methods(result, key, i)), style="dim")
             )
@@ -63,8 +70,7 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
 
 def _cell(table: ScoreTable, i: int, j: int) -> Text:
     mean, deviation = float(table.mean[i, j]), float(table.deviation[i, j])
-    is_rival = table.metric in ("random_accuracy", "all_accuracy")
-    text = Text(_figure(mean), style="dim" if is_rival else "bold" if table.best[i, j] else "")
+    text = Text(_figure(mean), style="bold" if table.best[i, j] else "")
     if table.metric in _WITH_DEVIATION:
         text.append("        " if math.isnan(deviation) else f" ±{deviation:.3f}", style="not bold dim")
     return text
@@ -75,7 +81,7 @@ def _figure(value: float) -> str:
 
 
 def _over_methods(result: ExperimentResult, key: str, i: int) -> float:
-    """Return a number that the labels alone decide: the mean over the methods, some of which may lack a seed."""
+    """Return the mean over the methods, some of which may lack it, or a seed."""
     known = [mean for mean in result.table(key).mean[i].tolist() if math.isfinite(mean)]
     return sum(known) / len(known) if known else math.nan
 
@@ -88,7 +94,9 @@ def _notes(result: ExperimentResult) -> str:
             " CUCP: share of the others that was left out."
         )
     if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():
-        notes.append("random: the same learner on as many features, drawn blindly.")
+        notes.append(
+            "random subsets: the same learner on as many features, drawn blindly; mean over the methods."
+        )
         notes += [
             f"On {stream}, no better than random subsets: {', '.join(methods)}."
             for stream, methods in result.no_better_than_random().items()

@@ -221,6 +221,8 @@ def test_demo_numbers(call):
     assert found["summary"]["accuracy"] > found["accuracy_of_every_feature"] - 0.01  # with three of eight
     assert found["summary"]["accuracy"] > found["summary"]["random_accuracy"] + 0.15
     assert found["remarks"] == []
+    assert found["pays"]["forward"] > found["pays"]["all"] + 0.01
+    assert found["pays"]["forward"] > found["pays"]["random"] + 0.05
 
 
 def test_list_is_the_catalogue(call):

@@ -135,7 +135,7 @@ def test_follows_a_drift():
             flagged.append(at)
         if found is None and at > 5000 and set(model.get_support(indices=True)) == {9, 20}:
             found = at
-    assert len(model.drifts_) == len(flagged) == 1
+    assert len(model.drifts_) == 1
     assert 5000 <= flagged[0] <= 5200
     assert found <= 5300
     still = fed(ForwardPartialCorrelation(2, alpha_drift=None), X[:5600], y[:5600], 100)

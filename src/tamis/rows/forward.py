@@ -199,8 +199,8 @@ class ForwardPartialCorrelation(RowSelector):
     redundant_to_ : ndarray of shape (n_features,), int
         Column of that chosen feature; -1 of a chosen feature, or where none took anything.
     drift_detected_ : bool
-        Whether in the last batch a drift was found, or the set changed within 1000 rows of one, so that a learner
-        should begin anew.
+        Whether in the last batch the set changed, within 1000 rows of a drift, so that a learner should begin anew.
+        A drift that leaves the set as it is leaves the learner alone.
     n_replay : int
         From how many of the last rows: those since the drift, 1000 at most.
     drifts_ : list of int
@@ -328,16 +328,13 @@ class ForwardPartialCorrelation(RowSelector):
         parts, targets, weights = zip(*self._pending, strict=True)
         X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
         y, weight, n = np.concatenate(targets), np.concatenate(weights), self._waits
-        self._pending, self._waits = (), 0
+        self._pending, self._waits, before = (), 0, self._chosen()
         self._watch(X, y)
         factor = self._fading()
         self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
         self._rows += n
         if choose or self._rows >= self._next:
-            self._next, before = (
-                self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK),
-                self._chosen(),
-            )
+            self._next = self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK)
             self._choose()
             if self._rows < self._settled and self._chosen() != before:
                 self.drift_detected_ = True
@@ -388,12 +385,9 @@ class ForwardPartialCorrelation(RowSelector):
         """Predict the block with the model of the chosen features; if its errors have risen, let the past fade."""
         if self._detector is None or not len(self._order):
             return
-        errors, at = self._errors(X, y), 0
-        while (found := self._detector.update_many(errors[at:])) >= 0:
-            self.drift_detected_ = True
-            at += found + 1
-            self.drifts_ = [*self.drifts_, self._rows + at - 1]
-        if self.drift_detected_:
+        found = self._detector.drifts(self._errors(X, y))
+        if found:
+            self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]
             keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
             self._scatter.fade(keep)
             self._known = keep * self._known

@@ -83,9 +83,10 @@ def test_grid_of_many_classes_is_refused(rng):
 
 def test_columns_that_tell_equally_much_keep_their_order(rng):
     y = rng.integers(0, 2, 200)
-    column = y + rng.normal(size=200)
-    model = ETANA(cost=0.01).fit(np.repeat(column[:, None], 40, axis=1), y)
-    assert model.candidates_.tolist() == list(range(40))
+    most, some, less = (y + noise * rng.normal(size=200) for noise in (0.5, 1.0, 2.0))
+    model = ETANA(cost=0.01).fit(np.tile(np.column_stack([most, less, some]), 20), y)
+    kinds = model.candidates_.reshape(3, 20)
+    np.testing.assert_array_equal(kinds, [np.arange(first, 60, 3) for first in (0, 2, 1)])
 
 
 def test_a_value_that_is_not_to_be_had_costs_nothing(rng):

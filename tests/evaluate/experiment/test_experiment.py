@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -393,6 +394,14 @@ def test_figure_and_page(result, tmp_path):
     assert "<h1>A &lt;b&gt; title</h1>" in page
     assert "http" not in page
     assert len(page) < 200_000
+    glance = page.split('id="glance"')[1].split("</section>")[0]
+    assert "<table" not in page.split('id="glance"')[0]  # it begins with the chart
+    dots = [re.findall(rf'class="line s{i} dot" d="([^"]*)"', glance) for i in range(1, 5)]
+    assert [marks.count("M") for _, marks in dots] == [2, 2, 2, 1]  # a stream each; the oracle knows one
+    assert glance.count('<path class="upright"') == 1 + len(result.streams)
+    assert re.search(
+        r"<desc[^>]*>The best on each stream. SEA: \w+ 0\.\d+; electricity: \w+ 0\.\d+.</desc>", glance
+    )
     for wanted in (
         "majority</i>",
         "no change</i>",

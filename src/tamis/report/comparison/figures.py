@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tamis.report.comparison.numbers import Curve, StreamMaps
+from tamis.report.comparison.result import Scores
 from tamis.report.figures import svg
 from tamis.report.figures.figure import course, figure, limits, rows_label
 from tamis.report.figures.thinning import thin
@@ -14,6 +17,61 @@ from tamis.report.run.figures import bare_map, map_key
 from tamis.report.run.numbers import Numbers
 
 __all__ = ["curves_figure", "maps_figure"]
+
+
+def scores_figure(key: str, scores: Scores, baseline: Numbers) -> str:
+    """Return a figure of the mean over seeds of each method on each stream: a line of dots per stream.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    scores : Scores
+        Of more than six methods, those with the highest mean over the streams are drawn.
+    baseline : ndarray of shape (n_streams,)
+        What predicting the majority class has on each stream.
+    """
+    n = len(scores.streams)
+    shown = _highest(scores.mean, 6)
+    x = svg.axis(*limits(scores.mean[:, shown].ravel(), baseline, within=(0.0, 1.0)), 4)
+    y = svg.Axis(0.0, float(n), [])
+    middle = n - 0.5 - np.arange(n)
+    marks = [svg.separators(n)]
+    marks += [svg.tick(x, y, at, row) for at, row in zip(baseline, middle, strict=True) if np.isfinite(at)]
+    for i, j in reversed(list(enumerate(shown, start=1))):
+        values = np.column_stack([scores.mean[:, j], np.full(n, np.nan)]).ravel()  # gaps make dots of them
+        marks.append(svg.line(x, y, values, np.repeat(middle, 2), f"s{i}", text(scores.methods[j], 60)))
+    best = [_best_of(scores, i) for i in range(n)]
+    said = "; ".join(
+        f"{shorten(stream, 40)}: {one}" for stream, one in zip(scores.streams, best, strict=True)
+    )
+    chart = svg.chart(
+        key, "Accuracy of each method", text(f"The best on each stream. {said}.", 900), x, None, marks
+    )
+    names = "".join(f'<li title="{text(one)}">{name(one, 60)}</li>' for one in scores.streams)
+    legend = [(f"line s{i} dot", "M12 4h0", name(scores.methods[j])) for i, j in enumerate(shown, start=1)]
+    legend.append(("upright", "M12 -3v14", "majority class"))
+    content = (
+        f'<div class="map dots" style="--row:34px;--rows:{n}"><ol class="names">{names}</ol>{chart}</div>'
+    )
+    return figure("<b>Accuracy</b> of each method, a line for each stream", legend, content, "bare")
+
+
+def _highest(means: Numbers, at_most: int) -> list[int]:
+    """Return the columns with the highest means over the rows, in their order."""
+    known = np.isfinite(means)
+    level = np.where(known, means, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    there = np.flatnonzero(known.any(axis=0))
+    return sorted(there[np.argsort(-level[there], kind="stable")][:at_most].tolist())
+
+
+def _best_of(scores: Scores, i: int) -> str:
+    found = np.flatnonzero(scores.best[i])
+    return (
+        f"{shorten(scores.methods[found[0]], 40)} {scientific(float(scores.mean[i, found[0]]))}"
+        if len(found)
+        else "none"
+    )
 
 
 def curves_figure(

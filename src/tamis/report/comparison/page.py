@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tamis.report.comparison.figures import curves_figure, maps_figure
+from tamis.report.comparison.figures import curves_figure, maps_figure, scores_figure
 from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_maps
 from tamis.report.comparison.result import Comparison, Scores, Significance
 from tamis.report.page import number_format
@@ -138,6 +138,24 @@ def _tiles(result: Comparison) -> str:
     )
     items = (f"<div><dt>{one}</dt><dd>{value}<small>{note}</small></dd></div>" for one, value, note in tiles)
     return f'<dl class="tiles">{"".join(items)}</dl>'
+
+
+def _glance(result: Comparison) -> str:
+    if "accuracy" not in result.metrics or not np.isfinite((scores := result.table("accuracy")).mean).any():
+        return ""
+    majority = np.full(len(scores.streams), np.nan)
+    if "majority_accuracy" in result.metrics:
+        means = result.table("majority_accuracy").mean
+        majority = np.array(
+            [row[np.isfinite(row)].mean() if np.isfinite(row).any() else np.nan for row in means]
+        )
+    few = (
+        " Of more than six methods, those with the highest mean are drawn." if len(scores.methods) > 6 else ""
+    )
+    return (
+        "<p>Mean over seeds, each point a method. A method left of the dotted mark has learned nothing on that stream."
+        f"{few}</p>{scores_figure('gla', scores, majority)}"
+    )
 
 
 def _tables(result: Comparison) -> str:
@@ -281,6 +299,7 @@ def _cells(result: Comparison) -> str:
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Comparison], str]], ...] = (
+    ("glance", "At a glance", _glance),
     ("results", "Results", _tables),
     ("ranks", "Ranks", _ranks),
     ("curves", "Over time", _curves),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tamis.report.page.number_format import power_of_ten, ticks
 
-__all__ = ["Axis", "area", "axis", "bars", "chart", "image", "line", "separators", "uprights"]
+__all__ = ["Axis", "area", "axis", "bars", "chart", "image", "line", "separators", "tick", "uprights"]
 
 UNIT = 1000
 
@@ -171,6 +171,13 @@ def uprights(x: Axis, at: NDArray[np.float64]) -> str:
     """Return a line from bottom to top at each of the places."""
     path = "".join(f"M{place:.4g} 0v{UNIT}" for place in x.place(at))
     return f'<path class="upright" d="{path}"/>' if path else ""
+
+
+def tick(x: Axis, y: Axis, at: float, middle: float) -> str:
+    """Return a short upright line around the place of a value."""
+    place, row = (float(axis.place(np.array([value]))[0]) for axis, value in ((x, at), (y, middle)))
+    half = UNIT / (y.high - y.low) / 4
+    return f'<path class="upright" d="M{place:.4g} {UNIT - row - half:.4g}v{2 * half:.4g}"/>'
 
 
 def separators(n_rows: int) -> str:

@@ -159,6 +159,25 @@ def test_model_is_guessed_and_said(call, words, model):
     assert 0.2 < found["features"][0]["coefficient"] < 0.6
 
 
+def test_a_stand_in_is_let_go(call, folder):
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=300)
+    columns = {
+        "like": true + 0.5 * rng.normal(size=300),
+        "true": true,
+        "y": true + 0.7 * rng.normal(size=300),
+    }
+    np.savetxt(
+        folder / "like.csv",
+        np.column_stack(list(columns.values())),
+        delimiter=",",
+        header="like,true,y",
+        comments="",
+    )
+    assert told(call, "like.csv", "--label", "y")["selected"] == ["like", "true"]
+    assert told(call, "like.csv", "--label", "y", "--release", "0.05")["selected"] == ["true"]
+
+
 def test_svmlight_and_wide_tables(call):
     found = told(call, "words.svm")
     assert {"x7", "x90"} <= set(found["selected"])
@@ -251,6 +270,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "osfs"), 2, "--rule osfs tells classes apart, but 'price' holds 300 different numbers"),
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
         (("--rule", "bic", "--robust"), 2, "--robust is for the rules that spend, not for bic."),
+        (("--rule", "bic", "--release", "0.1"), 2, "--release is for the rules that spend, not for bic."),
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),
         (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Say either --target-fdr, or --initial-wealth and --payout."),
         (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1), got 2.0."),

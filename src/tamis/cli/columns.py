@@ -86,6 +86,15 @@ class _Deciding:
     robust: Annotated[
         bool, option(_DECIDING, None, "Tests that hold if the noise differs from row to row.", "--robust")
     ] = False
+    release: Annotated[
+        float | None,
+        option(
+            _DECIDING,
+            "SHARE",
+            "Let go of an accepted column whose p-value beside later ones is above this, say 0.05.",
+            show_default=False,
+        ),
+    ] = None
 
     def found(self) -> Rule:
         """Return the rule; options that it has no use for are refused."""
@@ -97,7 +106,11 @@ class _Deciding:
             )
         if own and self.target_fdr is not None:
             raise MisuseError("Say either --target-fdr, or --initial-wealth and --payout.")
-        for name, is_given in (("--target-fdr", self.target_fdr is not None), ("--robust", self.robust)):
+        for name, is_given in (
+            ("--target-fdr", self.target_fdr is not None),
+            ("--robust", self.robust),
+            ("--release", self.release is not None),
+        ):
             if is_given and rule.kind != "spending":
                 raise MisuseError(f"{name} is for the rules that spend, not for {rule.name}.")
         return rule
@@ -112,6 +125,7 @@ class _Deciding:
             initial_wealth=self.initial_wealth,
             payout=self.payout,
             variance="robust" if self.robust else None,
+            release=self.release,
             missing="refuse" if missing == "error" else "mean",
             random_state=seed,
             max_features=max_features,

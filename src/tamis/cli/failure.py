@@ -23,6 +23,7 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "half_life": "--half-life",
     "model": "--model",
     "target_fdr": "--target-fdr",
+    "release": "--release",
     "initial_wealth": "--initial-wealth",
     "payout": "--payout",
     "max_seconds": "--max-seconds",

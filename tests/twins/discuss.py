@@ -129,7 +129,7 @@ def another_relation(old, young, C, alpha):
     ]
     cells = [(a, c) for a in values for c in range(C) if any(s[a, c] for s in samples)]
     freedom = len(cells) - len(values) - len({c for _, c in cells}) + 1
-    if freedom <= 0:
+    if not values or freedom <= 0:
         return False
     bar = 1.25 * chi2.isf(alpha, freedom)
     n = np.array([[[s[a, c] for s in samples] for c in range(C)] for a in values], float)

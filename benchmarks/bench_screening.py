@@ -114,6 +114,22 @@ def sparse_rows(density: float, n_features: int) -> None:
     )
 
 
+def evidence() -> None:
+    """A batch of 100 rows of 2,000 features with and without a level, interleaved."""
+    X, y = data(100, 2000)
+    for kind in (TScore, MutualInformation):
+        plain, weighed = kind(10), kind(None, level=0.05)
+        for _ in range(5):
+            plain.partial_fit(X, y), weighed.partial_fit(X, y)
+        times = np.array(
+            [[seconds(lambda s=s: s.partial_fit(X, y)) for s in (plain, weighed)] for _ in range(15)]
+        )
+        one, other = np.median(times, axis=0)
+        print(
+            f"{kind.__name__} with level: {other * 1e3:.2f} ms for {one * 1e3:.2f} ms, {other / one:.1f} times"
+        )
+
+
 def memory() -> None:
     print("\nbytes kept per feature after so many rows (10 features, 2 classes, eps=0.01)")
     rng = np.random.default_rng(0)
@@ -165,6 +181,7 @@ def main() -> None:
         learn(kind(), sp.csr_matrix(data(40_000, 4)[0]), data(40_000, 4)[1])  # compiled
     for density, n_features in ((1e-4, 100_000), (1e-3, 100_000), (1e-2, 100_000), (1e-1, 2000), (1.0, 2000)):
         sparse_rows(density, n_features)
+    evidence()
     memory()
     two_threads()
 

@@ -245,3 +245,28 @@ def test_page_shows_what_the_command_prints(call):
     out = call("--dataset", "electricity", "--score", "mi", "--score", "t", "-q")[1]
     timed = [line.rstrip() for line in out.splitlines() if " rows, " not in line]
     assert [line for line in shown.rstrip().splitlines() if " rows, " not in line] == timed
+
+
+def test_a_level_marks_the_columns_that_tell(call, tmp_path):
+    code, out, _ = call(
+        "--dataset", "electricity", "--score", "t", "--level", "0.05", "--max-rows", "3000", "-q"
+    )
+    assert code == 0
+    assert " selected at level 0.05" in out
+    rows_ = [line for line in out.splitlines() if re.match(r" +\d+  ", line)]
+    assert any("●" in row or "*" in row for row in rows_)
+    place = tmp_path / "scores.csv"
+    call("--dataset", "electricity", "--level", "0.05", "--max-rows", "3000", "--out", str(place), "-q")
+    with open(place, encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    assert {row["selected"] for row in table} <= {"True", "False"}
+    chosen = [float(row["evalue"]) for row in table if row["selected"] == "True"]
+    others = [float(row["evalue"]) for row in table if row["selected"] == "False"]
+    assert chosen
+    assert min(chosen) > max(others, default=0.0)
+    document = call("--dataset", "electricity", "--level", "0.05", "--json", "-q")[1]
+    assert json.loads(document)["options"]["level"] == 0.05
+    assert "Infinity" not in document
+    code, _, err = call("--dataset", "electricity", "--level", "0.05", "--half-life", "100")
+    assert code != 0
+    assert "--level needs rows that do not fade: leave --half-life out" in err

@@ -134,6 +134,9 @@ class Ranking:
         parts = [f"{self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
         if self.screening.half_life is not None:
             parts.append(f"half-life {self.screening.half_life:,g} rows")
+        if self.screening.level is not None:
+            n_selected = int(self.screening.get_support().sum())
+            parts.append(f"{n_selected:,} selected at level {self.screening.level:g}")
         return ", ".join(parts + ["interrupted"] * self.interrupted)
 
 

@@ -26,6 +26,8 @@ Examples:
 
 [bold]tamis screen words.svm --score chi2 --score gini --top 50 --out scores.csv[/]
 
+[bold]tamis screen sensors.csv --label state --level 0.05[/]
+
 [bold]zcat log.csv.gz | tamis screen - --label -1 --score t --half-life 10000 --json[/]"""
 
 _SCORING = "Scores"
@@ -53,6 +55,14 @@ def screen(
             "t, fisher, mi, chi2 or gini; may be repeated, the first one ranks.  [dim]\\[default: mi][/]",
             autocompletion=lambda: list(TITLES),
             show_default=False,
+        ),
+    ] = None,
+    level: Annotated[
+        float | None,
+        option(
+            _SCORING,
+            "SHARE",
+            "Mark the columns that tell of the label: at most this share of them falsely, whenever one looks.",
         ),
     ] = None,
     top: Annotated[int, option(_SCORING, "N", "How many columns to show.")] = 20,
@@ -93,11 +103,22 @@ def screen(
         check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
     if half_life is not None:
         check_number("half_life", half_life, low=0.0, open_low=True)
+    if level is not None:
+        check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
+        if half_life is not None:
+            raise MisuseError("--level needs rows that do not fade: leave --half-life out.")
     output = Output(out, plot, top, as_json, quiet)
     stream = reading.open(width="any")
     if eps is None and stream.n_features is None:
         eps = 0.01  # of columns that show only while they are read there may be many
-    screening = Screening(1.0, scores=names, half_life=half_life, n_bins=n_bins, eps=eps)
+    screening = Screening(
+        1.0 if level is None else None,
+        scores=names,
+        half_life=half_life,
+        n_bins=n_bins,
+        eps=eps,
+        level=level,
+    )
     ranking = Ranking(stream, screening)
     try:
         ranking.read(batch_size, max_rows, output.quiet)

@@ -110,7 +110,9 @@ def _document(
     return {
         "stream": ranking.stream.describe(),
         "scores": ranking.scores,
-        "options": {name: getattr(ranking.screening, name) for name in ("half_life", "n_bins", "eps")},
+        "options": {
+            name: getattr(ranking.screening, name) for name in ("half_life", "n_bins", "eps", "level")
+        },
         "n_rows": ranking.n_rows,
         "n_features": len(columns["rank"]),
         "classes": ranking.screening.classes_.tolist(),
@@ -136,7 +138,8 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
     widest = max(4, min(max(map(len, shown["feature"])), width - 18 - 11 * len(names) - 12, 40))
     pvalue = f"{names[0]}_pvalue"
     grid = Table.grid(padding=(0, 2, 0, 0))
-    sizes = [4, widest, *[9] * len(names), *([8] if pvalue in shown else [])]
+    has_level = "selected" in shown
+    sizes = [4, widest, *[9] * len(names), *[8] * (pvalue in shown), *[8, 1] * has_level]
     sizes.append(max(width - sum(sizes) - 2 * len(sizes) - 2, 0))
     for i, size in enumerate(sizes):
         grid.add_column(
@@ -145,7 +148,7 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
             overflow="ellipsis",
             justify="left" if i in (1, len(sizes) - 1) else "right",
         )
-    head = ["", "", *names, *(["p"] if pvalue in shown else []), ""]
+    head = ["", "", *names, *["p"] * (pvalue in shown), *["e", ""] * has_level, ""]
     grid.add_row(*(Text(text, style="dim") for text in head))
     finite = shown[names[0]][np.isfinite(shown[names[0]])]
     most = float(finite.max(initial=0.0)) or 1.0
@@ -157,6 +160,10 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
         ]
         if pvalue in shown:
             cells.append(Text(_probability(float(shown[pvalue][i])), style="dim"))
+        if has_level:
+            cells.append(Text(_evidence(float(shown["evalue"][i])), style="dim"))
+            mark = "*" if console.options.ascii_only else "●"
+            cells.append(Text(mark if shown["selected"][i] else "", style="green"))
         share = min(score / most, 1.0)
         grid.add_row(*cells, Text(bar(share, sizes[-1], console.options.ascii_only), style="cyan"))
     console.print(Text(ranking.title, style="bold", no_wrap=True, overflow="ellipsis"))
@@ -174,6 +181,12 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return "inf"
     return f"{value:.4f}" if 1e-3 <= value < 1e4 or value == 0 else f"{value:.2e}"
+
+
+def _evidence(value: float) -> str:
+    if value > 1e300:
+        return ">1e300"
+    return f"{value:.2f}" if value < 1e3 else f"{value:.0e}"
 
 
 def _probability(value: float) -> str:

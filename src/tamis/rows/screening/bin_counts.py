@@ -54,6 +54,7 @@ class BinCounts:
     [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]]
     """
 
+    _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a bin of their own
     _exact: FixedBins | None = None  # None in a file of before there were any
 
     def __init__(
@@ -178,6 +179,8 @@ class BinCounts:
                 self._exact.merge(other._exact)
             else:
                 self._exact = None
+        if not len(self._common):
+            self._common = other._common
         if self._categories is not None and other._categories is not None:
             theirs = copy.copy(other._categories)
             n_bins = max(self._categories.n_bins, theirs.n_bins)
@@ -196,6 +199,37 @@ class BinCounts:
             if self._categories is not None:
                 self._tables.append((self.categorical, self._categories.table(), False))
         return self._tables
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether `cells` can say in which bin a value is."""
+        numbers = not len(self.numeric) or (self._exact is not None and self._exact.edges is not None)
+        return numbers and (not len(self.categorical) or len(self._common) > 0)
+
+    def name_common(self, X: Rows) -> None:
+        """Give the most frequent categories of these rows, whatever their classes, a bin each; the others share one."""
+        values = self._part(X, self.categorical)
+        self._common = np.full((len(self.categorical), self.n_bins - 1), -1.0)
+        for j in range(len(self.categorical)):
+            codes, counts = np.unique(values[~np.isnan(values[:, j]), j], return_counts=True)
+            most = codes[np.argsort(-counts, kind="stable")][: self.n_bins - 1]
+            self._common[j, : len(most)] = most
+
+    def cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
+        """Return the bin of each value of some columns, -1 where it is missing."""
+        found = np.empty(X.shape, np.int16)
+        numeric = np.isin(columns, self.numeric)
+        if numeric.any():
+            assert self._exact is not None
+            assert self._exact.edges is not None
+            places = np.searchsorted(self.numeric, columns[numeric])
+            found[:, numeric] = (X[:, numeric, None] > self._exact.edges[places]).sum(axis=2)
+        if not numeric.all():
+            places = np.searchsorted(self.categorical, columns[~numeric])
+            same = X[:, ~numeric, None] == self._common[places]
+            found[:, ~numeric] = np.where(same.any(axis=2), same.argmax(axis=2), self.n_bins - 1)
+        found[np.isnan(X)] = -1
+        return found
 
     def test(self, statistic_of: Statistic) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
         """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""

@@ -20,8 +20,8 @@ class FisherScore(Screener):
 
     Parameters
     ----------
-    n_features_to_select : int or float, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1].
+    n_features_to_select : int, float or None, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1]; None: as many as `level` allows.
     half_life : float, optional
         Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
     fading : float, optional
@@ -30,6 +30,10 @@ class FisherScore(Screener):
         Whether the clock counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"
         Whether a row fades with every row that comes, or with those of its own class.
+    level : float in (0, 1), optional
+        With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
+        often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
+        `restart`.
 
     Attributes
     ----------
@@ -39,6 +43,9 @@ class FisherScore(Screener):
     f_, pvalues_ : ndarray of shape (n_features,), float64
         Equation (3), and the probability of a larger F if the class means are equal (normal features, or many rows); of
         the effective numbers of rows, where rows fade or have weights.
+    evalues_ : ndarray of shape (n_features,), float64
+        With `level`: the evidence of each feature against "it tells nothing of the class". It starts at 1, and if the
+        feature tells nothing its mean is 1 at most at any time; see :mod:`tamis.summaries.evidence`.
     n_observed_ : ndarray of shape (n_features,), float64
         (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
     nbytes_ : int

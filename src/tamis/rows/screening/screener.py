@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils import Tags
 
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
 from tamis.base import RowSelector
+from tamis.dependence.e_values import e_bh
 from tamis.errors import DataError
 from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
 from tamis.rows.screening.mean_variance import (
@@ -35,6 +37,8 @@ from tamis.summaries.contingency import (
     gini_decrease,
     mutual_information,
 )
+from tamis.summaries.evidence import Evidence
+from tamis.summaries.fixed_bins import FIRST
 
 __all__ = ["SCORES", "BinScreener", "Readout", "Screener"]
 
@@ -53,18 +57,23 @@ class Screener(RowSelector):
     """Selects by one score of a feature by itself; a subclass names its scores."""
 
     _finite_in_kernel = True
+    n_features_to_select: int | float | None  # type: ignore[assignment]
+    _evidence: Evidence | None = None
+    _n_restarts = 0
     _ticks: Array = np.empty(0)  # of the clock of each class, since the first row
 
     def __init__(
         self,
-        n_features_to_select: int | float = 0.1,
+        n_features_to_select: int | float | None = 0.1,
         *,
         half_life: float | None = None,
         fading: float | None = None,
         fade_per: str = "row",
         clock: str = "global",
+        level: float | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.level = level
         self.half_life = half_life
         self.fading = fading
         self.fade_per = fade_per
@@ -87,10 +96,37 @@ class Screener(RowSelector):
                 raise ValueError(
                     f"half_life={self.half_life!r} and fading={self.fading!r} say the same: give one."
                 )
+        if self.level is not None:
+            self._check_level(self.level)
         # Without features, the moments still tell the effective number of rows, which p-values need.
         self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
         self._bins = self._new_bins(n_features)
         self._ticks = np.empty(0)
+        self._n_restarts = 0
+        self._evidence = self._new_evidence(n_features)
+
+    def _check_level(self, level: float) -> None:
+        check_number("level", level, low=0, high=1, open_low=True, open_high=True)
+        if self.n_features_to_select is not None:
+            raise ValueError(
+                f"level={level!r} decides how many features are kept: set n_features_to_select=None, which is"
+                f" {self.n_features_to_select!r}."
+            )
+        if self._factor != 1.0:
+            raise ValueError(
+                f"level={level!r} needs rows that do not fade: leave half_life and fading out, and call restart() where"
+                " the past is to be forgotten."
+            )
+
+    @property
+    def _decides_how_many(self) -> bool:  # type: ignore[override]
+        return self.n_features_to_select is None and self.level is not None
+
+    def _new_evidence(self, n_features: int) -> Evidence | None:
+        if self.level is None:
+            return None
+        by_moments = self._score_names()[0] in _OF_MOMENTS
+        return Evidence(n_features, 0, 1 if by_moments or self._bins is None else self._bins.n_bins)
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         return None
@@ -114,6 +150,9 @@ class Screener(RowSelector):
             if not self._bins.update(X, y, sample_weight, keep):
                 self._refuse(X)
             self._say_what_float32_loses()
+        if self._evidence is not None:
+            self._evidence.wait(X, y, sample_weight)
+            self._evidence.weigh(self._cells_of(self._evidence))
         self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
@@ -124,6 +163,19 @@ class Screener(RowSelector):
             self._moments.grow(n_classes)
             if self._bins is not None:
                 self._bins.grow(n_classes)
+            if self._evidence is not None:
+                self._evidence = copy.copy(self._evidence)
+                self._evidence.grow(n_classes)
+
+    def _cells_of(self, evidence: Evidence) -> Callable[[Array, Array], Array] | None:
+        """Return what says in which bin values are, once the first rows have cut the bins."""
+        if evidence.n_bins == 1 or self._bins is None:
+            return None
+        if not self._bins.has_cells:
+            if evidence.n_waiting < FIRST:
+                return None
+            self._bins.name_common(evidence.first_waiting(FIRST))
+        return self._bins.cells
 
     def _grown_ticks(self, n_classes: int) -> Array:
         """Return the ticks with those of new classes: the clock of all, or their own that has not begun."""
@@ -199,7 +251,27 @@ class Screener(RowSelector):
             moments.widen(n_features)
         if bins is not None:
             bins.widen(n_features)
+        if self._evidence is not None:
+            self._evidence = copy.copy(self._evidence)
+            self._evidence.widen(n_features)
         self._moments, self._bins, self.n_features_in_ = moments, bins, int(n_features)
+        return self
+
+    def restart(self) -> Self:
+        """Forget the rows, but not the classes and columns: for a world that has changed.
+
+        With `level`, the promise survives: the k-th beginning is given the share 6 / (pi k)^2 of the level, the first
+        one 61 %, and these shares add up to 1.
+
+        Returns
+        -------
+        self
+        """
+        _ = self.waiting_  # raises if nothing was learned
+        n_restarts, n_classes = self._n_restarts + 1, len(self.classes_)
+        self._start(self.n_features_in_)
+        self._make_room(n_classes)
+        self._n_restarts = n_restarts
         return self
 
     # -- merging -------------------------------------------------------------------------------------------
@@ -229,6 +301,8 @@ class Screener(RowSelector):
             If its columns or its parameters (but for how many features are selected) differ; the message names both.
             If rows fade and `when` is not given.
         """
+        if self._n_restarts or getattr(other, "_n_restarts", 0):
+            raise ValueError("A selector that was restarted cannot be merged: merge first, then restart.")
         if type(other) is not type(self):
             raise TypeError(
                 f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
@@ -253,10 +327,14 @@ class Screener(RowSelector):
         self._merge(other, when)
         return self
 
+    def _may_differ(self) -> tuple[str, ...]:
+        """Which parameters say nothing of the state."""
+        return ("n_features_to_select", "select_by") if self.level is None else ("n_features_to_select",)
+
     def _same_parameters(self, other: Self) -> None:
         for name, mine in self.get_params(deep=False).items():
             theirs = getattr(other, name)
-            if name not in ("n_features_to_select", "select_by") and not np.array_equal(mine, theirs):
+            if name not in self._may_differ() and not np.array_equal(mine, theirs):
                 raise ValueError(
                     f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
                 )
@@ -279,8 +357,21 @@ class Screener(RowSelector):
                     mine.fade(self._factor**their_ticks)
                 mine.merge(theirs)
             parts[name] = mine
+        parts["_evidence"] = self._merged_evidence(other, n_classes, order, parts["_bins"])
         ticks = np.maximum(my_ticks, their_ticks) if when == "together" else my_ticks + their_ticks
         self.__dict__.update(parts, **joint, _ticks=ticks, n_seen_=self.n_seen_ + other.n_seen_)
+
+    def _merged_evidence(
+        self, other: Self, n_classes: int, order: Array, bins: BinCounts | None
+    ) -> Evidence | None:
+        if self._evidence is None or other._evidence is None:
+            return None
+        mine, theirs = copy.deepcopy(self._evidence), copy.deepcopy(other._evidence)
+        for part in (mine, theirs):
+            part.grow(n_classes)
+        theirs.reorder(order)
+        mine.merge(theirs, bins.cells if bins is not None and mine.n_bins > 1 and bins.has_cells else None)
+        return mine
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -291,6 +382,22 @@ class Screener(RowSelector):
     def pvalues_(self) -> NDArray[np.float64] | None:
         """Probability of a larger score if the feature says nothing of the class; None if the score has none."""
         return self._read(self._score_names()[:1])[0].pvalues
+
+    @property
+    def evalues_(self) -> NDArray[np.float64]:
+        """Evidence of each feature against "it tells nothing of the class", true at any time; needs a `level`."""
+        _ = self.waiting_  # raises if nothing was learned
+        if self._evidence is None:
+            raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
+        with np.errstate(over="ignore"):
+            found: NDArray[np.float64] = np.exp(self._evidence.log_e())
+        return found
+
+    def _selection(self) -> NDArray[np.bool_]:
+        assert self._evidence is not None
+        assert self.level is not None
+        share = 6.0 / (np.pi * (self._n_restarts + 1)) ** 2
+        return e_bh(self._evidence.log_e(), self.level * share)
 
     @property
     def n_observed_(self) -> NDArray[np.float64]:
@@ -309,7 +416,8 @@ class Screener(RowSelector):
     def nbytes_(self) -> int:
         """Bytes of what is kept of the stream."""
         _ = self.waiting_
-        return self._moments.nbytes + (0 if self._bins is None else self._bins.nbytes)
+        parts = (self._moments, self._bins, self._evidence)
+        return sum(part.nbytes for part in parts if part is not None)
 
     def _read(self, names: tuple[str, ...]) -> list[Readout]:
         """Return the scores asked for; the bins are counted once."""
@@ -356,7 +464,7 @@ class Screener(RowSelector):
         worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
         for columns, table, in_order in tables:
             found = self._bins.test(statistic_of) if in_order else None
-            if in_order and found is None and self._bins.rank_error > 0.1 / np.sqrt(effective.sum()):
+            if in_order and found is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
                 warnings.warn(
                     f"pvalues_ are of bins that are known to {self._bins.rank_error:g} of the rows only: as many as"
                     f" {effective.sum():.0f} take this error for a signal. Learn anew, or choose a smaller eps.",
@@ -377,7 +485,7 @@ class BinScreener(Screener):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 0.1,
+        n_features_to_select: int | float | None = 0.1,
         *,
         n_bins: int = 5,
         categorical: Any = None,
@@ -387,9 +495,15 @@ class BinScreener(Screener):
         fading: float | None = None,
         fade_per: str = "row",
         clock: str = "global",
+        level: float | None = None,
     ) -> None:
         super().__init__(
-            n_features_to_select, half_life=half_life, fading=fading, fade_per=fade_per, clock=clock
+            n_features_to_select,
+            half_life=half_life,
+            fading=fading,
+            fade_per=fade_per,
+            clock=clock,
+            level=level,
         )
         self.n_bins = n_bins
         self.categorical = categorical

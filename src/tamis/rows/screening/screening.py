@@ -24,8 +24,8 @@ class Screening(BinScreener):
 
     Parameters
     ----------
-    n_features_to_select : int or float, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1].
+    n_features_to_select : int, float or None, default=0.1
+        How many features to keep, or which fraction of them, in (0, 1]; None: as many as `level` allows.
     scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
         Which scores are wanted. T and Fisher share the moments of the classes, the other three share the bin counts;
         what no score needs is not kept.
@@ -50,6 +50,10 @@ class Screening(BinScreener):
         Whether the clock counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"
         Whether a row fades with every row that comes, or with those of its own class.
+    level : float in (0, 1), optional
+        With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
+        often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
+        `restart`.
 
     Attributes
     ----------
@@ -59,7 +63,11 @@ class Screening(BinScreener):
         Of that score; the Gini index has none.
     table_ : dict of str to ndarray of shape (n_features,)
         One row per feature: "feature" (its name), "n_observed", each score under its own name, and "t_pvalue",
-        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there. A data frame can be made of it.
+        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there; with `level`, "evalue" and "selected". A
+        data frame can be made of it.
+    evalues_ : ndarray of shape (n_features,), float64
+        With `level`: the evidence of each feature against "it tells nothing of the class". It starts at 1, and if the
+        feature tells nothing its mean is 1 at most at any time; see :mod:`tamis.summaries.evidence`.
     n_observed_ : ndarray of shape (n_features,), float64
         (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
     nbytes_ : int
@@ -105,7 +113,7 @@ class Screening(BinScreener):
 
     def __init__(
         self,
-        n_features_to_select: int | float = 0.1,
+        n_features_to_select: int | float | None = 0.1,
         *,
         scores: Sequence[str] = SCORES,
         select_by: str | None = None,
@@ -117,10 +125,11 @@ class Screening(BinScreener):
         fading: float | None = None,
         fade_per: str = "row",
         clock: str = "global",
+        level: float | None = None,
     ) -> None:
         super().__init__(
             n_features_to_select, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
-            half_life=half_life, fading=fading, fade_per=fade_per, clock=clock,
+            half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level,
         )  # fmt: skip
         self.scores = scores
         self.select_by = select_by
@@ -174,4 +183,6 @@ class Screening(BinScreener):
             table[name] = readout.scores
             if readout.pvalues is not None:
                 table[f"{name}_pvalue"] = readout.pvalues
+        if self.level is not None:
+            table |= {"evalue": self.evalues_, "selected": self.get_support()}
         return table

@@ -6,6 +6,8 @@ being its own child. A row goes left where its value is at most the threshold, a
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -13,10 +15,11 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._jit import njit
 
-__all__ = ["Booster", "most_gain"]
+__all__ = ["Booster", "few_threads", "most_gain"]
 
 Floats = NDArray[np.float64]
 _RECORDS = 60_000  # rows that it learns from
+_SMALL = 500_000  # cells up to which boosting has one thread
 
 
 @njit()
@@ -65,7 +68,9 @@ class Booster:
         model = HistGradientBoostingClassifier(
             max_iter=150, min_samples_leaf=40, l2_regularization=1.0, random_state=self.random_state
         )
-        model.fit(self._rows(numbers, believed), y)
+        given = self._rows(numbers, believed)
+        with few_threads(given):
+            model.fit(given, y)
         self._classes, self._start = model.classes_.astype(np.int64), model._baseline_prediction.ravel()
         self._copy([tree.nodes for trees in model._predictors for tree in trees])
 
@@ -101,13 +106,22 @@ class Booster:
         return np.column_stack([numbers[:, self._known], np.log(np.maximum(believed, 1e-9))])
 
 
+def few_threads(rows: Array) -> AbstractContextManager[object]:
+    """Return a context in which boosting has one thread if there are few cells: more would wait for each other only."""
+    from threadpoolctl import threadpool_limits
+
+    limit: AbstractContextManager[object] = threadpool_limits(1 if rows.size < _SMALL else None, "openmp")
+    return limit
+
+
 def most_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.int64]:
     """Return the columns that trees split on, those of most gain first: also such as tell only beside others."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     there = np.flatnonzero(~np.isnan(rows).all(axis=0))
-    model = HistGradientBoostingClassifier(random_state=random_state).fit(rows[:, there], y)
+    with few_threads(rows):
+        model = HistGradientBoostingClassifier(random_state=random_state).fit(rows[:, there], y)
     nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
     nodes = nodes[nodes["is_leaf"] == 0]
     gain = np.bincount(nodes["feature_idx"], np.maximum(nodes["gain"], 0.0), len(there))

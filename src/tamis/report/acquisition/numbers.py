@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +24,7 @@ _FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 2, 3, 5, 8, 12, 20)
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _DRAWS = 3  # random sets of columns that are averaged
+_REFITTED, _BESIDE = 0.4, 0.6  # shares of the work that are done after the first two parts
 _WIDE = 200  # columns beyond which boosting on all of them is left out
 
 
@@ -43,7 +45,10 @@ class Curve:
     bought: Floats
 
 
-def cost_curves(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> list[Curve]:
+def cost_curves(
+    model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any,
+    on_progress: Callable[[float, str], None] | None = None,
+) -> list[Curve]:  # fmt: skip
     """Return accuracy against mean cost: of the model, of fixed and random columns, and of all columns.
 
     Parameters
@@ -52,6 +57,8 @@ def cost_curves(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any)
         Fitted to `X` and `y`; copies of it are fitted at a tenth to ten times its prices.
     X, y : rows and labels that are learned from
     X_held, y_held : rows and labels that are predicted
+    on_progress : callable, optional
+        Takes the share that is done, and what is done next.
 
     Returns
     -------
@@ -62,7 +69,9 @@ def cost_curves(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any)
     """
     prices = model._costs()
     rows, held = _sides(X, X_held)
-    found = [_of_model(model, X, y, X_held, y_held)]
+    tell = on_progress or (lambda share, what: None)
+    found = [_of_model(model, X, y, X_held, y_held, tell)]
+    tell(_REFITTED, "the same values for every row")
     counts = [k for k in _COUNTS if k <= min(rows.shape[1], max(len(model.candidates_), 1))]
     fixed = [_of_fixed(fixed_subset(model, X, y, k), X_held, y_held) for k in counts]
     found.append(Curve("same values for every row", *np.array(fixed, dtype=np.float64).reshape(-1, 3).T))
@@ -72,9 +81,13 @@ def cost_curves(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any)
         [rng.choice(rows.shape[1], min(k, rows.shape[1]), replace=False) for _ in range(_DRAWS)]
         for k in counts
     ]
-    points = [_of_columns(rows, y, held, y_held, prices, sets) for sets in drawn]
+    boosting, points = _Boosting(rows, y, held, y_held), []
+    for done, sets in enumerate(drawn):
+        tell(_BESIDE + (1 - _BESIDE) * done / len(drawn), "gradient boosting on random values")
+        right = float(np.mean([boosting.right(columns) for columns in sets]))
+        points.append((float(np.mean([prices[c].sum() for c in sets])), right, float(len(sets[0]))))
     found.append(Curve("random values", *np.array(points, dtype=np.float64).reshape(-1, 3).T))
-    return [*found, *_anchors(rows, y, held, y_held, float(prices.sum()))]
+    return [*found, *_anchors(boosting, float(prices.sum()))]
 
 
 def _sides(X: Any, X_held: Any) -> tuple[Any, Any]:
@@ -127,10 +140,13 @@ def _of_fixed(fixed: FixedSubset, X_held: Any, y_held: Any) -> tuple[float, floa
     return float(fixed.cost_.mean()), accuracy, float(fixed.n_features_used_.mean())
 
 
-def _of_model(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Curve:
+def _of_model(
+    model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, tell: Callable[[float, str], None]
+) -> Curve:
     points = []
     prices = model._costs()
-    for factor in _FACTORS:
+    for done, factor in enumerate(_FACTORS):
+        tell(_REFITTED * done / len(_FACTORS), "the model at other prices")
         other = model
         if factor != 1.0:
             other = clone(model).set_params(cost=prices * factor).fit(X, y)
@@ -140,34 +156,47 @@ def _of_model(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     return Curve(type(model).__name__, *np.array(points, dtype=np.float64).T)
 
 
-def _of_columns(
-    rows: Any, y: Any, held: Any, y_held: Any, prices: Floats, sets: list[NDArray[np.int64]]
-) -> tuple[float, float, float]:
-    """Return mean price, accuracy and number of columns, each set of columns given to gradient boosting."""
-    right = [_boosting(rows[:, columns], y, held[:, columns], y_held) for columns in sets]
-    return float(np.mean([prices[c].sum() for c in sets])), float(np.mean(right)), float(len(sets[0]))
+class _Boosting:
+    """How often gradient boosting is right that has certain columns only; the same columns are fitted once."""
+
+    def __init__(self, rows: Any, y: Any, held: Any, y_held: Any) -> None:
+        self.rows, self.y, self.held, self.y_held = rows, y, held, y_held
+        self._known: dict[tuple[int, ...], float] = {}
+
+    def right(self, columns: Any) -> float:
+        """Return the share of right decisions with these columns."""
+        key = tuple(sorted(int(column) for column in columns))
+        if key not in self._known:
+            self._known[key] = self._fitted(list(key))
+        return self._known[key]
+
+    def _fitted(self, columns: list[int]) -> float:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        from tamis.cells.booster import few_threads
+
+        dense, other = (
+            part.toarray() if sp.issparse(part) else part
+            for part in (self.rows[:, columns], self.held[:, columns])
+        )
+        vary = ~np.isnan(dense).all(axis=0)
+        with few_threads(dense):
+            model = HistGradientBoostingClassifier(random_state=0).fit(dense[:, vary], self.y)
+            return float(np.mean(model.predict(other[:, vary]) == self.y_held))
 
 
-def _boosting(rows: Any, y: Any, held: Any, y_held: Any) -> float:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    dense, other = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
-    vary = ~np.isnan(dense).all(axis=0)
-    model = HistGradientBoostingClassifier(random_state=0).fit(dense[:, vary], y)
-    return float(np.mean(model.predict(other[:, vary]) == y_held))
-
-
-def _anchors(rows: Any, y: Any, held: Any, y_held: Any, price: float) -> list[Curve]:
+def _anchors(boosting: _Boosting, price: float) -> list[Curve]:
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
+    rows, y, held, y_held = boosting.rows, boosting.y, boosting.held, boosting.y_held
     scaler = MaxAbsScaler() if sp.issparse(rows) else StandardScaler()
     logistic = make_pipeline(SimpleImputer(), scaler, LogisticRegression(max_iter=500))
     right = {"logistic regression, all": float(np.mean(logistic.fit(rows, y).predict(held) == y_held))}
     if rows.shape[1] <= _WIDE:
-        right["boosting, all"] = _boosting(rows, y, held, y_held)
+        right["boosting, all"] = boosting.right(range(rows.shape[1]))
     whole, n = np.array([price]), np.array([float(rows.shape[1])])
     return [Curve(name, whole, np.array([accuracy]), n) for name, accuracy in right.items()]
 

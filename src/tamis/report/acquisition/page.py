@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ _FIRST = 5  # points of the other ways to spend that the figure has room for at 
 def write_report(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, path: str | os.PathLike[str],
     title: str = "the rows held out", *, categories: dict[str, list[Any]] | None = None,
+    on_progress: Callable[[float, str], None] | None = None,
 ) -> Path:  # fmt: skip
     """Write what a classifier buys, and what it comes to, as one HTML file that opens offline.
 
@@ -48,6 +50,8 @@ def write_report(
         What the rows are.
     categories : dict of str to list, optional
         Names of the values of columns that hold codes of text.
+    on_progress : callable, optional
+        Takes the share that is done, and what is done next.
 
     Returns
     -------
@@ -72,16 +76,20 @@ def write_report(
     True
     """
     return write_page(
-        path, lambda: acquisition_page(model, X, y, X_held, y_held, title, categories=categories)
+        path,
+        lambda: acquisition_page(
+            model, X, y, X_held, y_held, title, categories=categories, on_progress=on_progress
+        ),
     )
 
 
 def acquisition_page(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, title: str = "the rows held out",
     *, categories: dict[str, list[Any]] | None = None,
+    on_progress: Callable[[float, str], None] | None = None,
 ) -> str:  # fmt: skip
     """Return the report as HTML; parameters as for :func:`write_report`."""
-    curves = cost_curves(model, X, y, X_held, y_held)
+    curves = cost_curves(model, X, y, X_held, y_held, on_progress)
     gain = gain_over_fixed(model, X, y, X_held, y_held)
     shown = _Shown(model, X_held, y_held, categories or {})
     parts = [

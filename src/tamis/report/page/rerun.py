@@ -22,7 +22,9 @@ Settings: TypeAlias = dict[str, Any]
 _RUN_OPTIONS = (
     "batch_size", "protocol", "window", "stability_window", "replay", "scale", "baselines", "n_draws", "max_rows",
 )  # fmt: skip
-_FILE_OPTIONS = ("label", "format", "delimiter", "missing", "n_features")
+_FILE_OPTIONS = (
+    "label", "format", "delimiter", "decimal", "encoding", "missing", "time_format", "n_features"
+)  # fmt: skip
 _WORD = re.compile(r"(?!(?:true|false|none|inf|nan)$)[a-z][a-z_-]*", flags=re.IGNORECASE)  # read as text
 
 
@@ -163,7 +165,7 @@ def file_words(stream: dict[str, Any]) -> list[str] | None:
     Examples
     --------
     >>> file_words({"kind": "file", "path": "a.csv", "format": "csv", "label": "y", "missing": "error"})
-    ['a.csv', '--label', 'y']
+    ['a.csv', '--keep', '*', '--times', 'seconds', '--label', 'y']
     """
     try:
         return _stream_words(stream)
@@ -185,8 +187,14 @@ def _stream_words(stream: dict[str, Any]) -> list[str]:
     words = [path if path == "-" or not path.startswith("-") else f"./{path}"]
     words += ["--no-header"] * (options.pop("header", True) is False)
     words += ["--drop-unlabelled"] * options.pop("drop_unlabelled", False)
-    for repeated in ("categorical", "drop"):
-        words += [word for name in options.pop(repeated, ()) for word in (f"--{repeated}", name)]
+    for repeated in ("na", "categorical", "drop"):
+        given = list(options.pop(repeated, ()))
+        if any("," in name for name in given) and repeated != "na":  # it would be read as several
+            raise _UnsayableError
+        words += [word for name in given for word in (f"--{repeated}", name)]
+    if stream.get("format") != "svmlight":  # the look leaves out nothing more, and times are as they were
+        words += ["--keep", "*"]
+        words += [] if options.pop("times", None) == "parts" else ["--times", "seconds"]
     if (zero_based := options.pop("zero_based", None)) is not None:
         words.append("--zero-based" if zero_based else "--one-based")
     return words + _option_words(options, _FILE_OPTIONS)

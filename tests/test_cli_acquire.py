@@ -137,7 +137,7 @@ def test_a_program_goes_on_where_another_stopped(call, model):
 def test_report_and_boosting_are_kept(call, folder):
     code, out, err = call(
         "train", "table.csv", "--label", "state", "--set", "decision=boosting", "--set", "max_steps=2",
-        "--save", "b.tamis", "--report", "b.html",
+        "--save", "b.tamis", "--report", "b.html", "--quiet",
     )  # fmt: skip
     assert (code, err) == (0, "")
     assert "The report: b.html" in out

@@ -116,7 +116,7 @@ def test_a_failure_on_the_way_leaves_the_old_file(call, tmp_path, monkeypatch):
         raise OSError("no space")
 
     monkeypatch.setattr(SyntheticStream, "batches", broken)
-    code, _, err = call("SEA", "--rows", 12000, "--out", "made.csv")
+    code, _, err = call("SEA", "--rows", 12000, "--out", "made.csv", "--force")
     assert code == 1
     assert "no space" in err
     assert [path.name for path in tmp_path.iterdir()] == ["made.csv"]

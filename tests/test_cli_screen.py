@@ -198,7 +198,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
     y = rng.integers(0, 2, 1000)
     stream = _Interrupted(np.c_[rng.normal(size=1000), y + rng.normal(size=1000)], y, ["noise", "signal"])
     stream.stop = stop
-    monkeypatch.setattr("tamis.streams.open_file", lambda *given, **more: stream)
+    monkeypatch.setattr("tamis.cli.reading.Reading.open", lambda *given, **more: stream)
     found = call("table.csv", "-q")
     assert (found[0], found[2]) == (code, told)
     assert features(found[1]) == ["signal", "noise"]
@@ -225,7 +225,11 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
         ),
         (("--out", "no/a.csv"), 2, "--out no/a.csv: the folder"),
         (("--label", "stat"), 1, "'table.csv' has no column 'stat'; did you mean 'state'"),
-        (("--missing", "error"), 1, "'table.csv': Column 'light' is missing in row 1"),
+        (
+            ("--missing", "error"),
+            1,
+            "'table.csv': light (33.3 %), empty (100.0 %) lack values; add --missing mean.",
+        ),
         (("--max-rows", "1"), 1, "Each of the 1 rows is of class "),
     ],
 )

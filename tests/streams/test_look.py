@@ -61,7 +61,7 @@ def test_what_columns_hold(file):
 def test_identifiers_and_dates_nobody_can_read_are_left_out_unless_kept(file):
     found = look(file)
     assert set(found.left_out) == {"serial", "countdown", "order_id", "person", "remark", "us"}
-    assert found.left_out["person"] == "an identifier: 200 different texts in 200 rows"
+    assert found.left_out["person"] == "an identifier, 200 different texts in 200 rows"
     assert set(look(file, keep=["serial", "p*"]).left_out) == {"countdown", "order_id", "remark", "us"}
     assert set(look(file, drop=["*d*"], categorical=["serial"]).left_out) == {"person", "remark", "us"}
     assert "town" in look(file, most_texts=50).left_out

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 # Modules, in the order in which help shows them.
-_COMMANDS = ("demo", "run", "compare", "generate", "screen", "columns", "train", "acquire", "listing")
+_COMMANDS = ("demo", "look", "run", "compare", "generate", "screen", "columns", "train", "acquire", "listing")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

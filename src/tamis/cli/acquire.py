@@ -40,6 +40,9 @@ def add(root: typer.Typer) -> None:
 def acquire(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="What tamis train or tamis.save wrote.")],
     as_json: Annotated[bool, option("Output", None, "Speak JSON lines, for programs.", "--json")] = False,
+    quiet: Annotated[
+        bool, option("Output", None, "Show no belief on the way, only the decision.", "--quiet", "-q")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Classify one case, asking for one value at a time while the next is worth its price."""
@@ -47,7 +50,7 @@ def acquire(
     if as_json:
         _speak_json(dialogue)
     else:
-        _speak(dialogue)
+        _speak(dialogue, quiet)
 
 
 class Dialogue:
@@ -59,6 +62,8 @@ class Dialogue:
     categories : dict of str to list
         Values of the columns that hold text, in the order of their codes.
     """
+
+    unknown = "?"  # what is answered where a value is not to be had
 
     def __init__(self, model: CellClassifier, categories: dict[str, list[Any]]) -> None:
         self.model, self.categories = model, categories
@@ -85,12 +90,22 @@ class Dialogue:
         feature = self.session.next_feature if feature is None else self._named(feature)
         if feature in self.categories and value is not None:
             value = self._code(feature, value)
+        elif value is not None:
+            value = self._number(feature, value)
         self.session.observe(value, None if feature == self.session.next_feature else feature)
 
     def _named(self, feature: Any) -> Any:
         """Return a column's number where columns have no names."""
         plain = not hasattr(self.model, "feature_names_in_")
         return int(feature) if plain and str(feature).isdigit() else feature
+
+    def _number(self, feature: Any, value: Any) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"{feature} is a number, and {value!r} is none: {self.unknown} says that it is not to be had."
+            ) from None
 
     def _code(self, feature: Any, value: Any) -> float:
         known = self.categories[feature]
@@ -127,6 +142,7 @@ def _plain(posterior: dict[Any, float]) -> dict[str, float]:
 
 
 def _speak_json(dialogue: Dialogue) -> None:
+    dialogue.unknown = "null"
     _say(_status(dialogue))
     for line in _lines():
         try:
@@ -175,16 +191,17 @@ def _lines() -> Iterator[str]:
 # -- for people --------------------------------------------------------------------------------------------
 
 
-def _speak(dialogue: Dialogue) -> None:
+def _speak(dialogue: Dialogue, quiet: bool) -> None:
     console, session = terminal(), dialogue.session
     names = [dialogue.model.name_of(k) for k in range(len(dialogue.model.candidates_))]
     console.print(
         f"{type(dialogue.model).__name__}, {len(names):,} values that may be asked for", style="bold"
     )
     console.print(
-        "A value; ? if it is not to be had; name=value to tell another one; q to decide now.", style="dim"
+        "A value; ? if it is not to be had; name=value tells another one; q decides now.", style="dim"
     )
-    _bars(console, session.posterior, None)
+    if not quiet:
+        _bars(console, session.posterior, None)
     while session.next_feature is not None:
         before = session.posterior
         answer = _ask(console, dialogue)
@@ -195,7 +212,8 @@ def _speak(dialogue: Dialogue) -> None:
         except (ValueError, TypeError) as error:
             console.print(f"  {' '.join(str(error).split())}", style="yellow", markup=False)
             continue
-        _bars(console, session.posterior, before)
+        if not quiet:
+            _bars(console, session.posterior, before)
     _conclude(console, dialogue)
 
 

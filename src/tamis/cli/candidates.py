@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tamis.cli.train import Table
 
-__all__ = ["RULES", "Generating", "Matter", "Rule", "find_rule"]
+__all__ = ["MOST_TEXTS", "RULES", "Generating", "Matter", "Rule", "find_rule"]
 
 _SPENDING = (
     "alpha-investing", "alpha-spending", "lond", "e-lond", "lord++", "lord3", "saffron", "saffron-investing", "addis",
@@ -27,7 +27,7 @@ _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric
 _CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m")
 RULES = (*_SPENDING, *_PENALISED, *_CLASSES)
 _MODELS = ("linear", "logistic", "poisson")
-_MOST_TEXTS = 100  # different ones in a column
+MOST_TEXTS = 100  # different ones in a column
 _FEWEST = 3  # rows
 
 
@@ -255,7 +255,7 @@ class Matter:
     def _shown(self, name: str, values: list[Any]) -> list[tuple[Any, int]]:
         """Return the texts of a column that get a column of their own, with their codes."""
         known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
-        if len(known) > _MOST_TEXTS:
+        if len(known) > MOST_TEXTS:
             raise DataError(
                 f"Column {name!r} holds text, {len(known):,} different ones such as {known[0][0]!r}: leave it out with"
                 f" --drop {shlex.quote(name)}."

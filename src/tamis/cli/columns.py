@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.candidates import RULES, Generating, Matter, Rule, find_rule
+from tamis.cli.candidates import MOST_TEXTS, RULES, Generating, Matter, Rule, find_rule
 from tamis.cli.columns_output import Output
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, option
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
+from tamis.cli.reading import Reading
 from tamis.cli.walk import Walk
 from tamis.errors import TamisError
 
@@ -150,6 +151,7 @@ def columns(
     report: Annotated[
         str | None, option("Output", "FILE", "Write an HTML report: wealth, p-values, accepted features.")
     ] = None,
+    force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -173,7 +175,8 @@ def columns(
         raise MisuseError(f"--missing {reading.missing} is not known here: write mean or error.")
     output = Output(top, save, report, checkpoint, as_json, quiet)
     missing, reading.missing = reading.missing, "keep" if reading.missing == "mean" else "error"
-    stream = reading.open()
+    output.check(reading.inputs, force)
+    stream = reading.open(classes=False, most_texts=MOST_TEXTS, quiet=quiet)
     table = Table.read(stream)
     matter = Matter(table, str(stream.describe().get("label", "the label")), rule, deciding.model)
     selector = deciding.selector(rule, matter.model, missing, generating.seed, max_features)

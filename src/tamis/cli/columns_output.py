@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.output import check_place, print_json, terminal
+from tamis.cli.output import check_outputs, print_json, terminal
 
 if TYPE_CHECKING:
     from tamis.cli.walk import Walk
@@ -27,14 +27,10 @@ class Output:
     as_json: bool
     quiet: bool
 
-    def __post_init__(self) -> None:
-        for option_, place in (("--save", self.save), ("--checkpoint", self.checkpoint)):
-            if place is not None:
-                check_place(option_, place, is_folder=False)
-        if self.report is not None:
-            from tamis.report import check_writable
-
-            check_writable(self.report)
+    def check(self, inputs: list[str], force: bool) -> None:
+        """Refuse places that cannot be written, or hold something else."""
+        files = {"--save": self.save, "--report": self.report, "--checkpoint": self.checkpoint}
+        check_outputs(inputs, files, force=force)
 
     def finish(self, walk: Walk, error: str | None = None) -> None:
         """Show what was found, and write it where it is wanted."""
@@ -170,7 +166,7 @@ def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top
             console.print(Text(f"      and {more:,} more", style="dim"))
         console.print()
     for line in _told(walk, course, coefficients):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, markup=False)
 
 
 def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, top: int) -> Any:

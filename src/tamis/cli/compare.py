@@ -6,20 +6,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tamis.catalog import LEARNERS
 from tamis.cli.compare_output import document_of, show_comparison
-from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
+from tamis.cli.failure import FAILED, INTERRUPTED
 from tamis.cli.methods import amount, part, replaying, selectors
 from tamis.cli.options import (
     BASELINES,
     SCALES,
     AsJSON,
     Debug,
+    Force,
     Quiet,
     check_whole,
     check_word,
@@ -27,7 +27,8 @@ from tamis.cli.options import (
     keys,
     option,
 )
-from tamis.cli.output import print_json, terminal, warnings_in_one_line
+from tamis.cli.output import check_outputs, print_json, terminal, warnings_in_one_line
+from tamis.cli.reading import HowToRead
 
 if TYPE_CHECKING:
     from tamis.evaluate import ExperimentResult, Progress
@@ -45,34 +46,10 @@ Examples:
 
 [bold]tamis compare sensors.csv machines.parquet --label state --select 5[/]"""
 
-_GRID, _FILES, _OUTPUT = "What is compared", "Reading files", "Output"
+_GRID, _OUTPUT = "What is compared", "Output"
 _STREAMS = ("SEA:n_rows=20000,n_drifts=3", "electricity")
 _SELECTORS = ("fires", "mi", "mi:half_life=2000", "none", "oracle")
 _LEARNER = "logistic"
-
-
-@dataclass
-class _Files:
-    """How files are read."""
-
-    label: Annotated[
-        str | None, option(_FILES, "NAME", "Their label column: name, or position (-1 is the last).")
-    ] = None
-    delimiter: Annotated[str | None, option(_FILES, "CHAR", "What separates values in CSV.")] = None
-    drop: Annotated[list[str] | None, option(_FILES, "NAME", "A column to leave out; may be repeated.")] = (
-        None
-    )
-    missing: Annotated[
-        str, option(_FILES, "HOW", "Missing numbers: error, mean of the column so far, or keep.")
-    ] = "error"
-
-    def part(self, file: str) -> tuple[str, dict[str, Any]]:
-        """Return a file as a stream of the grid."""
-        label: Any = self.label
-        if label is not None and label.removeprefix("-").isdigit():
-            label = int(label)
-        given = {"label": label, "delimiter": self.delimiter, "drop": self.drop, "missing": self.missing}
-        return file, {name: value for name, value in given.items() if value not in (None, "error")}
 
 
 def add(root: typer.Typer) -> None:
@@ -148,13 +125,14 @@ def compare(
             "What runs beside every selector: random (subsets of the same size), all (features), both or none.",
         ),
     ] = "random",
-    reading: _Files,
+    reading: HowToRead,
     jobs: Annotated[int, option(_OUTPUT, "N", "Runs at a time; -1: one per core.", "--jobs", "-j")] = 1,
     out: Annotated[
         str | None,
         option(_OUTPUT, "FOLDER", "Keep every finished run; what is there already is not run again."),
     ] = None,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
+    force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -170,9 +148,9 @@ def compare(
     check_word("--baselines", baselines, BASELINES)
     if jobs != -1:
         check_whole("--jobs", jobs, 1)
-    if report is not None:
-        _check_report(report)
-    streams = _named([*(stream or ([] if files else _STREAMS))]) | {f: reading.part(f) for f in files or []}
+    check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)
+    streams = _named([*(stream or ([] if files else _STREAMS))])
+    streams |= {file: _file(file, reading, quiet) for file in files or []}
     opened = _opened(streams) if select is None or not selector else {}
     chosen = _named(selector or _default_selectors(opened))
     options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}
@@ -194,13 +172,16 @@ def compare(
     return _finish(result, out, report, as_json)
 
 
-def _check_report(report: str) -> None:
-    from tamis.report import check_writable
-
-    try:
-        check_writable(report)
-    except ValueError as error:
-        raise MisuseError(str(error)) from error
+def _file(file: str, reading: HowToRead, quiet: bool) -> tuple[str, dict[str, Any]]:
+    """Return a file as a stream of the grid, after a look at it."""
+    table, how = reading.look(file, quiet=quiet)
+    given = {"label": reading.place(), "format": reading.format, **reading.written(), **how}
+    if table is None:
+        given |= {"n_features": reading.n_features, "zero_based": reading.zero_based}
+    elif not reading.header:
+        given["header"] = False
+    usual = {"missing": "error", "times": "seconds", "categorical": [], "drop": [], "drop_unlabelled": False}
+    return file, {n: value for n, value in given.items() if value is not None and value != usual.get(n, ...)}
 
 
 def _named(texts: list[str]) -> dict[str, Any]:

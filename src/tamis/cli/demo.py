@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tamis.cli.options import AsJSON, Debug, Quiet, option
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, option
 from tamis.cli.run import Output, evaluate
 
 __all__ = ["add"]
@@ -41,12 +41,15 @@ def add(root: typer.Typer) -> None:
 
 def demo(
     report: Annotated[str | None, option("Output", "FILE", "Write an HTML report.")] = None,
+    force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
     """Watch a selection that pays, and one that follows a market as it changes; no network needed."""
-    return _show(Output(report, None, None, as_json, quiet))
+    output = Output(report, None, None, as_json, quiet)
+    output.check([], force)
+    return _show(output)
 
 
 def _show(output: Output) -> int:

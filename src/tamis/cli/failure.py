@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from tamis.errors import TamisError, UnknownNameError
 
-__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "explain"]
+__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "ProblemsError", "explain"]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _SPELLING = {  # parameters that messages speak of -> the options that set them
@@ -14,6 +15,11 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "label": "--label",
     "format": "--format",
     "delimiter": "--delimiter",
+    "decimal": "--decimal",
+    "encoding": "--encoding",
+    "categorical": "--categorical",
+    "times": "--times",
+    "time_format": "--time-format",
     "missing": "--missing",
     "drop": "--drop",
     "drop_unlabelled": "--drop-unlabelled",
@@ -30,8 +36,48 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
 }
 
 
+_SWITCHES = {
+    "header=False": "--no-header",
+    "zero_based=True": "--zero-based",
+    "zero_based=False": "--one-based",
+}
+
+
 class MisuseError(Exception):
     """The command was used wrongly."""
+
+
+class ProblemsError(Exception):
+    """All that stands in the way of reading a file.
+
+    Parameters
+    ----------
+    path : str
+    problems : list of (str, list of str)
+        What is wrong, and the words of the command line that mend it.
+    """
+
+    def __init__(self, path: str, problems: list[tuple[str, list[str]]]) -> None:
+        super().__init__(path, problems)
+        self.path, self.problems = path, problems
+
+    def told(self, given: list[str]) -> str:
+        """Return one sentence, or a line for each problem and the command line that mends all."""
+        if len(self.problems) == 1:
+            [(text, words)] = self.problems
+            return f"{self.path!r}: {text}" + (f"; add {shlex.join(words)}." if words else ".")
+        lines = [f"{self.path!r} cannot be used as it is:"]
+        for text, words in self.problems:
+            lines.append(f"  {text}" + (f": {shlex.join(words)}" if words else ""))
+        mended = [word for _, words in self.problems for word in words]
+        if mended and all(words for _, words in self.problems):
+            lines.append(f"Mended: {shlex.join(['tamis', *given, *mended])}")
+        return "\n".join(lines)
+
+    @property
+    def is_misuse(self) -> bool:
+        """Whether the label is not said, which has nothing to do with the file."""
+        return any(words[:1] == ["--label"] for _, words in self.problems)
 
 
 def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
@@ -43,6 +89,8 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
         message = _one_line(error.format_message()).rstrip(".")
         stop = "" if message.endswith("?") else "."
         return f"{message}{stop} See {command} --help." if message else "", MISUSED
+    if isinstance(error, ProblemsError):
+        return error.told(given), MISUSED if error.is_misuse else FAILED
     message = _one_line(str(error))
     if isinstance(error, MisuseError | UnknownNameError | ImportError):
         return message, MISUSED
@@ -59,6 +107,8 @@ def _one_line(text: str) -> str:
 def _spell(message: str, given: list[str]) -> str:
     """Return the message with the options' spelling in place of the parameters'."""
     message = message.replace("choose one of csv", "say --format, one of csv")
+    for python, shell in _SWITCHES.items():
+        message = message.replace(python, shell)
     spelling = dict(_SPELLING)
     for text in given:  # --set name=value
         if (name := text.removeprefix("--set=").partition("=")[0]).isidentifier():

@@ -14,8 +14,8 @@ import typer
 
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import part
-from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, option
-from tamis.cli.output import check_place, print_json, terminal
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, option
+from tamis.cli.output import check_outputs, print_json, terminal
 
 if TYPE_CHECKING:
     from tamis.streams import SyntheticStream
@@ -57,6 +57,7 @@ def generate(
         int | None, option(None, "N", "How many; by default as many as were published.", "--rows")
     ] = None,
     seed: Annotated[int, option(None, "N", "Another seed is another stream.")] = 0,
+    force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -70,9 +71,9 @@ def generate(
     if out == "-":
         _write_csv(made, sys.stdout.buffer, lambda n: None)
         return
-    check_place("--out", out, is_folder=False)
     path = Path(out).absolute()
     truth = path.with_name(f"{path.stem}.truth.json")
+    check_outputs([], {"--out": out, "--out (its truth)": str(truth)}, force=force)
     document = truth_of(made)
     with _progress(made.n_rows, quiet) as advance:
         replace_file(path, lambda file: write(made, file, advance))

@@ -11,7 +11,7 @@ import typer
 
 from tamis.catalog import LEARNERS, Entry, find
 from tamis.cli.methods import cells, others, parameters, selectors
-from tamis.cli.options import AsJSON, Debug, argument
+from tamis.cli.options import AsJSON, Debug, Quiet, argument
 from tamis.cli.output import print_json, terminal
 
 __all__ = ["add"]
@@ -26,6 +26,7 @@ def add(root: typer.Typer) -> None:
 def list_(
     name: Annotated[str | None, argument("NAME", "A method, to see its parameters.")] = None,
     as_json: AsJSON = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """The catalogue: which methods there are, or the parameters of one."""
@@ -35,7 +36,7 @@ def list_(
         _show_parameters(find(name), as_json)
 
 
-def datasets(as_json: AsJSON = False, debug: Debug = False) -> None:
+def datasets(as_json: AsJSON = False, quiet: Quiet = False, debug: Debug = False) -> None:
     """The named data sets (size, licence, whether they are here), and the streams whose truth is known."""
     _show_datasets(as_json)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
 import signal
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,8 +20,12 @@ from rich.console import Console
 from tamis.cli.failure import MisuseError
 
 __all__ = [
-    "check_place",
+    "PICTURE_MARK",
+    "check_outputs",
+    "is_ours",
+    "note",
     "print_json",
+    "progress",
     "terminal",
     "unhurried_interrupt",
     "warnings_in_one_line",
@@ -29,6 +35,11 @@ __all__ = [
 def terminal(stderr: bool = False) -> Console:
     """Return the terminal, to print on."""
     return Console(stderr=stderr, highlight=False)
+
+
+def note(text: str) -> None:
+    """Say something on standard error that the user should know."""
+    terminal(stderr=True).print(f"tamis: {text}", markup=False, soft_wrap=True)
 
 
 def print_json(document: Any) -> None:
@@ -45,10 +56,106 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def check_outputs(
+    inputs: Iterable[str], files: dict[str, str | None], folders: dict[str, str | None] | None = None, *,
+    force: bool = False,
+) -> None:  # fmt: skip
+    """Refuse places that cannot be written, or that would overwrite what somebody else wrote; before anything starts.
+
+    Places are compared as what they are on the disk, so a link to an input is that input. A file that Tamis wrote is
+    overwritten: it carries a mark (see `is_ours`). Others are not, unless the user says so.
+
+    Parameters
+    ----------
+    inputs : iterable of str
+        Files that are read; never overwritten.
+    files, folders : dict of str to str or None
+        Where each option writes to.
+    force : bool, default=False
+        Whether files of others may be overwritten.
+
+    Raises
+    ------
+    MisuseError
+        Naming the option and the place.
+    """
+    inputs, folders = list(inputs), folders or {}
+    places = [(option, place) for option, place in {**files, **folders}.items() if place is not None]
+    for option, place in places:
+        if option == "--report":
+            _check_report(place)
+        check_place(option, place, is_folder=option in folders)
+        for read in inputs:
+            if _is_same(place, read):
+                raise MisuseError(f"{option} {place} is the file that is read: choose another place.")
+            if option in folders and Path(os.path.realpath(place)) in Path(os.path.realpath(read)).parents:
+                raise MisuseError(f"{option} {place} holds the file that is read: choose another folder.")
+    for (option, place), (other, second) in itertools.combinations(places, 2):
+        if _is_same(place, second):
+            raise MisuseError(f"{option} and {other} are the same place, {second}: choose two.")
+    for option, place in places:
+        if option not in folders and not force and os.path.lexists(place) and not is_ours(place):
+            raise MisuseError(
+                f"{option} {place} is there already, and is not from Tamis: choose another place, or say --force."
+            )
+
+
+def _check_report(place: str) -> None:
+    from tamis.report import check_writable
+
+    try:
+        check_writable(place)
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
+
+
+def _is_same(one: str, other: str) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
+PICTURE_MARK = "Created with Tamis"
+_MARKS = (
+    b"<footer>Made by Tamis",
+    b"tamis sha256 ",  # the seal of tamis.persistence
+    PICTURE_MARK.encode(),
+)
+_BEGINNINGS = (
+    b"rank,feature,",
+    b'{\n "stream": ',
+)  # of tamis screen --out, and of the truth of tamis generate
+_LOOKED_AT = 1 << 16  # bytes at either end of a file
+
+
+def is_ours(place: str) -> bool:
+    """Return whether Tamis wrote a file, or there is nothing in it.
+
+    Reports and pictures carry its name, models and checkpoints its seal; a table of `tamis screen` begins with the
+    names of its columns, and a stream of `tamis generate` has its truth beside it.
+    """
+    path = Path(place)
+    try:
+        if not path.is_file():
+            return False
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            parts = file.read(_LOOKED_AT)
+            file.seek(max(0, size - _LOOKED_AT))
+            parts += file.read()
+    except OSError:
+        return False
+    truth = path.with_name(f"{path.stem}.truth.json")
+    made = truth != path and truth.is_file() and is_ours(str(truth))
+    begins = any(parts.startswith(mark) for mark in _BEGINNINGS)
+    return size == 0 or made or begins or any(mark in parts for mark in _MARKS)
+
+
 def check_place(option: str, place: str, *, is_folder: bool) -> None:
     """Refuse a place that cannot be written, before the run."""
     path = Path(place).absolute()
-    if is_folder and path.exists() and not (path / "settings.json").is_file():
+    ours = any((path / name).is_file() for name in ("settings.json", "experiment.json"))
+    if is_folder and path.exists() and not ours:
         if not path.is_dir():
             raise MisuseError(f"{option} {place} is a file: choose a folder.")
         if any(path.iterdir()):
@@ -62,6 +169,38 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
         raise MisuseError(
             f"{option} {place} cannot be written: {str(nearest)!r} does not allow it; choose another."
         )
+
+
+_EVERY = 10.0  # seconds between two lines where nothing can be redrawn
+
+
+@contextlib.contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[float | None, str], None]]:
+    """Yield a function that shows on standard error which share of the work is done, and a few words.
+
+    On a terminal a bar stays in its place and is gone afterwards; elsewhere a line is written every ten seconds.
+    """
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = terminal(stderr=True)
+    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
+    bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
+    parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
+    said = time.monotonic()
+    with Progress(*parts, console=console, transient=True, disable=not shown) as live:
+        task = live.add_task("", total=None)
+
+        def show(share: float | None, text: str) -> None:
+            nonlocal said
+            if shown:
+                live.update(
+                    task, description=text, total=None if share is None else 1.0, completed=share or 0
+                )
+            elif not quiet and time.monotonic() - said > _EVERY:
+                said = time.monotonic()
+                console.print(text if share is None else f"{share:4.0%}  {text}", markup=False)
+
+        yield show
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,15 +16,16 @@ from tamis.cli.options import (
     SCALES,
     AsJSON,
     Debug,
+    Force,
     Quiet,
-    Reading,
     check_whole,
     check_word,
     grouped,
     keys,
     option,
 )
-from tamis.cli.output import check_place, print_json, terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.cli.output import check_outputs, print_json, terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.cli.reading import Reading
 from tamis.errors import DataError, TamisError
 
 if TYPE_CHECKING:
@@ -131,6 +132,13 @@ def run(
         str | None, option(_OUTPUT, "FILE", "Save the run now and then; if the file is there, go on from it.")
     ] = None,
     checkpoint_every: Annotated[int, option(_OUTPUT, "N", "Steps between two savings.")] = 100,
+    save: Annotated[
+        str | None, option(_OUTPUT, "FILE", "Save selector and learner as they are at the end.")
+    ] = None,
+    columns: Annotated[
+        str | None, option(_OUTPUT, "FILE", "Write the names of the columns kept at the end, one a line.")
+    ] = None,
+    force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -146,10 +154,15 @@ def run(
     check_whole("--n-draws", n_draws, 1)
     check_word("--scale", scale, SCALES)
     check_word("--baselines", baselines, BASELINES)
-    output = Output(report, out, checkpoint, as_json, quiet)
+    if reading.file == "-" and checkpoint is not None:
+        raise MisuseError(
+            "--checkpoint cannot go on in standard input, whose rows come once: save them to a file first."
+        )
+    output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
+    output.check(reading.inputs, force)
     make_selector(selector, select, assign or [], seed)  # wrong words are told before a file is opened
     entry, when = find_learner(learner), replaying(replay)
-    stream = reading.open()
+    stream = reading.open(quiet=quiet)
     chosen = make_selector(selector, select, assign or [], seed, stream.categorical)
     classifier = make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
     result = evaluate(
@@ -180,6 +193,10 @@ def evaluate(
     from tamis.terminal import Watch
 
     console = terminal(stderr=True)
+    output.models = {
+        "selector": selector, "learner": learner, "feature_names": stream.feature_names,
+        "categories": getattr(stream, "categories", {}),
+    }  # fmt: skip
     names = [type(model).__name__ if model is not None else None for model in (selector, learner)]
     watch = Watch(
         console,
@@ -225,18 +242,16 @@ class Output:
     as_json: bool
     quiet: bool
 
-    def __post_init__(self) -> None:
-        if self.report is not None:
-            from tamis.report import check_writable
+    save: str | None = None
+    columns: str | None = None
+    models: dict[str, Any] = field(default_factory=dict)  # what --save saves
 
-            try:
-                check_writable(self.report)
-            except ValueError as error:
-                raise MisuseError(str(error)) from error
-        if self.out is not None:
-            check_place("--out", self.out, is_folder=True)
-        if self.checkpoint is not None:
-            check_place("--checkpoint", self.checkpoint, is_folder=False)
+    def check(self, inputs: list[str], force: bool) -> None:
+        """Refuse places that cannot be written, or hold something else."""
+        files = {
+            "--report": self.report, "--checkpoint": self.checkpoint, "--save": self.save, "--columns": self.columns,
+        }  # fmt: skip
+        check_outputs(inputs, files, {"--out": self.out}, force=force)
 
     def finish(
         self,
@@ -271,6 +286,14 @@ class Output:
             written["results"] = str(result.save(self.out))
         if self.report is not None:
             written["report"] = str(result.report(self.report))
+        if self.save is not None:
+            import tamis
+
+            tamis.save(self.models, self.save)
+            written["models"] = self.save
+        if self.columns is not None:
+            _write_names(result.selected(), self.columns)
+            written["columns"] = self.columns
         return written
 
     def _show(self, result: PrequentialResult, event: tuple[int, str] | None, closing: str) -> None:
@@ -281,6 +304,12 @@ class Output:
         console.print()
         if closing:
             console.print(closing, markup=False)
+
+
+def _write_names(names: list[str], place: str) -> None:
+    from tamis.persistence import replace_file
+
+    replace_file(Path(place).absolute(), lambda file: file.write("".join(f"{n}\n" for n in names).encode()))
 
 
 def _headline(result: PrequentialResult) -> tuple[str, str]:

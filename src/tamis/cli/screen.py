@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.options import AsJSON, Debug, Quiet, Reading, check_whole, grouped, option
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
 from tamis.cli.ranking import TITLES, Ranking
+from tamis.cli.reading import Reading
 from tamis.cli.screen_output import Output
 from tamis.errors import DataError, TamisError
 
@@ -86,6 +87,7 @@ def screen(
     plot: Annotated[
         str | None, option("Output", "FILE", "Draw the top columns (.png, .svg or .pdf).")
     ] = None,
+    force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -108,7 +110,8 @@ def screen(
         if half_life is not None:
             raise MisuseError("--level needs rows that do not fade: leave --half-life out.")
     output = Output(out, plot, top, as_json, quiet)
-    stream = reading.open(width="any")
+    output.check(reading.inputs, force)
+    stream = reading.open(width="any", quiet=quiet)
     if eps is None and stream.n_features is None:
         eps = 0.01  # of columns that show only while they are read there may be many
     screening = Screening(

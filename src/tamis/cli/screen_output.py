@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.failure import MisuseError
-from tamis.cli.output import check_place, print_json, terminal
+from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, terminal
 from tamis.cli.ranking import TITLES, Ranking
 from tamis.errors import StreamError
 
@@ -34,10 +34,9 @@ class Output:
     as_json: bool
     quiet: bool
 
-    def __post_init__(self) -> None:
-        for option_, place in (("--out", self.out), ("--plot", self.plot)):
-            if place is not None:
-                check_place(option_, place, is_folder=False)
+    def check(self, inputs: list[str], force: bool) -> None:
+        """Refuse places that cannot be written, or hold something else."""
+        check_outputs(inputs, {"--out": self.out, "--plot": self.plot}, force=force)
         if self.plot is not None:
             from tamis.report.scores import check_picture
 
@@ -68,8 +67,10 @@ class Output:
         scores = {TITLES[name]: columns[name][: self.top] for name in ranking.scores}
         title = f"{ranking.title.partition(' on ')[2]}: {ranking.detail}"
         figure = plot_ranking(columns["feature"][: self.top].tolist(), scores, title)
+        kind = Path(place).suffix[1:].lower()
+        signed = {"Software" if kind == "png" else "Creator": PICTURE_MARK}
         with _whole(place) as temporary:
-            figure.savefig(temporary, format=Path(place).suffix[1:].lower(), dpi=150)
+            figure.savefig(temporary, format=kind, dpi=150, metadata=signed)
         return place
 
 

@@ -12,11 +12,13 @@ import typer
 from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells, make
-from tamis.cli.options import AsJSON, Debug, Reading, grouped, keys, option
-from tamis.cli.output import check_place, print_json, terminal
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, grouped, keys, option
+from tamis.cli.output import check_outputs, print_json, progress, terminal
+from tamis.cli.reading import Reading
 from tamis.errors import DataError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from tamis.cells import CellClassifier
@@ -34,6 +36,7 @@ Examples:
 Then [bold]tamis acquire clinic.tamis[/] asks for one value after the other."""
 
 _LEARNING = "Learning"
+_FOLDS = 5  # that categories are ordered by, each by the others
 
 
 @dataclass
@@ -76,7 +79,9 @@ def train(
         str | None,
         option("Output", "FILE", "Write an HTML report: what the rows held out cost, and their paths."),
     ] = None,
+    force: Force = False,
     as_json: AsJSON = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Learn which value of a row to buy next, and when to stop."""
@@ -89,25 +94,27 @@ def train(
         raise MisuseError("Say where the model goes: --save FILE (or --report FILE, to look only).")
     if not 0 <= held_out < 1 or (report is not None and held_out == 0):
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
-    for name, place in (("--save", save), ("--report", report)):
-        if place is not None:
-            check_place(name, place, is_folder=False)
+    inputs = [*reading.inputs, *([cost] if isinstance(prices, dict) else [])]
+    check_outputs(inputs, {"--save": save, "--report": report}, force=force)
     model = make(entry, {"random_state": seed, **parameters, "cost": prices})
-    table = Table.read(reading.open())
+    table = Table.read(reading.open(quiet=quiet))
     learned, held = table.split(held_out, seed)
-    table.order_categories(learned)
-    model.fit(table.rows(learned), table.y[learned])
-    told = _told(model, table, learned, held, entry)
+    with progress(quiet) as show:
+        show(0.0, "learning")
+        fitted = table.order_categories(learned, seed)
+        model.fit(fitted, table.y[learned])
+        told = _told(model, table, learned, held, entry)
     if save is not None:
         tamis.save({"model": model, "categories": table.categories}, save)
         told["model"] = save
     if report is not None:
         from tamis.report.acquisition import write_report
 
-        write_report(
-            model, table.rows(learned), table.y[learned], table.rows(held), table.y[held], report, table.title,
-            categories=table.categories,
-        )  # fmt: skip
+        with progress(quiet) as show:
+            write_report(
+                model, fitted, table.y[learned], table.rows(held), table.y[held], report, table.title,
+                categories=table.categories, on_progress=show,
+            )  # fmt: skip
         told["report"] = report
     if as_json:
         print_json(told)
@@ -174,29 +181,56 @@ class Table:
         n = round(share * len(order))
         return np.sort(order[n:]), np.sort(order[:n])
 
-    def order_categories(self, learned: NDArray[Any]) -> None:
-        """Order the categories by the classes they go with, so that those in one bin are alike."""
+    def order_categories(self, learned: NDArray[Any], seed: int) -> Any:
+        """Order the categories by the classes they go with, so that those in one bin are alike.
+
+        A row must not be learned from by its own label. So each row that is learned from gets the place that its
+        category has by the labels of other rows (cross-fitting).
+
+        Returns
+        -------
+        rows that are learned from, as they are for :meth:`rows`
+        """
         import numpy as np
+        from sklearn.model_selection import StratifiedKFold
 
         label = np.unique(self.y[learned], return_inverse=True)[1]
+        n_folds = min(_FOLDS, int(np.bincount(label).min()))
+        folds = StratifiedKFold(max(n_folds, 2), shuffle=True, random_state=seed)
+        places = {}
         for name, values in self.categories.items():
             at = (self.names or []).index(name)
             code = self.X[:, at].astype(np.int64)
-            n = np.bincount(code[learned], minlength=len(values))
-            mean = (np.bincount(code[learned], label, len(values)) + label.mean()) / (n + 1.0)
+            own = code[learned]
+            mean = _mean_labels(own, label, len(values))
             order = np.argsort(mean, kind="stable")
             self.categories[name] = [values[k] for k in order]
             self.X[:, at] = np.argsort(order)[code]
+            others = mean[own]
+            for rest, fold in folds.split(own, label) if n_folds > 1 else ():
+                others[fold] = _mean_labels(own[rest], label[rest], len(values))[own[fold]]
+            places[name] = np.rint(np.interp(others, mean[order], np.arange(len(order), dtype=np.float64)))
+        return self.rows(learned, places)
 
-    def rows(self, which: NDArray[Any]) -> Any:
-        """Return some rows, with their names if they have any."""
+    def rows(self, which: NDArray[Any], instead: dict[str, Any] | None = None) -> Any:
+        """Return some rows, with their names if they have any; `instead` has other values of some columns."""
         import scipy.sparse as sp
 
         if self.names is None or sp.issparse(self.X):
             return self.X[which]
         import pyarrow as pa
 
-        return pa.table({name: self.X[which, j] for j, name in enumerate(self.names)})
+        columns = {name: self.X[which, j] for j, name in enumerate(self.names)}
+        return pa.table(columns | (instead or {}))
+
+
+def _mean_labels(code: NDArray[Any], label: NDArray[Any], n: int) -> NDArray[np.float64]:
+    """Return the mean label of each category, drawn to that of all rows by the weight of one row."""
+    import numpy as np
+
+    total, count = np.bincount(code, label, n), np.bincount(code, minlength=n)
+    found: NDArray[np.float64] = (total + label.mean()) / (count + 1.0)
+    return found
 
 
 def _told(

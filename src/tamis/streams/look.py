@@ -295,7 +295,8 @@ def _see_label(found: Look, head: Head, names: list[str], *, classes: bool, drop
     column, seen = head.columns[at], found.columns[at]
     found.change(found.label, kind="label", note="")
     if seen.n_missing and not drop_unlabelled:
-        told = f"{_plural(seen.n_missing, 'row has', 'rows have')} no label"
+        first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
+        told = f"{_plural(seen.n_missing, 'row has', 'rows have')} no label, the first is row {first:,}"
         found.problems.append(Problem(told, "drop_unlabelled", True))
     counted = pc.value_counts(column.drop_null())
     values, counts = counted.field(0), counted.field(1).to_pylist()
@@ -371,7 +372,7 @@ def _leave_out(found: Look, apart: set[str], most_texts: int | None) -> None:
             continue
         if column.kind in ("identifier", "text"):
             what = "an identifier" if column.kind == "identifier" else "free text"
-            found.left_out.setdefault(column.name, f"{what}: {column.note}")
+            found.left_out.setdefault(column.name, f"{what}, {column.note}")
         elif column.kind == "unreadable":
             found.left_out[column.name] = f"it is of type {column.note}, which is no number and no text"
         elif column.kind == "category" and most_texts is not None and column.n_different > most_texts:
@@ -394,10 +395,15 @@ def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
             infinite.append(f"{seen.name} ({n:,})")
     if holes and missing == "error":
         shares = [f"{one.name} ({_share(one.n_missing, found.n_rows)})" for one in holes]
-        verb = "lacks" if len(shares) == 1 else "lack"
-        found.problems.append(Problem(f"{_some(shares)} {verb} values", "missing", "mean"))
+        told = f"{_some(shares)} lack values"
+        if len(holes) == 1:
+            column = head.columns[found.columns.index(holes[0])]
+            first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
+            told = f"{shares[0]} lacks values, the first in row {first:,}"
+        found.problems.append(Problem(told, "missing", "mean"))
     if infinite:
-        found.problems.append(Problem(f"{_some(infinite)} hold infinite numbers", "na", "inf"))
+        verb = "holds" if len(infinite) == 1 else "hold"
+        found.problems.append(Problem(f"{_some(infinite)} {verb} infinite numbers", "na", "inf"))
 
 
 def _see_the_rest(found: Look, gone: set[str]) -> None:

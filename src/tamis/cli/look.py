@@ -1,0 +1,160 @@
+"""`tamis look`: what the columns of a file hold, what is left out, and all that stands in the way of using it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.cli.options import AsJSON, Debug, Quiet, grouped, option
+from tamis.cli.output import print_json, terminal
+from tamis.cli.reading import Reading, stream_name, words_of, written_as
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tamis.streams.look import ColumnLook, Look
+
+__all__ = ["add", "look"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis look sensors.csv[/]
+
+[bold]tamis look sensors.csv --label state --missing mean[/]
+
+[bold]zcat log.csv.gz | tamis look - --json[/]"""
+
+_WIDEST = 100
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(look))
+
+
+def look(
+    *,
+    reading: Reading,
+    top: Annotated[int, option("Output", "N", "How many columns to show.")] = 40,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Look at the first rows of a file: what its columns hold, and what to say to the other commands."""
+    from tamis.streams.look import look_at_rows
+
+    reading.check()
+    table = None if reading.file is None else reading.table(reading.file)
+    found = look_at_rows(reading.open(width="any")) if table is None else reading.found(table)
+    if found.n_rows == 0:
+        from tamis.errors import DataError
+
+        raise DataError(f"{found.path!r} has a header but no rows.")
+    command = _command(found, reading)
+    if as_json:
+        print_json(_document(found, command))
+    else:
+        _show(terminal(), found, top, command)
+
+
+def _command(found: Look, reading: Reading) -> str:
+    """Return the line that runs on the file, with everything that it needs."""
+    words = ["tamis", "run", *([reading.file] if reading.file else ["--dataset", str(reading.dataset)])]
+    for name, value in vars(reading).items():
+        if name in ("file", "dataset") or value in (
+            None,
+            False,
+            type(reading).__dataclass_fields__[name].default,
+        ):
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
+    words += ["--no-header"] * (not reading.header)
+    words += [word for problem in found.problems for word in words_of(problem)]
+    return shlex.join(words)
+
+
+def _document(found: Look, command: str) -> dict[str, Any]:
+    problems = [
+        {"text": problem.text, "option": shlex.join(words_of(problem)) or None} for problem in found.problems
+    ]
+    return {**asdict(found), "problems": problems, "command": command}
+
+
+def _show(console: Console, found: Look, top: int, command: str) -> None:
+    from rich.text import Text
+
+    from tamis.terminal import printable
+
+    width = min(console.width, _WIDEST)
+    console.print(Text(stream_name(found.path), style="bold", no_wrap=True, overflow="ellipsis"))
+    rows = f"{found.n_rows:,} rows" if found.whole else f"the first {found.n_rows:,} rows"
+    about = [rows, f"{found.n_columns:,} columns", *([written_as(found)] if found.written else [])]
+    console.print(Text(", ".join(about), style="dim"), width=width)
+    if found.classes:
+        console.print(Text(_balance(found), style="dim"), width=width)
+    if found.columns:
+        console.print()
+        console.print(_grid(found, found.columns[:top], width))
+    if (more := len(found.columns) - top) > 0:
+        console.print(Text(f"  and {more:,} more columns", style="dim"))
+    parts = {
+        "Left out": [f"{name}: {why} (--keep {name})" for name, why in found.left_out.items()],
+        "To mend": [": ".join(filter(None, (p.text, shlex.join(words_of(p))))) for p in found.problems],
+        "Good to know": found.notes,
+    }
+    for heading, lines in parts.items():
+        if lines:
+            console.print()
+            console.print(Text(heading, style="bold"))
+        for line in lines[:top]:
+            console.print(Text(f"  {printable(line)}"), width=width, soft_wrap=False)
+        if len(lines) > top:
+            console.print(Text(f"  and {len(lines) - top:,} more", style="dim"))
+    console.print()
+    console.print(f"Next: {command}", markup=False, soft_wrap=True)
+
+
+def _balance(found: Look) -> str:
+    from tamis.terminal import printable
+
+    n, most = sum(found.classes.values()), 8
+    shares = [f"{printable(label)} {k / n:.1%}" for label, k in list(found.classes.items())[:most]]
+    more = f" and {len(found.classes) - most:,} more" if len(found.classes) > most else ""
+    return f"{found.label}: {', '.join(shares)}{more}"
+
+
+def _grid(found: Look, columns: list[ColumnLook], width: int) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tamis.terminal import printable
+
+    longest = max(len(column.name) for column in columns)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=2)
+    grid.add_column(width=max(6, min(longest, width // 3)), no_wrap=True, overflow="ellipsis")
+    grid.add_column(width=10, no_wrap=True)
+    grid.add_column(width=7, justify="right", no_wrap=True)
+    grid.add_column(width=9, justify="right", no_wrap=True)
+    grid.add_column(
+        no_wrap=True, overflow="ellipsis", max_width=max(8, width - min(longest, width // 3) - 40)
+    )
+    grid.add_row(
+        *(Text(head, style="dim") for head in ("", "column", "holds", "missing", "different", "such as"))
+    )
+    for column in columns:
+        style = "dim" if column.name in found.left_out else ""
+        missing = f"{column.n_missing / max(found.n_rows, 1):.1%}" if column.n_missing else "-"
+        cells = (column.name, column.kind, missing, f"{column.n_different:,}", _examples(column))
+        grid.add_row("", *(Text(printable(cell), style=style) for cell in cells))
+    return grid
+
+
+def _examples(column: ColumnLook) -> str:
+    return column.note if column.note.startswith("becomes") else ", ".join(column.such_as)

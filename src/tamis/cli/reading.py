@@ -1,0 +1,256 @@
+"""What a command reads, and the look at it beforehand: what is left out, and all that stands in the way in one list."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tamis.cli.failure import MisuseError, ProblemsError
+from tamis.cli.options import argument, check_whole, option
+from tamis.cli.output import note
+from tamis.errors import StreamError
+
+if TYPE_CHECKING:
+    from tamis.streams import Stream
+    from tamis.streams.look import Look, Problem
+    from tamis.streams.tables import Table
+
+__all__ = ["HowToRead", "Reading", "stream_name", "words_of", "written_as"]
+
+_FILE = "Reading the file"
+
+
+@dataclass
+class HowToRead:
+    """How a file is read."""
+
+    label: Annotated[
+        str | None, option(_FILE, "NAME", "The label column: name, or position (-1 is the last).")
+    ] = None
+    format: Annotated[
+        str | None, option(_FILE, "NAME", "csv, parquet, arrow, arff or svmlight, if the name does not tell.")
+    ] = None
+    delimiter: Annotated[
+        str | None, option(_FILE, "CHAR", "What separates values in CSV, if the first lines do not tell.")
+    ] = None
+    decimal: Annotated[
+        str | None, option(_FILE, "CHAR", "Decimal mark in CSV, . or , if the first lines do not tell.")
+    ] = None
+    encoding: Annotated[
+        str | None, option(_FILE, "NAME", "Of CSV: utf-8, utf-16, latin-1, if the first lines do not tell.")
+    ] = None
+    header: Annotated[
+        bool, option(_FILE, None, "Whether a CSV file begins with names.", "--header/--no-header")
+    ] = True
+    na: Annotated[
+        list[str] | None, option(_FILE, "WORD", "Another word for a missing value in CSV; may be repeated.")
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        option(_FILE, "NAMES", "Columns of categories that look like numbers: a,b or patterns."),
+    ] = None
+    drop: Annotated[
+        list[str] | None, option(_FILE, "NAMES", "Columns to leave out: a,b or patterns such as 'note_*'.")
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        option(_FILE, "NAMES", "Columns to keep although they look like identifiers; '*' keeps all."),
+    ] = None
+    missing: Annotated[
+        str, option(_FILE, "HOW", "Missing numbers: error, mean of the column so far, or keep.")
+    ] = "error"
+    times: Annotated[
+        str, option(_FILE, "HOW", "Dates and times: parts (year, weekday, hour) or seconds since 1970.")
+    ] = "parts"
+    time_format: Annotated[
+        str | None, option(_FILE, "FORMAT", "How dates are put in CSV, such as %d/%m/%Y.")
+    ] = None
+    drop_unlabelled: Annotated[
+        bool, option(_FILE, None, "Pass over rows without label.", "--drop-unlabelled")
+    ] = False
+    n_features: Annotated[int | None, option(_FILE, "N", "Columns of an svmlight file.")] = None
+    zero_based: Annotated[
+        bool | None, option(_FILE, None, "Where the columns of an svmlight file begin.", "--zero-based/--one-based")
+    ] = None  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check_whole("--n-features", self.n_features, 1)
+
+    def look(
+        self, file: str, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False
+    ) -> tuple[Table | None, dict[str, Any]]:
+        """Look at a file, and return its table and how its rows are to be read; None if its columns have no names.
+
+        Parameters
+        ----------
+        file : str
+        classes : bool, default=True
+            Whether the label is to be classes, not a number.
+        most_texts : int, optional
+            Leave columns of more different texts out.
+        quiet : bool, default=False
+            Whether not to say what is left out.
+
+        Raises
+        ------
+        ProblemsError
+            With everything that stands in the way.
+        """
+        table = self.table(file)
+        if table is None:
+            return None, {}
+        found = self.found(table, classes=classes, most_texts=most_texts)
+        if found.problems:
+            raise ProblemsError(found.path, [(one.text, words_of(one)) for one in found.problems])
+        if not quiet:
+            for line in _told(found, self.times):
+                note(line)
+        how = {
+            "categorical": _split(self.categorical), "drop": [*_split(self.drop), *found.left_out],
+            "missing": self.missing, "drop_unlabelled": self.drop_unlabelled, "times": self.times,
+        }  # fmt: skip
+        return table, how
+
+    def table(self, file: str) -> Table | None:
+        """Open a file with named columns."""
+        from tamis._check import check_choice
+        from tamis.streams.files import TIMES, open_table
+        from tamis.streams.source import Source
+
+        check_choice("missing", self.missing, ("error", "mean", "keep"))
+        check_choice("times", self.times, TIMES)
+        table = open_table(file, format=self.format, header=self.header, **self.written())
+        return None if isinstance(table, Source) else table
+
+    def found(self, table: Table, *, classes: bool = True, most_texts: int | None = None) -> Look:
+        """Return what a look at a table finds."""
+        from tamis.streams.look import look_at_table
+
+        return look_at_table(
+            table, self.place(), categorical=_split(self.categorical), drop=_split(self.drop),
+            keep=_split(self.keep), missing=self.missing, times=self.times,
+            drop_unlabelled=self.drop_unlabelled, classes=classes, most_texts=most_texts,
+        )  # fmt: skip
+
+    def written(self) -> dict[str, Any]:
+        """Return how a CSV file is written, as far as the user said it."""
+        names = ("delimiter", "decimal", "encoding", "na", "time_format")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def place(self) -> str | int | None:
+        """Return the label column: its position if it was given as a number."""
+        is_position = self.label is not None and re.fullmatch(r"-?\d+", self.label)
+        return int(self.label) if self.label and is_position else self.label
+
+
+@dataclass
+class Reading(HowToRead):
+    """The file or data set that a command reads, and how."""
+
+    file: Annotated[
+        str | None, argument("FILE", "CSV, Parquet, ARFF, svmlight ...; - is standard input.")
+    ] = None
+    dataset: Annotated[
+        str | None, option(None, "NAME", "Run on a data set instead: see [bold]tamis datasets[/].")
+    ] = None
+
+    @property
+    def inputs(self) -> list[str]:
+        """The files that are read."""
+        return [] if self.file in (None, "-") else [str(self.file)]
+
+    def open(
+        self,
+        width: str | None = None,
+        *,
+        classes: bool = True,
+        most_texts: int | None = None,
+        quiet: bool = False,
+    ) -> Stream:
+        """Open the file or data set; `width` is that of an svmlight file where the user gives none."""
+        from tamis.streams import open_file
+        from tamis.streams.files import TableStream
+
+        self.check()
+        if self.dataset is not None:
+            return self._dataset()
+        assert self.file is not None
+        table, how = self.look(self.file, classes=classes, most_texts=most_texts, quiet=quiet)
+        if table is None:
+            return open_file(
+                self.file, label=self.place(), format=self.format, zero_based=self.zero_based,
+                n_features=width if self.n_features is None else self.n_features,
+            )  # fmt: skip
+        label = self.place()
+        assert label is not None
+        return TableStream(table, label, **how)
+
+    def check(self) -> None:
+        """Refuse what cannot be read, before anything is."""
+        from tamis.streams import list_datasets
+
+        if (self.file is None) == (self.dataset is None):
+            raise MisuseError(
+                "Say what to run on: a FILE (- is standard input) or --dataset NAME, one of them."
+            )
+        if self.dataset is not None:
+            if self.label is not None or self.format is not None:
+                raise MisuseError("--label and --format are for files; a data set brings its own label.")
+            return
+        assert self.file is not None
+        if not Path(self.file).exists() and any(row["name"] == self.file for row in list_datasets()):
+            raise StreamError(
+                f"There is no file {self.file!r}: for the data set of that name say --dataset {self.file}."
+            )
+
+    def _dataset(self) -> Stream:
+        from tamis.streams import list_streams, load_dataset, load_stream
+
+        assert self.dataset is not None
+        generated = {row["name"].lower() for row in list_streams()}
+        return (load_stream if self.dataset.lower() in generated else load_dataset)(self.dataset)
+
+
+def _split(given: list[str] | None) -> list[str]:
+    return [name for one in given or () for name in one.split(",") if name]
+
+
+def words_of(problem: Problem) -> list[str]:
+    """Return the words of the command line that mend a problem; none if there are none."""
+    if not problem.option:
+        return []
+    words = [f"--{problem.option.replace('_', '-')}"]
+    if problem.value is not True:
+        words.append("NAME" if problem.value is None else str(problem.value))
+    return words
+
+
+def _told(found: Look, times: str) -> list[str]:
+    """Return what the user should know of how a file is read."""
+    lines = []
+    usual = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
+    if found.written and (found.written["decimal"] != "." or found.written["encoding"] != usual["encoding"]):
+        lines.append(f"{stream_name(found.path)} is read as {written_as(found)}.")
+    shown = [f"{c.name} {c.note}" for c in found.columns if c.kind == "time" and c.note]
+    if times == "parts" and shown:
+        lines.append(f"{'; '.join(shown)}; --times seconds makes one number of it.")
+    lines += [f"{name} is left out: {why}; --keep {name} keeps it." for name, why in found.left_out.items()]
+    return lines
+
+
+def written_as(found: Look) -> str:
+    """Return how a CSV file is written, in words."""
+    separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+    encodings = {"utf-8": "UTF-8", "cp1252": "Latin-1", "latin-1": "Latin-1", "utf-16": "UTF-16"}
+    written = found.written
+    between = separators.get(written["delimiter"], repr(written["delimiter"]))
+    mark = "commas" if written["decimal"] == "," else "points"
+    coded = encodings.get(written["encoding"], written["encoding"])
+    return f"CSV with {between} between values, decimal {mark}, {coded}"
+
+
+def stream_name(path: str) -> str:
+    """Return what a source is called."""
+    return "standard input" if path in ("-", "<stdin>") else Path(path).name

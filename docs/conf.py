@@ -111,7 +111,7 @@ def _table(entries: tuple[Entry, ...]) -> list[str]:
 
 
 def _link(entry: Entry) -> str:
-    page = entry.module.rsplit(".", 1)[-1]
+    page = entry.module.split(".")[2]
     return f"[{entry.name}](../{page}.md)" if entry in CATALOG else entry.name
 
 

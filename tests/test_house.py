@@ -157,7 +157,7 @@ def test_citation_is_complete_and_speaks_of_this_version() -> None:
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.key)
 def test_every_algorithm_has_its_page_twin_tests_and_benchmark(entry: tamis.catalog.Entry) -> None:
-    name = entry.module.rsplit(".", 1)[-1]
+    name = entry.module.split(".")[2]
     wanted = [f"docs/{name}.md", f"tests/twins/{name}.py", f"tests/{entry.family}/test_{name}.py",
               f"benchmarks/bench_{name}.py"]  # fmt: skip
     assert [path for path in wanted if not (ROOT / path).is_file()] == []

@@ -107,8 +107,11 @@ def test_each_command_works_or_tells_everything_in_one_list(call, tmp_path, comm
     line = (command, name, "--label", FILES[name][1], *more)
     code, out, err = call(*line)
     if code:
-        assert err.startswith(f"tamis: '{name}' cannot be used as it is:\n")
-        mended = shlex.split(err.splitlines()[-1].removeprefix("Mended: tamis "))
+        told = err.splitlines()
+        assert told[0].startswith(f"tamis: '{name}'")
+        alone = re.fullmatch(r"tamis: .*; add (.*)\.", told[0])  # a single problem is one sentence
+        added = line + tuple(shlex.split(alone[1])) if alone else ()
+        mended = added or shlex.split(told[-1].removeprefix("Mended: tamis "))
         assert len(mended) > len(line)
         code, out, err = call(*mended)
     assert code == 0, err

@@ -1,4 +1,4 @@
-"""FixedSubset: its order against scikit-learn's information, how many pay, any classifier."""
+"""FixedSubset: its order against its twin, how many pay, any classifier."""
 
 import numpy as np
 import pandas as pd
@@ -6,13 +6,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import FixedSubset, load, save
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_subset import mrmr
 from tamis.checks import check_cell_classifier
+from tests.twins import fixed_subset as twin
 
 
 @parametrize_with_checks([FixedSubset()])
@@ -34,26 +34,12 @@ def copies(rng, n=800):
     return X, y
 
 
-def by_definition(codes, y, price, n_columns):
-    """(1) with scikit-learn's adjusted mutual information, one pair at a time."""
-    relevance = [adjusted_mutual_info_score(y, column) for column in codes.T]
-    chosen = []
-    while len(chosen) < n_columns:
-        worth = np.full(codes.shape[1], -np.inf)
-        for j in set(range(codes.shape[1])) - set(chosen):
-            shared = [adjusted_mutual_info_score(codes[:, j], codes[:, k]) for k in chosen]
-            gain = relevance[j] - (sum(shared) / len(shared) if shared else 0.0)
-            worth[j] = gain / price[j] if gain > 0 else gain * price[j]
-        chosen.append(int(np.argmax(worth)))
-    return chosen
-
-
 @pytest.mark.parametrize("price", [np.ones(9), np.array([1, 0.1, 3, 2, 1, 1, 5, 1, 1.0])])
 def test_order_is_the_definition(rng, price):
     X, y = copies(rng)
     bins = Bins.quantile(X, 4)
     found = mrmr(X, y, bins, 2, price, 9).tolist()
-    assert found == by_definition(bins.codes(X), y, price, 9)
+    assert found == twin.mrmr(bins.codes(X).tolist(), y.tolist(), price, 9)
 
 
 def test_a_copy_does_not_come_second(rng):

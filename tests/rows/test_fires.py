@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
@@ -87,6 +87,7 @@ def test_class_reduce_mean_equals_the_twin():
 
 
 @given(m=st.floats(-1e6, 37.0))
+@example(m=-8.5)  # just beyond where the continued fraction begins, and needs its terms
 @settings(max_examples=300, deadline=None)
 def test_inverse_mills_ratio_for_any_margin(m):
     with np.errstate(over="ignore"):
@@ -244,3 +245,39 @@ def test_wrong_parameters_are_named(parameters, message):
 
     with pytest.raises(ValueError, match=re.escape(message)):
         FIRES(**parameters).partial_fit(*stream(2)[0])
+
+
+def test_a_row_of_a_rare_class_weighs_ten_at_most():
+    """Only the one row of 1,000 has the feature: from mu = 0 the step is its weight times r(0) / rho, per row."""
+    X, y = np.eye(1000)[:, :1], np.arange(1000) == 0
+    selector = FIRES(1, scaling=None, half_life=None, batch_size=1000).partial_fit(X, y)
+    assert selector.mu_[0, 0] == pytest.approx(10 * np.sqrt(2 / np.pi) / np.sqrt(2) / 1000)
+
+
+def test_a_batch_that_only_the_last_model_refuses_leaves_the_others_as_they_were():
+    """The huge row is right beyond doubt for the first two classes; for the third its slope overflows."""
+    selector = FIRES(1, scaling=None, half_life=None, class_weight=None, sigma=1e-120)
+    selector.partial_fit([[1.0], [1.0], [-1.0]], [0, 2, 1])
+    mu = selector.mu_.copy()
+    assert (mu[:, 0] > 0).tolist() == [True, False, True]
+    with pytest.raises(DataError, match="too large"):
+        selector.partial_fit([[1e100], [-1.0]], [0, 1])
+    np.testing.assert_array_equal(selector.mu_, mu)
+
+
+def test_a_refused_batch_leaves_no_trace_in_the_scale_of_the_target():
+    batches = stream(0)
+    selector, untouched = (FIRES(3, model="gaussian").partial_fit(*batches[0]) for _ in range(2))
+    X, y = batches[1]
+    with pytest.raises(DataError, match="NaN"):
+        selector.partial_fit(np.where(X == 0, np.nan, X), 1e3 + 1e3 * y)
+    np.testing.assert_array_equal(selector.partial_fit(X, y).mu_, untouched.partial_fit(X, y).mu_)
+
+
+def test_sigma_stays_at_zero_where_a_step_passes_it():
+    """The second row lies so far on the right side that a step of 20 would take sigma below 0."""
+    options = {"scaling": None, "half_life": None, "class_weight": None, "learning_rate": 20.0}
+    for kind in (np.array, sp.csr_matrix):
+        selector = FIRES(1, **options).partial_fit(kind([[0.1, 0.0], [0.0, 1.0]]), [1, 0])
+        selector.partial_fit(kind([[3.0, 0.0]]), [1])
+        np.testing.assert_array_equal(selector.sigma_, [[0.0, 1.0]])

@@ -19,6 +19,10 @@ from tests.twins.ofs import OfsTwin, XorShift
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # ours, the twin's
     "hinge": ({}, {}),
     "perceptron": ({"regularization": 0, "margin": 0}, {"lam": 0, "margin": 0}),
+    "short": (
+        {"regularization": 1.0},
+        {"lam": 1.0},
+    ),  # so that the ball is often left, by two models or more too
     "partial": (
         {"information": "partial", "exploration": 0.5, "learning_rate": 0.02, "random_state": 7},
         {"partial": True, "epsilon": 0.5, "eta": 0.02},

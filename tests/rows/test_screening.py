@@ -209,3 +209,15 @@ def test_any_scale_that_can_be_squared_scores_the_same_and_a_smaller_one_is_name
         scores = kind(2).fit(X, y).scores_
     assert scores[0] == 0.0
     np.testing.assert_allclose(scores[1:], usual[1:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [TScore, FisherScore])
+def test_merging_leaves_the_other_as_it_was(kind):
+    X, y = rows(3)
+    labels = np.array(["d", "a", "c"])[y]
+    other, untouched = (kind(2).fit(X[:40], labels[:40]) for _ in range(2))
+    kind(2).fit(X[40:], np.char.add(labels[40:], "!")).merge(other)  # whose classes get other codes there
+    np.testing.assert_array_equal(other.scores_, untouched.scores_)
+    for selector in (other, untouched):
+        selector.partial_fit(X[40:], labels[40:])
+    np.testing.assert_array_equal(other.scores_, untouched.scores_)

@@ -186,3 +186,12 @@ def test_a_classifier_goes_on_if_it_is_told_to(rng):
         model.learn_one(dict(enumerate(row)), label)
     assert model.n_replays == 0
     assert model.predict_one(dict(enumerate(X[0].tolist()))) in ("yes", "no")
+
+
+def test_a_value_that_a_later_row_lacks_is_zero(rng):
+    X, y = rows(rng, 100)
+    X[50:, 1] = 0.0
+    ours = RiverSelector(FisherScore(2))
+    for i in range(100):
+        ours.learn_one({j: x for j, x in enumerate(X[i].tolist()) if j != 1 or i < 50}, y[i])
+    np.testing.assert_array_equal(ours._model.scores_, FisherScore(2).partial_fit(X, y).scores_)

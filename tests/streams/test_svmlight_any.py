@@ -55,3 +55,10 @@ def test_standard_input_needs_no_width(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"0 1:1 2:2\n1 1:3 2:4 9:1\n")))
     X, y = open_file("-", format="svmlight", n_features="any").take(2)
     assert (X.shape, y.tolist()) == ((2, 10), [0, 1])
+
+
+def test_a_target_with_a_fraction_stays_a_number_where_later_ones_are_whole(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("0.5 1:1\n" + "2 1:1\n" * 3000)
+    batches = [y for _, y in open_file(path, n_features=2).batches(1000)]
+    assert [y.dtype.kind for y in batches] == ["f"] * len(batches)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from tamis.errors import StreamError
-from tamis.streams import open_file
+from tamis.streams import arff, open_file
 
 pa = pytest.importorskip("pyarrow")
 
@@ -189,6 +189,12 @@ BAD = {
     "names.csv": (b"1.5,0\n2.5,1\n", {"label": -1}, "choose header=False"),
     "blank.csv": (b"\n\n\n", {}, "has no rows"),
     "list.svm": (b"# nothing\n", {"label": None}, "has no rows"),
+    "huge.svm": (b"1 1:1\n0 2000000000:1\n", {"label": None}, "names the column 2,000,000,000 in 21 bytes"),
+    "wider.svm": (
+        b"1 1:1\n0 20000000:1\n",
+        {"label": None, "n_features": "any"},
+        "names the column 20,000,000 in",
+    ),
     "far.svm": (b"1 4294967296:1\n", {"label": None}, "cannot be read in line 1"),
     "zero.svm": (b"1 1:1\n0 0:1\n", {"label": None, "n_features": 2}, "choose zero_based=True"),
     "short.arff": (
@@ -402,3 +408,36 @@ def test_the_page_shows_what_happens(tmp_path, monkeypatch, capsys):
         exec(compile(code, str(page), "exec"), {})
         shown = re.findall(r"print\(.*\)  # (.*)", code)
         assert capsys.readouterr().out.splitlines() == shown
+
+
+@pytest.mark.parametrize("sign", ["\\'", "'", '"', "'\\", "',", '",', " ", "''", "{", "a'"])
+def test_a_line_of_arff_takes_time_in_proportion_to_its_length(sign):
+    """Repetitions of any sign: a minute is far beyond what they take, and far below what trying all readings would."""
+    text = sign * 200_000
+    assert ",".join(arff._split(text)).replace(" ", "") == text.replace(" ", "")
+    assert arff._ATTRIBUTE.match(f"@attribute {text}") is None or sign in "{a'"
+    assert arff._ATTRIBUTE.match(f"@attribute x {text}y") is not None
+
+
+def test_arff_values_are_split_at_commas_outside_quotes():
+    cases = {
+        "a, 'b,c' ,\"d,e\",f": ["a", "'b,c'", '"d,e"', "f"],
+        "'it\\'s',1": ["'it\\'s'", "1"],
+        "it's,2": ["it's", "2"],
+        "'a',,b": ["'a'", "", "b"],
+        "\"x,'y'": ['"x', "'y'"],
+        "'x',": ["'x'", ""],
+        "'": ["'"],
+    }
+    assert {text: arff._split(text) for text in cases} == cases
+
+
+@pytest.mark.parametrize(
+    ("name", "head"), [("t.arff", b"@attribute a real\n@attribute y {0}\n@data\n"), ("t.svm", b"1 1:1\n")]
+)
+def test_an_endless_line_is_refused_before_it_is_read(tmp_path, monkeypatch, name, head):
+    monkeypatch.setattr("tamis.streams.source._LONGEST_LINE", 1 << 20)
+    path = tmp_path / name
+    path.write_bytes(head + b"1" * (2 << 20))
+    with pytest.raises(StreamError, match="has more than 1 MB in line"):
+        list(open_file(path, label=None if name.endswith("svm") else "y"))

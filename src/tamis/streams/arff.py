@@ -13,7 +13,10 @@ from tamis.streams.tables import Table, pyarrow_module
 
 __all__ = ["ARFFTable"]
 
-_ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s+(.+?)\s*$", re.IGNORECASE)
+# Each character can be matched in one way only, so that no line takes longer than its length.
+_ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|[^\s'\"]\S*)\s+(?=\S)", re.IGNORECASE)
+_SIGN = re.compile(r"[,'\"]")
+_QUOTED = {"'": re.compile(r"'(?:[^'\\]|\\.)*'"), '"': re.compile(r'"[^"]*"')}
 # How a column is read, by its declared type; nominal ones are checked against the values they declare.
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "numeric": float, "real": float, "integer": float, "string": str, "date": datetime.fromisoformat,
@@ -38,7 +41,7 @@ class ARFFTable(Table):
     def _lines(self) -> Iterator[bytes]:
         with self.source.opened() as file:
             try:
-                for line in file:
+                for line in self.source.lines(file):
                     if (text := line.strip()) and not text.startswith(b"%"):
                         yield text
             except Exception as error:
@@ -60,7 +63,7 @@ class ARFFTable(Table):
                     raise StreamError(
                         f"{self.source.name!r} declares a column it does not name: {line[:80]!r}."
                     )
-                columns.append((_unquote(found[1]), self._declared(found[2])))
+                columns.append((_unquote(found[1]), self._declared(line[found.end() :])))
             elif not line.lower().startswith("@relation"):
                 raise StreamError(
                     f"{self.source.name!r} is no ARFF file: its statement {number} is {line[:40]!r}."
@@ -154,7 +157,19 @@ def _split(text: str) -> list[str]:
     """Split at commas outside quotes."""
     if "'" not in text and '"' not in text:
         return [part.strip() for part in text.split(",")] if text else []
-    return [part.strip() for part in re.findall(r"""((?:'(?:[^'\\]|\\.)*'|"[^"]*"|[^,])+)(?:,|$)""", text)]
+    parts: list[str] = []
+    begin = at = 0
+    unclosed: set[str] = set()  # quotes of which none is left that is closed: mere signs
+    while (found := _SIGN.search(text, at)) is not None:
+        sign, at = found[0], found.end()
+        if sign == ",":
+            parts.append(text[begin : found.start()].strip())
+            begin = at
+        elif sign not in unclosed and (quoted := _QUOTED[sign].match(text, found.start())) is not None:
+            at = quoted.end()
+        else:
+            unclosed.add(sign)
+    return [*parts, text[begin:].strip()]
 
 
 def _unquote(text: str) -> str:

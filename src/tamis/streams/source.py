@@ -24,6 +24,7 @@ __all__ = ["FileStream", "Source"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
+_LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
 _HEAD_BYTES = 1 << 20
 
 
@@ -103,6 +104,17 @@ class Source:
         if not self._head:
             raise StreamError("Standard input is empty: it has no rows.")
         return self._head
+
+    def lines(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield the lines of an opened file; one that is longer than any row is refused, not read."""
+        number = 0
+        while line := file.readline(_LONGEST_LINE + 1):
+            number += 1
+            if len(line) > _LONGEST_LINE:
+                raise StreamError(
+                    f"{self.name!r} has more than {_LONGEST_LINE >> 20} MB in line {number}: break it into rows."
+                )
+            yield line
 
     def finish(self) -> None:
         """End a pass: what was read must be what was opened."""

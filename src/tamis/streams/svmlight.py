@@ -16,6 +16,7 @@ from tamis.streams.stream import Batch
 __all__ = ["SvmlightStream"]
 
 _LINES = 1024
+_COLUMNS = 1 << 24  # that a file of any size may have, unless n_features is given
 
 
 class SvmlightStream(FileStream):
@@ -32,6 +33,7 @@ class SvmlightStream(FileStream):
         super().__init__(source)
         self._any, self._raw = n_features == "any", n_features == "any" and zero_based is None
         self._lowest: int | None = None  # column of those read
+        self._n_bytes = 0  # of the lines read in this pass
         if self._any:
             n_features, zero_based = None, True if zero_based is None else zero_based
         elif n_features is None:
@@ -62,10 +64,11 @@ class SvmlightStream(FileStream):
 
     def _line_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         block: list[bytes] = []
-        number = 0
+        number = self._n_bytes = 0
         with self._source.opened() as file:
             try:
-                for number, line in enumerate(file, start=1):
+                for number, line in enumerate(self._source.lines(file), start=1):
+                    self._n_bytes += len(line)
                     block.append(line)
                     if len(block) == _LINES:
                         yield number - _LINES + 1, block
@@ -81,9 +84,18 @@ class SvmlightStream(FileStream):
             X, y = self._parse(lines, first, {"zero_based": True})
             rows += len(y)
             if X.nnz:
-                low, high = min(low, int(X.indices.min())), max(high, int(X.indices.max()))
+                low, high = min(low, int(X.indices.min())), max(high, self._plausible(int(X.indices.max())))
         self.n_rows = rows
         return low, high
+
+    def _plausible(self, column: int) -> int:
+        """Return the column; refuse one beyond those that the bytes read so far could name."""
+        if column >= max(_COLUMNS, self._n_bytes):
+            raise StreamError(
+                f"{self._source.name!r} names the column {column:,} in {self._n_bytes:,} bytes, which would make"
+                " as many features: mend that line, or give n_features."
+            )
+        return column
 
     def _parse(self, lines: list[bytes], first: int, options: dict[str, Any]) -> tuple[Any, Any]:
         from sklearn.datasets import load_svmlight_file
@@ -142,7 +154,7 @@ class SvmlightStream(FileStream):
     def _widened(self, X: Any, width: int) -> tuple[Any, int]:
         """Return the rows as wide as the widest so far, and that width."""
         if X.nnz:
-            width = max(width, X.shape[1])
+            width = max(width, self._plausible(X.shape[1] - 1) + 1)
             lowest = int(X.indices.min())
             self._lowest = lowest if self._lowest is None else min(self._lowest, lowest)
         return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)), width

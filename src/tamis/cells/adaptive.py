@@ -388,7 +388,8 @@ class AdaptiveIFC2F(CellClassifier):
         if self._booster is not None:
             believed = self._booster.posterior(state.numbers, believed)
         if self._discriminant is not None:
-            believed = self._discriminant.posterior(state.numbers)
+            found = self._discriminant.posterior(state.numbers)
+            believed = np.where((code >= 0)[:, None], found, state.posterior)
         state.posterior[:] = believed
 
     def _believe(self, values: Array) -> Floats:

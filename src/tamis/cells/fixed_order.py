@@ -173,7 +173,9 @@ class FixedOrder(CellClassifier):
         """Return the posterior after the k-th value."""
         if self._discriminant is None:
             return updated(self._chain, k, posterior, values, code)  # (3)
-        found = self._discriminant.posterior(_first_columns(numbers[:, : self._discriminant.n_columns], k + 1))
+        found = self._discriminant.posterior(
+            _first_columns(numbers[:, : self._discriminant.n_columns], k + 1)
+        )
         return np.where((code >= 0)[:, None], found, posterior)  # a missing value changes nothing, not a bit
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:

@@ -163,3 +163,13 @@ def test_parameters_out_of_range():
             kind(**settings_)
     with pytest.raises(UnknownNameError, match="No drift detector is named 'adwn'; did you mean 'adwin'"):
         make("adwn")
+
+
+def test_ecdd_speaks_from_its_30th_value():
+    values = [0.0] * 24 + [1.0] * 5
+    assert [ECDD().drifts([*values, 1.0]), ECDD().drifts(values)] == [[29], []]
+
+
+def test_ddm_needs_more_than_its_limit():
+    """Errors all 1: p + s is 1, and so is the limit. That is no drift."""
+    assert DDM().drifts([1.0] * 200) == []

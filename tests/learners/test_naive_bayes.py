@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -297,3 +298,18 @@ def test_columns_that_are_always_zero_change_nothing():
     wide = np.hstack([X, np.zeros((300, 60))])
     few, many = (WeightedNaiveBayes(window=None, weight=None).fit(rows, y) for rows in (X, wide))
     np.testing.assert_allclose(many.predict_proba(wide), few.predict_proba(X), rtol=1e-12)
+
+
+def test_a_class_of_one_value_has_the_spread_of_all():
+    """2, 4 and, of the other class, 6: the spread of all is 8 / (3 - 1) around 4."""
+    x = np.array([[5.0]])
+    found = likelihoods_of(np.array([[2.0], [4.0], [6.0]]), np.array([0, 0, 1]), n_classes=2).joint(x)
+    assert found[0, 1] == pytest.approx(norm.logpdf(5.0, 6.0, 2.0) + np.log(1 / 3))
+
+
+def test_the_variance_of_a_class_has_a_floor():
+    """Values 1e-12 apart beside others of 1 apart: a variance of 5e-25 counts as 1e-18 of that of all."""
+    X, y = np.array([[0.0], [1e-12], [1.0], [-1.0]]), np.array([0, 0, 1, 1])
+    found = likelihoods_of(X, y, n_classes=2).joint(np.array([[1e-9]]))
+    sigma = np.sqrt(1e-18 * X.var(ddof=1))
+    assert found[0, 0] == pytest.approx(norm.logpdf(1e-9, 5e-13, sigma) + np.log(0.5), rel=1e-9)

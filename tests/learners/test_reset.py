@@ -96,3 +96,33 @@ def test_refusals(rng):
     assert model.n_seen_ == 100
     with pytest.raises(UnknownNameError, match="No learner is named 'bayes'"):
         ResetOnDrift("bayes").fit(X, y)
+
+
+class Told:
+    """Warns at 2 and drifts at 3 errors in a row, whatever came before."""
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.run = self.heard = self.n_seen = 0
+
+    def update(self, value):
+        self.heard, self.run = self.heard + 1, self.run + 1 if value else 0
+        return self.run == 3
+
+    @property
+    def in_warning(self):
+        return self.run == 2
+
+
+def test_a_classifier_is_watched_from_its_30th_row_and_replaced_by_one_of_the_rows_since_the_warning(rng):
+    X = np.arange(40.0)[:, None] % 2
+    y = X[:, 0].astype(int)
+    y[[35, 36, 37]] ^= 1
+    model = ResetOnDrift(GaussianNB(), Told())
+    model.partial_fit(X[:30], y[:30], classes=[0, 1])
+    assert model.detector_.heard == 0
+    model.partial_fit(X[30:38], y[30:38])
+    assert model.drifts_ == [37]
+    assert model.estimator_.class_count_.sum() == 2  # rows 36, which made the warning, and 37

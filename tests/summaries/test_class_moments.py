@@ -125,3 +125,12 @@ def test_infinite_values_change_nothing(sparse, bad):
 def test_merging_other_shapes_is_refused():
     with pytest.raises(ValueError, match="2 features and 3 classes into moments of 4 features and 3 classes"):
         ClassMoments(4, 3).merge(ClassMoments(2, 3))
+
+
+@pytest.mark.parametrize(("x", "weight", "n"), [(0.94, 0.1, 3), (0.72, 1.0, 5), (0.49, 2.9, 4)])
+def test_a_spread_that_rounding_would_make_negative_is_zero(x, weight, n):
+    """A first row that weighs nearly nothing beside equal ones: the difference of the sums of squares is negative."""
+    moments = ClassMoments(1, 1)
+    rows = np.append(0.0, np.full(n, x))[:, None]
+    assert moments.update(rows, np.zeros(n + 1, np.int64), np.append(1e-28, np.full(n, weight)))
+    assert moments.variance()[0, 0] >= 0.0

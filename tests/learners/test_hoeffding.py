@@ -18,6 +18,7 @@ import tamis
 from tamis import HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes
 from tamis.errors import DataError
 from tamis.learners import export_text, plot_tree
+from tamis.learners.hoeffding.nodes import RIGHT_BY_BAYES, RIGHT_BY_MAJORITY
 from tests.twins.hoeffding import HoeffdingTwin
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
@@ -293,3 +294,18 @@ def test_text_and_picture():
     assert sum("bits" in label.get_text() for label in ax.texts) == model.n_nodes_ - model.n_leaves_
     with pytest.raises(ValueError, match="1 names"):
         export_text(model, ["a"])
+
+
+def test_grows_up_to_its_largest_number_of_nodes():
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    assert HoeffdingTree(max_nodes=3).fit(X, X[:, 0] > 0).n_nodes_ == 3
+    assert HoeffdingTree(max_nodes=2).fit(X, X[:, 0] > 0).n_nodes_ == 1
+
+
+def test_both_votes_of_a_leaf_are_counted_by_the_weight_of_the_rows():
+    """With one class both votes are always right, whatever the bootstrap makes a row weigh."""
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = HoeffdingAdaptiveTree(leaf="nb-adaptive", random_state=0)
+    model.partial_fit(X, np.zeros(100, dtype=int), classes=[0, 1])
+    numbers = model._pools_.numbers[0]
+    assert numbers[RIGHT_BY_MAJORITY] == numbers[RIGHT_BY_BAYES] > 0

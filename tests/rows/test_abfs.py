@@ -11,6 +11,7 @@ from sklearn.naive_bayes import BernoulliNB
 from tamis import ABFS, load_stream, prequential
 from tamis.drift import ADWIN, DriftDetector
 from tamis.errors import UnknownNameError
+from tamis.rows import stumps
 from tests.twins.abfs import ABFS as Twin
 
 
@@ -247,3 +248,25 @@ def test_neither_the_scale_nor_far_values_matter(scale):
     with np.errstate(all="raise", under="ignore"):
         assert ABFS(300).fit(X, y).selected_.tolist() == [4]
         assert ABFS(300, cuts="range").fit(X, y).get_support().any()  # as published: no error, at least
+
+
+def test_a_sample_weight_above_the_cap_counts_as_the_cap():
+    X, y = mixed(300)
+    scores = [
+        ABFS(1000, weight_cap=2.0).partial_fit(X, y, sample_weight=np.where(y == 1, heavy, 1.0)).scores_
+        for heavy in (5.0, 2.0)
+    ]
+    np.testing.assert_array_equal(*scores)
+
+
+def test_two_equal_features_do_not_keep_each_other_out_once_the_bound_is_small():
+    """The bound sqrt(ln(1e7) / (2 W)) is below 0.1 from a weight of 806 on: at the second try of 500 rows."""
+    X = np.random.default_rng(0).integers(2, size=(1000, 1)).astype(float)
+    selector = ABFS(hoeffding=True, categorical="all").partial_fit(np.c_[X, X][:900], X[:900, 0])
+    assert selector.selected_.tolist() == []
+    assert selector.partial_fit(np.c_[X, X][900:], X[900:, 0]).selected_.tolist() == [0]
+
+
+def test_a_cut_at_the_greatest_value_of_a_class_has_all_of_it_below():
+    normal = np.array([1.0, 2.0, 0.0, 2.0]).reshape(4, 1, 1)  # mean, squares, least, greatest
+    assert stumps._below(2.0, 0, 0, np.array([3.0]), normal) == 3.0

@@ -484,7 +484,9 @@ def test_unreadable_terminals_get_question_marks_not_errors(here):
 
 
 def test_progress_is_lines_where_nothing_can_be_redrawn(here):
-    code, out, err = shell("run", "long.csv", "--label", "state", "--batch-size", "4", "--json")
+    code, out, err = shell(
+        "run", "long.csv", "--label", "state", "--batch-size", "4", "--json", "--baselines", "none"
+    )
     assert code == 0
     json.loads(out)
     assert 1 <= len(err.splitlines()) <= 11
@@ -506,7 +508,10 @@ def wait_for(path, process):
     assert process.poll() is None
 
 
-LONG = ("run", "long.csv", "--label", "state", "--select", "1", "--batch-size", "10", "--json", "--quiet")
+LONG = (
+    *("run", "long.csv", "--label", "state", "--select", "1", "--batch-size", "10"),
+    *("--json", "--quiet", "--baselines", "none"),
+)
 
 
 @pytest.fixture(scope="module")

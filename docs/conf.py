@@ -38,7 +38,7 @@ bibtex_bibfiles = ["references.bib"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 # ARCHITECTURE and CONTRIBUTING, included here, link to files of the repository, which are not pages here.
-suppress_warnings = ["myst.xref_missing"]
+suppress_warnings = ["myst.xref_missing", "ref.python"]  # scores_ and the like are attributes of many classes
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the numpydoc sections say types, with shapes and ranges
@@ -97,7 +97,7 @@ def _api_page() -> str:
 
 
 def _catalogue_page() -> str:
-    pages = dict.fromkeys(f"../{entry.module.rsplit('.', 1)[-1]}" for entry in CATALOG)
+    pages = dict.fromkeys(f"../{_page(entry)}" for entry in CATALOG)
     lines = ["# Methods", "", "The catalogue, one row per algorithm; `tamis list` prints it too.", ""]
     lines += [*_table(CATALOG), "", "## Learners", ""]
     lines += ["What `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]
@@ -111,8 +111,12 @@ def _table(entries: tuple[Entry, ...]) -> list[str]:
 
 
 def _link(entry: Entry) -> str:
-    page = entry.module.split(".")[2]
-    return f"[{entry.name}](../{page}.md)" if entry in CATALOG else entry.name
+    return f"[{entry.name}](../{_page(entry)}.md)" if entry in CATALOG else entry.name
+
+
+def _page(entry: Entry) -> str:
+    """Return the name of a method's page: that of its module, or of the folder that it shares with others."""
+    return entry.module.split(".")[2]
 
 
 def _abilities(entry: Entry) -> str:

@@ -123,6 +123,19 @@ class Discriminant:
 
     def __init__(self, n_bins: int, n_classes: int) -> None:
         self.n_bins, self.n_classes, self.worth = n_bins, n_classes, 1.0
+        self._bins = Bins(np.empty((0, n_bins - 1)))
+        self._low, self._high = np.zeros(0), np.zeros(0)
+        self._middle, self._scale = np.zeros(0), np.ones(0)
+        self._count, self._sum, self._products = (
+            np.zeros(n_classes),
+            np.zeros((n_classes, 0)),
+            np.zeros((0, 0)),
+        )
+        self._covariance: Floats = np.zeros((0, 0))
+        self._factor: Floats = np.zeros((0, 0))
+        self._means: Floats = np.zeros((n_classes, 0))
+        self._white_means: Floats = np.zeros((n_classes, 0))
+        self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
 
     def fit(self, values: Array, y: Array) -> Discriminant:
         """Learn from rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
@@ -170,7 +183,7 @@ class Discriminant:
         within = (self._products - (self._means.T * self._count) @ self._means) / max(n - self.n_classes, 1.0)
         ridge = _RIDGE * (1.0 + _ROWS / n)
         self._covariance = within + ridge * np.eye(len(within))
-        self._factor = np.linalg.cholesky(self._covariance)
+        self._factor = np.asarray(np.linalg.cholesky(self._covariance), dtype=np.float64)
         self._white_means = np.ascontiguousarray(
             scipy.linalg.solve_triangular(self._factor, self._means.T, lower=True).T
         )

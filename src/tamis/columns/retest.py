@@ -42,7 +42,7 @@ def retest(
     aim : ndarray of shape (n_rows,), float64
         Target, or linear predictor.
     model_log_p : callable
-        Log p-values from b^2 / |P|^2 of shape (q,), under the model's own variance.
+        Log p-values from ``b^2 / |P|^2`` of shape (q,), under the model's own variance.
     sandwich : tuple of residual, weight, df, optional
         For a robust test, see :func:`tamis.columns.sandwich.robust_log_p`.
 

@@ -18,7 +18,7 @@ EARLY = 32  # rows that say in which units numbers are seen
 
 
 class Squash:
-    """Numbers between -1 and 1 in place of any, in the same order: z / (1 + |z|), z in units of the middle half.
+    """Numbers between -1 and 1 in place of any, in the same order: z / (1 + ``|z|``), z in units of the middle half.
 
     Far values then lie beside the others, whatever the scale.
 

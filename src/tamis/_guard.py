@@ -84,11 +84,13 @@ def held(objects: Iterable[Any]) -> Iterator[None]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from tamis.summaries.moments import RunningMoments
     >>> a, b = RunningMoments(2), RunningMoments(2)
     >>> with held([a, b]):
-    ...     a.n_features
-    2
+    ...     _ = a.update(np.ones((1, 2)))
+    >>> a.weight
+    1.0
     """
     locks = [_lock_of(one) for one in objects]
     while True:

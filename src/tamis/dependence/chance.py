@@ -36,7 +36,7 @@ def fill_expected(rows: Array, table: Array) -> None:
     >>> table = np.empty(MANY + 1)
     >>> fill_expected(np.array([5.0, 5.0]), table)
     >>> table[[0, 1, 2, 10, 32]].round(2)
-    array([0.  , 1.39, 1.39, 1.09, 1.  ])
+    array([0.  , 1.39, 1.39, 1.06, 1.  ])
     """
     whole, classes = rows.sum(), 0
     table[:] = 0.0

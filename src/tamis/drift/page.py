@@ -40,7 +40,7 @@ def prepare(wrong: Array, rows: Array, chance: Array, steps: Array) -> None:
     >>> steps = np.empty((2, 2))
     >>> prepare(np.array([10.0, 20.0]), np.array([100.0, 100.0]), np.array([0.5, 0.5]), steps)
     >>> steps.round(2)
-    array([[-0.26, -0.21],
+    array([[-0.27, -0.22],
            [ 1.13,  0.59]])
     """
     for c in range(len(wrong)):

@@ -251,7 +251,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     >>> table = selector.table_
     >>> table["redundant_to"][0], table["alone"][[0, 10]].round(2), table["added"][[0, 10]].round(2)
-    ('x5', array([0.45, 0.09]), array([0.03, 0.12]))
+    ('x5', array([0.46, 0.09]), array([0.03, 0.11]))
     """
 
     def __init__(

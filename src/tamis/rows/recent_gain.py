@@ -49,7 +49,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     >>> found.round(2)
     array([[0.92, 0.25],
            [1.84, 1.84],
-           [1.53, 1.53],
+           [1.59, 1.59],
            [1.  , 1.  ]])
     """
     rows, table, _, fixed = state

@@ -154,7 +154,7 @@ class SvmlightStream(FileStream):
     def _widened(self, X: Any, width: int) -> tuple[Any, int]:
         """Return the rows as wide as the widest so far, and that width."""
         if X.nnz:
-            width = max(width, self._plausible(X.shape[1] - 1) + 1)
+            width = max(width, X.shape[1])
             lowest = int(X.indices.min())
             self._lowest = lowest if self._lowest is None else min(self._lowest, lowest)
         return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)), width

@@ -206,7 +206,7 @@ def test_damaged_cells_are_run_again(result, tmp_path):
 
 SCRIPT = """
     import sys
-    from tests.evaluate.test_experiment import GRID
+    from tests.evaluate.experiment.test_experiment import GRID
     from tamis.evaluate import run_experiment
 
     if __name__ == "__main__":

@@ -274,3 +274,52 @@ def test_a_level_marks_the_columns_that_tell(call, tmp_path):
     code, _, err = call("--dataset", "electricity", "--level", "0.05", "--half-life", "100")
     assert code != 0
     assert "--level needs rows that do not fade: leave --half-life out" in err
+
+
+NASTY = [
+    "=1+1", "+1", "-1.5", "@SUM(A1)", "\ttab", "\rcr", "\uff1dwide", "'=quoted", "''-", "'plain'", 'a"b', "a,b",
+    "=HYPERLINK(\"http://x\",\"y\")",
+]  # fmt: skip
+
+
+def test_no_cell_of_a_table_is_a_formula_and_our_readers_read_the_names_back(call, tmp_path, rng):
+    y = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, len(NASTY))) + 0.1 * y[:, None] * np.arange(len(NASTY))
+    with open(tmp_path / "odd.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([[*NASTY, "y"], *np.column_stack([X, y]).tolist()])
+    table, kept = tmp_path / "scores.csv", tmp_path / "kept.csv"
+    assert call(tmp_path / "odd.csv", "--label", "y", "--score", "t", "--out", table, "-q")[0] == 0
+    run = ("run", tmp_path / "odd.csv", "--label", "y", "--select", "5", "--baselines", "none", "-q")
+    assert main([str(word) for word in (*run, "--columns", kept)]) == 0
+    for place, n in ((table, len(NASTY)), (kept, 5)):
+        with open(place, encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+        assert len(rows) == n + 1
+        for cell in (cell for row in rows for cell in row):
+            if re.match("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", cell):
+                float(cell)  # a number stays a number
+        stream = open_file(place, label="rank")
+        stream.take(n)
+        read = list(stream.categories["feature"])
+        assert set(read) <= set(NASTY)
+        assert len(read) == n
+    names = table.read_text(encoding="utf-8")
+    assert ",'-1.5," in names
+    assert ",-1.5," not in names
+
+
+def test_apostrophes_of_other_tables_stay(tmp_path):
+    (tmp_path / "other.csv").write_text("word,y\n'=1,0\n'-x,1\n=1,0\n")
+    stream = open_file(tmp_path / "other.csv", label="y")
+    stream.take(3)
+    assert stream.categories["word"] == ["'=1", "'-x", "=1"]
+
+
+def test_what_is_generated_holds_no_formula():
+    """`tamis generate` writes names and labels as they are."""
+    from tamis.streams import list_streams, load_stream
+
+    for row in list_streams():
+        stream = load_stream(row["name"])
+        for text in (*stream.feature_names, *map(str, stream.classes)):
+            assert not re.match(r"[=+@\t\r]|-\D", text), row["name"]

@@ -104,6 +104,29 @@ def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     assert browser.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
 
 
+def test_a_page_may_ask_for_nothing_and_run_nothing(browser, report, tmp_path):
+    """Whatever got into a page, the browser refuses it; what belongs there is shown (above: nothing is logged)."""
+    foreign = (
+        '<img src="https://tamis.invalid/a.png"><script>document.title = "run"</script>'
+        '<link rel="stylesheet" href="https://tamis.invalid/a.css"><p style="background:url(https://tamis.invalid/b)">'
+        '<iframe src="https://tamis.invalid/c"></iframe><form action="https://tamis.invalid/d"><button>x</button></form>'
+    )
+    path = tmp_path / "foreign.html"
+    path.write_text(
+        report["short"].read_text(encoding="utf-8").replace("</main>", f"{foreign}</main>"), "utf-8"
+    )
+    show(browser, path, DESK, "light")
+    browser.find_element("tag name", "button").click()
+    assert browser.title != "run"
+    refused = [entry["message"] for entry in browser.get_log("browser")]
+    assert len([line for line in refused if "Content Security Policy" in line]) >= 6
+    import json
+
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    answered = [m["params"]["response"]["url"] for m in messages if m["method"] == "Network.responseReceived"]
+    assert not [url for url in answered if "tamis.invalid" in url]
+
+
 @pytest.mark.parametrize("size", [DESK, TABLET, PHONE], ids=["desk", "tablet", "phone"])
 def test_nothing_lies_on_anything_else(browser, report, size):
     show(browser, report["odd"], size, "light")

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from tamis.errors import StreamError, UnknownNameError
 from tamis.streams import datasets, list_datasets, load_dataset
+from tamis.streams.openml import OPENML, contents_digest
 
 
 def test_the_bundled_stream_shows_a_feature_that_comes_alive(tmp_path):
@@ -77,31 +78,78 @@ def test_unknown_names_suggest_the_nearest(tmp_path):
         load_dataset("../tiny", data_home=tmp_path)
 
 
+ROWS = np.arange(6.0).reshape(3, 2)
+
+
 def test_a_fetched_set_is_kept(tmp_path, monkeypatch):
     calls = []
 
     def fetch_openml(*, data_id, **_):
         calls.append(data_id)
-        rows = np.arange(6.0).reshape(3, 2)
         return types.SimpleNamespace(
-            data=rows,
+            data=ROWS,
             target=np.array(["1", "0", "1"]),
             feature_names=["f", "g"],
             details={"licence": "Public"},
         )
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    monkeypatch.setitem(OPENML, "spambase", (44, contents_digest(ROWS, ["yes", "no", "yes"])))
     for _ in range(2):
         stream = load_dataset("spambase", data_home=tmp_path)
         assert (stream.feature_names, stream.take(3)[1].tolist()) == (["f", "g"], ["1", "0", "1"])
     assert calls == [44]
     assert [path.name for path in tmp_path.iterdir()] == ["spambase"]
+    card = json.loads((tmp_path / "spambase" / "card.json").read_text())
+    assert card["contents_sha256"] == OPENML["spambase"][1]
+
+
+@pytest.mark.parametrize("change", ["value", "label", "row", "column"])
+def test_a_fetched_set_that_holds_something_else_is_refused(tmp_path, monkeypatch, change):
+    data, target = ROWS.copy(), np.array(["1", "0", "1"])
+    monkeypatch.setitem(OPENML, "spambase", (44, contents_digest(data, target)))
+    data[0, 0] += change == "value"
+    target[0] = "0" if change == "label" else "1"
+    data, target = (data[:2], target[:2]) if change == "row" else (data, target)
+    data = data[:, :1] if change == "column" else data
+    bunch = types.SimpleNamespace(data=data, target=target, feature_names=["f", "g"])
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)
+    with pytest.raises(
+        StreamError, match=r"'spambase' that came from OpenML holds something else"
+    ) as refused:
+        load_dataset("spambase", data_home=tmp_path)
+    assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_sets_are_known_to_hold_is_what_other_mirrors_have(load_shared):
+    for name in ("arcene", "ionosphere", "madelon", "spambase"):
+        X, y, _ = load_shared(name)
+        assert contents_digest(X[::-1], -y[::-1]) == OPENML[name][1]
+
+
+def test_the_digest_tells_every_change_and_no_other(rng):
+    X, y = rng.normal(size=(40, 3)).astype(np.float32), rng.integers(0, 3, 40)
+    X[3, 1], X[5, 0] = np.nan, 0.0
+    digest, order = contents_digest(X, y), rng.permutation(40)
+    assert contents_digest(sp.csr_matrix(X[order]), np.array(["b", "c", "a"])[y[order]]) == digest
+    same = np.where(X == 0.0, -0.0, X)
+    assert contents_digest(same.astype(np.float64), y) == digest
+    for i, j in rng.integers(0, [40, 3], (20, 2)):
+        other = X.copy()
+        other[i, j] = np.nextafter(other[i, j], np.inf) if np.isfinite(other[i, j]) else 0.0
+        assert contents_digest(other, y) != digest
+    assert contents_digest(X.T.copy().T, y) == digest  # in any order in memory
 
 
 def test_a_fetched_sparse_set_stays_sparse(tmp_path, monkeypatch):
     rows = sp.random(6, 4, density=0.5, format="csc", random_state=0)
     bunch = types.SimpleNamespace(data=rows, target=np.array(list("abcabc")), feature_names=list("wxyz"))
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)
+    with pytest.warns(
+        UserWarning, match=r"'gisette' holds is not known .* SHA-256 of its rows is [0-9a-f]{64}\."
+    ):
+        load_dataset("gisette", data_home=tmp_path)
     for _ in range(2):
         X, y = load_dataset("gisette", data_home=tmp_path).take(6)
         assert sp.issparse(X)
@@ -112,6 +160,7 @@ def test_a_fetched_sparse_set_stays_sparse(tmp_path, monkeypatch):
 def test_a_folder_in_the_way_of_a_fetched_set_is_named(tmp_path, monkeypatch):
     bunch = types.SimpleNamespace(data=np.eye(2), target=np.array(["a", "b"]), feature_names=["f", "g"])
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)
+    monkeypatch.setitem(OPENML, "har", (1478, contents_digest(bunch.data, bunch.target)))
     (tmp_path / "har").mkdir()
     (tmp_path / "har" / "notes.txt").write_text("mine")
     with pytest.raises(StreamError, match="'har' cannot be kept in"):

@@ -122,7 +122,7 @@ _MARKS = (
     PICTURE_MARK.encode(),
 )
 _BEGINNINGS = (
-    b"rank,feature,",
+    b"rank,feature",
     b'{\n "stream": ',
 )  # of tamis screen --out, and of the truth of tamis generate
 _LOOKED_AT = 1 << 16  # bytes at either end of a file

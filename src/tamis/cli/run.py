@@ -136,7 +136,10 @@ def run(
         str | None, option(_OUTPUT, "FILE", "Save selector and learner as they are at the end.")
     ] = None,
     columns: Annotated[
-        str | None, option(_OUTPUT, "FILE", "Write the names of the columns kept at the end, one a line.")
+        str | None,
+        option(
+            _OUTPUT, "FILE", "Write the names of the columns kept at the end, one a line (.csv: a table)."
+        ),
     ] = None,
     force: Force = False,
     as_json: AsJSON = False,
@@ -307,9 +310,20 @@ class Output:
 
 
 def _write_names(names: list[str], place: str) -> None:
-    from tamis.persistence import replace_file
+    """Write a name a line as it is, or a table for spreadsheets where the place ends in .csv."""
+    import csv
+    import io
 
-    replace_file(Path(place).absolute(), lambda file: file.write("".join(f"{n}\n" for n in names).encode()))
+    from tamis.persistence import replace_file
+    from tamis.streams.dialect import RANKING, as_text
+
+    text = io.StringIO(newline="")
+    if Path(place).suffix.lower() == ".csv":
+        rows = ((k, as_text(name)) for k, name in enumerate(names, start=1))
+        csv.writer(text).writerows([RANKING, *rows])
+    else:
+        text.writelines(f"{name}\n" for name in names)
+    replace_file(Path(place).absolute(), lambda file: file.write(text.getvalue().encode()))
 
 
 def _headline(result: PrequentialResult) -> tuple[str, str]:

@@ -97,10 +97,14 @@ def _umask() -> int:
 
 
 def _write_csv(columns: dict[str, NDArray[Any]], place: str) -> str:
+    from tamis.streams.dialect import as_text
+
+    texts = {"feature": [as_text(str(name)) for name in columns["feature"]]}
+    written = {name: texts.get(name, column.tolist()) for name, column in columns.items()}
     with _whole(place) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        writer.writerow(written)
+        writer.writerows(zip(*written.values(), strict=True))
     return place
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,23 +18,12 @@ import scipy.sparse as sp
 
 from tamis._check import Array, Rows
 from tamis.errors import StreamError, UnknownNameError
+from tamis.streams.openml import OPENML, bring
 from tamis.streams.stream import ArrayStream
 
 __all__ = ["DatasetStream", "data_folder", "list_datasets", "load_dataset"]
 
 _BUNDLED = Path(__file__).parent / "data"
-_OPENML = {  # name -> number of the data set on OpenML
-    "arcene": 1458,
-    "gisette": 41026,
-    "har": 1478,
-    "internet_ads": 40978,
-    "ionosphere": 59,
-    "madelon": 1485,
-    "mnist": 554,
-    "nomao": 1486,
-    "spambase": 44,
-    "wdbc": 1510,
-}
 _ALIASES = {"iads": "internet_ads", "spam": "spam_corpus"}  # as the literature on feature drift calls them
 
 
@@ -107,7 +94,9 @@ def load_dataset(
     shuffle : int, optional
         Seed to shuffle the rows with; by default they stay in the order of the source.
     fetch : bool, default=True
-        Whether a set that is not in the folder may be fetched from OpenML, and kept in the folder.
+        Whether a set that is not in the folder may be fetched from OpenML, and kept in the folder. What comes is held
+        against the SHA-256 that the rows of this set are known to have; for a set where that is not known, a warning
+        says so.
 
     Returns
     -------
@@ -119,7 +108,7 @@ def load_dataset(
     UnknownNameError
         If there is no such set; the message suggests the nearest names.
     StreamError
-        If the set cannot be fetched, or its file is damaged.
+        If the set cannot be fetched, holds something else than expected, or its file is damaged.
 
     Examples
     --------
@@ -162,7 +151,7 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[dict[
     home = data_folder(data_home)
     if home.is_dir():
         cards += [("folder", path.parent.name, path) for path in home.glob("*/card.json")]
-    rows: dict[str, dict[str, Any]] = {name: {"name": name, "where": "OpenML"} for name in _OPENML}
+    rows: dict[str, dict[str, Any]] = {name: {"name": name, "where": "OpenML"} for name in OPENML}
     for where, name, path in reversed(cards):
         card = _read_card(path)
         rows[name] = {
@@ -218,7 +207,7 @@ def _unpack(path: Path) -> tuple[Rows, Array, list[str] | None]:
 
 def _fetch(name: str, home: Path, allowed: bool) -> None:
     """Bring a set from OpenML into the folder, all of it or nothing."""
-    if name not in _OPENML:
+    if name not in OPENML:
         import difflib
 
         known = [row["name"] for row in list_datasets(home)]
@@ -235,56 +224,4 @@ def _fetch(name: str, home: Path, allowed: bool) -> None:
         raise StreamError(
             f"The data set {name!r} is not in {str(home)!r}: allow fetching it, or put it there."
         )
-    from sklearn.datasets import fetch_openml
-
-    try:
-        bunch = fetch_openml(data_id=_OPENML[name], as_frame=False, parser="liac-arff")
-    except Exception as error:  # no network, a proxy's page, OpenML down: all the same to the user
-        raise StreamError(
-            f"The data set {name!r} could not be fetched from OpenML ({type(error).__name__}): check the network, or"
-            f" put its folder into {str(home)!r}."
-        ) from error
-    _store(name, bunch, home)
-
-
-def _store(name: str, bunch: Any, home: Path) -> None:
-    X: Rows = bunch.data.tocsr() if sp.issparse(bunch.data) else np.asarray(bunch.data, dtype=np.float32)
-    parts = (
-        {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
-        if sp.issparse(X)
-        else {"X": X}
-    )
-    classes, codes = np.unique(bunch.target, return_inverse=True)
-    home.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=home))
-    try:
-        arrays: dict[str, Any] = {
-            **parts,
-            "y": codes,
-            "class_names": classes.astype(str),
-            "feature_names": np.array(bunch.feature_names),
-        }
-        np.savez_compressed(new / "data.npz", allow_pickle=False, **arrays)
-        details = getattr(bunch, "details", None) or {}
-        card = {
-            "name": name,
-            "title": details.get("name", name),
-            "rows": X.shape[0],
-            "features": X.shape[1],
-            "licence": details.get("licence"),
-            "row_order": "as in the source",
-            "source": f"OpenML {_OPENML[name]}",
-            "sha256": hashlib.sha256((new / "data.npz").read_bytes()).hexdigest(),
-        }
-        (new / "card.json").write_text(json.dumps(card, indent=1), encoding="utf-8")
-        os.replace(new, home / name)
-    except OSError as error:
-        shutil.rmtree(new, ignore_errors=True)
-        if not (home / name / "card.json").is_file():  # else another process has put it there meanwhile
-            raise StreamError(
-                f"The data set {name!r} cannot be kept in {str(home)!r} ({error.strerror}): make room there, or choose"
-                " another data_home."
-            ) from error
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
+    bring(name, home)

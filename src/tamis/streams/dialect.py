@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-__all__ = ["DELIMITERS", "Marks", "decimal_of", "delimiter_of", "encoding_of", "time_format_of"]
+__all__ = [
+    "DELIMITERS", "RANKING", "Marks", "as_text", "decimal_of", "delimiter_of", "encoding_of", "time_format_of",
+]  # fmt: skip
 
 DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100  # that the separator is found from
@@ -24,6 +26,24 @@ _NUMBERS = {
 _DAYS = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
 _DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
+
+
+RANKING = (
+    "rank",
+    "feature",
+)  # so begin the tables that Tamis writes, in which texts are as :func:`as_text` makes them
+FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # what a spreadsheet computes; = + - @ of any width
+
+
+def as_text(cell: str) -> str:
+    """Return a text so that no spreadsheet takes it for a formula: an apostrophe stands before what would be one.
+
+    Readers of files that begin with `RANKING` take that apostrophe off again.
+
+    >>> as_text("=1+1"), as_text("heat"), as_text("'=1")
+    ("'=1+1", 'heat', "''=1")
+    """
+    return f"'{cell}" if re.match(FORMULA, cell) else cell
 
 
 def encoding_of(head: bytes, whole: bool) -> str:

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StreamError
-from tamis.streams.dialect import Marks, decimal_of, delimiter_of, encoding_of, is_number, time_format_of
+from tamis.streams.dialect import (
+    FORMULA,
+    RANKING,
+    Marks,
+    decimal_of,
+    delimiter_of,
+    encoding_of,
+    is_number,
+    time_format_of,
+)
 from tamis.streams.encode import time_parts
 from tamis.streams.source import Source
 
@@ -240,7 +249,7 @@ class CSVTable(Table):
             return None
         columns = [
             _ungrouped(column, self.decimal) if name in self.grouped else column
-            for name, column in zip(self.names(), self._first.columns, strict=True)
+            for name, column in zip(self.names(), self._unquoted(self._first.columns), strict=True)
         ]
         return Head(columns, self._first.num_rows, self._is_whole)
 
@@ -292,7 +301,7 @@ class CSVTable(Table):
             try:
                 with closing(self._reader(file, self._column_types())) as reader:
                     for block in reader:
-                        columns = block.columns
+                        columns = self._unquoted(block.columns)
                         for j in grouped:
                             columns[j] = self._number(columns[j], names[j], row)
                         if whole:  # labels that are whole numbers so far
@@ -302,6 +311,17 @@ class CSVTable(Table):
                             yield columns, block.num_rows
             except Exception as error:
                 self._fail(error)
+
+    def _unquoted(self, columns: list[Any]) -> list[Any]:
+        """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
+        import pyarrow.compute as pc
+
+        if tuple(self._read_names[:2]) != RANKING:
+            return columns
+        return [
+            pc.replace_substring_regex(column, f"^'({FORMULA})", r"\1") if column.type == "string" else column
+            for column in columns
+        ]
 
     def _number(self, column: Any, name: str, row: int) -> Any:
         """Return a column of numbers whose thousands are set apart."""

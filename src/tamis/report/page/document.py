@@ -15,6 +15,9 @@ from tamis.report.page.markup import text
 
 __all__ = ["check_writable", "document", "write_page"]
 
+# What a browser may do with a page: nothing but show its own styles and pictures. No script runs, nobody is asked.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
 
 def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     """Write a page, whole or not at all; what makes it is called once it is known that it can be written."""
@@ -97,6 +100,7 @@ def document(heading: str, head: str, parts: Sequence[tuple[str, str, str]]) -> 
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{text(heading)}</title>\n<style>\n{style}</style>\n</head>\n'

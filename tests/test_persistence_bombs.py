@@ -1,6 +1,7 @@
 """What a file asks for is in proportion to its size, whatever it says, with a valid checksum too.
 
-``python -m tests.test_persistence_bombs SECONDS`` goes on changing files for so long, and prints what became of them.
+``python -m tests.test_persistence_bombs SECONDS [FIRST]`` goes on changing files for so long, from the change of that
+number on, and prints what became of them.
 """
 
 from __future__ import annotations
@@ -357,23 +358,26 @@ def test_any_change_is_refused_or_loads_in_proportion(tmp_path: Path) -> None:
     assert min(became["loaded"], became["refused"]) > 100
 
 
-def main(seconds: float) -> None:
-    """Change files until the time is over."""
+def main(seconds: float, seed: int = 10**6) -> None:
+    """Change files until the time is over; the number of each change is shown before it, for the one that hangs."""
     import warnings
 
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         texts, became, began = written(folder), Counter[str](), time.monotonic()
-        most, slowest, seed = 0.0, 0.0, 10**6
+        most, slowest = (0.0, 0), (0.0, 0)
         while time.monotonic() - began < seconds:
+            print(seed, end="\r", file=sys.stderr, flush=True)
             what, memory, duration = fuzz(seed, texts, folder)
             became[what] += 1
-            most, slowest, seed = max(most, memory), max(slowest, duration), seed + 1
+            most, slowest = max(most, (memory, seed)), max(slowest, (duration, seed))
+            seed += 1
         print(
-            f"{dict(became)}; at most {most:.0f} bytes of memory and {slowest * 1e6:.1f} us for each byte of a file"
+            f"{dict(became)}; at most {most[0]:.0f} bytes of memory (change {most[1]}) and"
+            f" {slowest[0] * 1e6:.1f} us (change {slowest[1]}) for each byte of a file"
         )
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    main(float(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
+import reprlib
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -15,6 +17,9 @@ from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in the machine's byte order
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 80
 
 Rows: TypeAlias = Any  # a C-contiguous float32 / float64 ndarray, or a canonical CSR matrix
 
@@ -37,7 +42,7 @@ def check_number(
         left = f"{'(' if open_low or low == -math.inf else '['}{low:g}"
         right = f"{high:g}{')' if open_high or high == math.inf else ']'}"
         noun = "an integer" if integer else "a number"
-        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {value!r}.")
+        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {told(value)}.")
 
 
 def shown(value: Any) -> str:
@@ -45,6 +50,20 @@ def shown(value: Any) -> str:
     if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
         return repr(value)
     return repr(value[:60]) if type(value) is str else f"a {type(value).__name__}"
+
+
+def told(value: Any) -> str:
+    """Return what a caller gave, in a message: its `repr` on one line, shortened where it is long.
+
+    >>> told("a" * 1000)[:45], told([1] * 1000)
+    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...aaaaa", '[1, 1, 1, 1, 1, 1, ...]')
+    """
+    if type(value) is int and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return " ".join(_BRIEF.repr(value).split())
+    except Exception:  # an object that cannot show itself
+        return f"a {type(value).__name__}"
 
 
 def is_integer(value: Any) -> bool:
@@ -55,7 +74,7 @@ def is_integer(value: Any) -> bool:
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse a parameter that is not one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {told(value)}.")
 
 
 def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> NDArray[np.intp]:
@@ -101,18 +120,18 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
     return np.unique(np.array(found, dtype=np.intp))
 
 
-def as_rows(X: Any, estimator: str = "") -> tuple[Rows, list[str] | None]:
+def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
     """Return the batch as kernels take it, and its column names if it has any.
 
     Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's where it is one
-    already), sparse data a CSR matrix with sorted, summed indices.
+    already), sparse data a CSR matrix with sorted, summed indices. What is masked becomes NaN.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype in _FLOATS:
         names = None  # the short path: nothing to convert
     elif sp.issparse(X):
         X, names = _csr(X), None
     else:
-        X, names = _dense(X, estimator)
+        X, names = _dense(unmasked(X))
     if X.shape[0] == 0:
         raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.shape[1] == 0:
@@ -146,22 +165,87 @@ def as_frame(X: Any) -> Any:
         ) from None
 
 
-def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
+def unmasked(values: Any) -> Any:
+    """Return a masked array, or a list of masked rows, with NaN where it is masked; anything else as it is."""
+    values = _joined(values)
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    kind = values.dtype if values.dtype in _FLOATS else np.float64 if values.dtype.kind in "fiub" else object
+    return np.ma.filled(values.astype(kind), np.nan)
+
+
+def _joined(values: Any) -> Any:
+    """Return a list of which parts are masked as one array: NumPy would forget what is masked."""
+    masked = isinstance(values, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in values)
+    return np.ma.stack(values) if masked else values
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise if a value is masked: a label, a weight or a score has no NaN that would stand for it."""
+    values = _joined(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        at = ", ".join(map(str, np.argwhere(np.ma.getmaskarray(values))[0].tolist()))
+        raise DataError(f"{name}[{at}] is masked: leave out the rows of masked values first.")
+
+
+def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """Return values of any kind as float64; `name` says in the message what they are."""
+    refuse_masked(name, values)
+    array = as_array(name, values)
+    if array.dtype.kind not in "fiubOUSV":
+        raise DataError(f"{name} is of dtype {array.dtype}: turn it into real numbers first.")
+    flat = array.ravel().tolist() if array.dtype.kind in "OUSV" else []
+    if not any(issubclass(kind, str | bytes) for kind in set(map(type, flat))):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return np.asarray(array, dtype=np.float64)
+    for value in flat:
+        _refuse_no_number(name, value)
+    raise DataError(f"{name} is of dtype {array.dtype}: turn it into real numbers first.")
+
+
+def _refuse_no_number(name: str, value: Any) -> None:
+    if isinstance(value, str | bytes):
+        raise DataError(
+            f"{name} holds {told(value)}, which is text: encode it, or turn it into a number, before learning."
+        )
+    try:
+        float(value)
+    except OverflowError:
+        raise DataError(
+            f"{name} holds {told(value)}, for which float64 has no room: scale or drop it."
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise (TypeError if isinstance(error, TypeError) else DataError)(
+            f"{name} holds {told(value)}, which is not a number ({error}): encode it before learning."
+        ) from None
+
+
+def as_array(name: str, values: Any) -> Array:
+    """Return the values as an array that does not turn numbers among text into text."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(
+            f"{name} must be an array, but its entries are of different lengths: give each as many values."
+        ) from None
+    if array.ndim == 1 and array.dtype.kind in "US" and len({type(value) for value in values}) > 1:
+        return np.asarray(values, dtype=object)
+    return array
+
+
+def _dense(X: Any) -> tuple[Array, list[str] | None]:
     names = None
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
-        names = (
-            [str(name) for name in frame.columns] if all(isinstance(c, str) for c in frame.columns) else None
-        )
+        if all(isinstance(column, str) for column in frame.columns):
+            names = list(frame.columns)
         for name, dtype in frame.schema.items():
-            if not (dtype.is_numeric() or dtype == nw.Boolean):
-                if dtype != nw.Object:
-                    raise DataError(
-                        f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
-                    )
-                _refuse_text(frame.get_column(name).to_numpy(), name)
+            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
+                raise DataError(
+                    f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
+                )
         X = frame.to_numpy()
-    array = np.asarray(X)
+    array = as_array("X", X)
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported: X must hold real numbers.")
     if array.ndim != 2:
@@ -169,31 +253,14 @@ def _dense(X: Any, estimator: str) -> tuple[Array, list[str] | None]:
         raise DataError(
             f"Expected 2D array, got {array.ndim}D array of shape {array.shape} instead. {advice}"
         )
-    if array.dtype.kind in "OUSV":
-        for j in range(array.shape[1]):
-            _refuse_text(array[:, j], names[j] if names else j)
     if array.dtype.kind in "mM":
         raise DataError(f"X is of dtype {array.dtype}: turn times into numbers before learning from them.")
+    if array.dtype.kind not in "fiub":
+        columns = [
+            as_numbers(f"Column {(names[j] if names else j)!r}", array[:, j]) for j in range(array.shape[1])
+        ]
+        array = np.column_stack(columns) if columns else array.astype(np.float64)
     return np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64), names
-
-
-def _refuse_text(column: Array, name: object) -> None:
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise (TypeError if isinstance(error, TypeError) else DataError)(
-            f"Column {name!r} holds {no_number(column)!r}, which is not a number ({error}): encode it before learning."
-        ) from None
-
-
-def no_number(column: Array) -> Any:
-    """Return the first value that is no number."""
-    for value in column.tolist():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            return value
-    return column[0]
 
 
 def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
@@ -224,7 +291,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return the row weights as float64, or None where all rows weigh the same."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_numbers("sample_weight", sample_weight)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
@@ -244,8 +311,9 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
             f"{estimator} requires y to be passed, but the target y is None: pass the labels of the rows."
         )
     if type(y) is not np.ndarray:
+        refuse_masked("y", y)
         series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
-        y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else _as_array(y)
+        y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else as_array("y", y)
     if y.ndim == 2 and y.shape[1] == 1:
         import warnings
 
@@ -263,12 +331,18 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {y.shape[0]}."
         )
-    if y.dtype.kind == "c":
-        raise DataError("Complex data not supported: y must hold labels or real numbers.")
+    if y.dtype.kind in "cV":
+        raise DataError(f"Complex data not supported: y must hold labels or real numbers, not {y.dtype}.")
     column: Array = y
     if not allow_missing:
         refuse_missing(column)
     return column
+
+
+def as_target(y: Array) -> NDArray[np.float64]:
+    """Return the target of a regression, an own copy; refuse what is missing, text, or too large."""
+    refuse_missing(y)
+    return np.array(as_numbers("y", y))
 
 
 def refuse_missing(y: Array) -> None:
@@ -295,7 +369,7 @@ def _first_missing(y: Array) -> int | None:
 
 def _is_missing(value: Any) -> bool:
     try:
-        return value is None or bool(value != value)
+        return value is None or bool(value != value) or (isinstance(value, float) and math.isinf(value))
     except (TypeError, ValueError):  # pandas.NA does not say whether it equals itself
         return True
 
@@ -305,6 +379,8 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
 
     New labels come after the old ones, in sorted order among themselves, so codes never change their meaning.
     """
+    if y.dtype.kind == "O":
+        _refuse_no_label(y)
     if classes.shape[0] == 2 and not (isinstance(classes[0], tuple) or isinstance(classes[1], tuple)):
         second = y == classes[1]
         if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
@@ -320,6 +396,16 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes
 
 
+def _refuse_no_label(y: Array) -> None:
+    for value in y.tolist():
+        try:
+            hash(value)
+        except TypeError:
+            raise DataError(
+                f"y holds {told(value)}, which cannot be a label: give numbers or text."
+            ) from None
+
+
 def _refuse_continuous(y: Array) -> None:
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         value = y[np.flatnonzero(y != np.floor(y))[0]]
@@ -331,12 +417,15 @@ def _refuse_continuous(y: Array) -> None:
 
 def as_classes(classes: Any) -> Array:
     """Return the declared classes as a one-dimensional array without repeats, in the order given."""
-    labels = _as_array(classes)
+    refuse_masked("classes", classes)
+    labels = as_array("classes", classes)
     if labels.ndim != 1 or labels.shape[0] == 0:
-        raise ValueError(f"classes must be a non-empty list of labels, got {classes!r}.")
+        raise ValueError(f"classes must be a non-empty list of labels, got {told(classes)}.")
+    if labels.dtype.kind == "O":
+        _refuse_no_label(labels)
     unique = list(dict.fromkeys(labels.tolist()))
     if len(unique) != labels.shape[0]:
-        raise ValueError(f"classes names a label twice: {classes!r}.")
+        raise ValueError(f"classes names a label twice: {told(classes)}.")
     return _as_labels(unique)
 
 
@@ -352,14 +441,6 @@ def _unique(y: Array) -> tuple[list[Any], NDArray[np.intp]]:
         unique.sort(key=lambda label: (str(type(label)), str(label)))
     position = {label: i for i, label in enumerate(unique)}
     return unique, np.array([position[value] for value in values], dtype=np.intp)
-
-
-def _as_array(values: Any) -> Array:
-    """Return the values as an array that does not turn numbers among text into text."""
-    array = np.asarray(values)
-    if array.ndim == 1 and array.dtype.kind in "US" and len({type(value) for value in values}) > 1:
-        return np.asarray(values, dtype=object)
-    return array
 
 
 def _as_labels(labels: list[Any]) -> Array:

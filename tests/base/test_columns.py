@@ -192,5 +192,5 @@ def test_masked_values_are_gaps(rng):
 
 
 def test_the_label_that_is_no_number_is_named():
-    with pytest.raises(DataError, match="needs a numeric target, but y holds 'a'"):
+    with pytest.raises(DataError, match="y holds 'a', which is text"):
         KeepsTheLastTwo().start(np.array([1, 2, "a", 3], dtype=object))

@@ -17,7 +17,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_column, as_rows, as_weights, encode_labels
+from tamis._check import (
+    Array,
+    Rows,
+    as_classes,
+    as_column,
+    as_rows,
+    as_weights,
+    encode_labels,
+    refuse_nonfinite,
+)
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.replay import Replay
@@ -112,6 +121,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         X, names = as_rows(X)
+        refuse_nonfinite(X, names, allow_nan=True)
         labels = as_column(y, X.shape[0], type(self).__name__)
         weights = as_weights(sample_weight, X.shape[0])
         before = dict(vars(self))
@@ -120,10 +130,9 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 X = self._begin(X, names, classes)
             self._same_columns(X, names)
             codes, self.classes_ = encode_labels(labels, self.classes_)
-            known = self.classes_.tolist()
             for i, (row, code) in enumerate(zip(self._rows(X), codes.tolist(), strict=True)):
                 more = {} if weights is None else {"w": float(weights[i])}
-                self.model_.learn_one(row, known[code], **more)
+                self.model_.learn_one(row, code, **more)  # codes: River puts some labels in order
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -133,8 +142,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the label of each row; the first class for as long as the model says nothing."""
         X = self._ready(X)
-        code = {label: i for i, label in enumerate(self.classes_.tolist())}
-        codes = [code.get(self.model_.predict_one(row), 0) for row in self._rows(X)]
+        codes = [self.model_.predict_one(row) or 0 for row in self._rows(X)]
         found: Array = self.classes_[codes]
         return found
 
@@ -144,7 +152,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = np.zeros((X.shape[0], len(self.classes_)))
         for row, values in zip(found, self._rows(X), strict=True):
             said = self.model_.predict_proba_one(values)
-            row[:] = [said.get(c, 0.0) for c in self.classes_.tolist()]
+            row[:] = [said.get(c, 0.0) for c in range(len(self.classes_))]
             row[:] = row / row.sum() if row.sum() > 0.0 else 1.0 / len(row)
         return found
 
@@ -161,7 +169,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self.classes_ = np.array([]) if classes is None else np.unique(np.asarray(classes))
+        self.classes_ = np.array([]) if classes is None else as_classes(classes)
         if not sp.issparse(X) and np.isnan(X[0]).any():
             X = X.copy()
             X[0, np.isnan(X[0])] = 0.0
@@ -170,6 +178,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _ready(self, X: Any) -> Rows:
         check_is_fitted(self)
         X, names = as_rows(X)
+        refuse_nonfinite(X, names, allow_nan=True)
         self._same_columns(X, names)
         return X
 

@@ -173,11 +173,8 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        codes, classes = encode_labels(y, np.array([]))
-        order = np.argsort(classes)
-        self.classes_ = classes[order]
-        codes = np.argsort(order)[codes]
-        self.prior_ = np.bincount(codes, minlength=len(classes)) / len(codes)
+        codes, self.classes_ = encode_labels(y, np.array([]))
+        self.prior_ = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
         self._Q, self._bill = self._misclassification(), _Bill()
         costs = self._costs()
         self._learn(X, codes)

@@ -23,14 +23,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import (
     Array,
+    as_array,
     as_column,
     as_frame,
     as_rows,
+    as_target,
     as_weights,
     check_choice,
     encode_labels,
-    no_number,
-    refuse_missing,
+    unmasked,
 )
 from tamis._guard import Guarded
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
@@ -292,7 +293,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if not weight.any():
             raise DataError("Every sample_weight is zero: give at least one row a weight.")
         if self._is_regression():
-            y = _as_numbers(y)
+            y = as_target(y)
         else:
             y, self.classes_ = encode_labels(y, np.array([]))
         self.stopped_ = None
@@ -488,17 +489,6 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
 
-def _as_numbers(y: Array) -> Array:
-    refuse_missing(y)
-    try:
-        return np.array(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"This model needs a numeric target, but y holds {no_number(y)!r}: encode it, or choose a model for"
-            " classes."
-        ) from None
-
-
 def _one_column(column: Any) -> Any:
     """Return a column as a block of one."""
     if sp.issparse(column):
@@ -506,7 +496,7 @@ def _one_column(column: Any) -> Any:
     values = column
     if not isinstance(column, np.ndarray):
         values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
-        values = values.to_numpy() if isinstance(values, nw.Series) else np.asarray(column)
+        values = values.to_numpy() if isinstance(values, nw.Series) else as_array("The column", column)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != 1:
@@ -518,8 +508,7 @@ def _one_column(column: Any) -> Any:
 
 def _block(block: Any) -> tuple[Any, list[str] | None]:
     """Return the columns as something that can be sliced cheaply, and their names if they have any."""
-    if isinstance(block, np.ma.MaskedArray) and block.dtype.kind in "fiub":
-        block = np.ma.filled(block.astype(np.float64), np.nan)
+    block = unmasked(block)
     if isinstance(block, np.ndarray) and block.ndim == 2 and block.dtype.kind in "fiub" and block.size:
         return block, None
     rows, names = as_rows(block)

@@ -21,11 +21,11 @@ from tamis._check import (
     as_classes,
     as_column,
     as_rows,
+    as_target,
     as_weights,
     check_number,
     encode_labels,
     is_integer,
-    refuse_missing,
     refuse_nonfinite,
 )
 from tamis._guard import Guarded
@@ -177,7 +177,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._same_columns(X, names)
         if not self._finite_in_kernel:
             refuse_nonfinite(X, self._names())
-        y = _as_numbers(y) if self._is_regression() else self._encode_target(y, sample_weight)
+        y = as_target(y) if self._is_regression() else self._encode_target(y, sample_weight)
         self._learn(X, y, sample_weight)
         self.n_seen_ += X.shape[0]
 
@@ -283,14 +283,6 @@ def top_mask(scores: NDArray[np.float64], n_selected: int) -> NDArray[np.bool_]:
     ties = np.flatnonzero(scores == border)
     mask[ties[: n_selected - np.count_nonzero(mask)]] = True
     return mask
-
-
-def _as_numbers(y: Array) -> Array:
-    refuse_missing(y)
-    try:
-        return np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"A regression needs a numeric target, but y holds {y[0]!r}.") from None
 
 
 def _what_differs(names: list[str], known: list[str]) -> str:

@@ -51,7 +51,8 @@ class Bins:
         elif np.isnan(X).any():
             known = ~np.isnan(X).all(axis=0)
             edges = np.full((X.shape[1], len(at)), np.inf)
-            edges[known] = np.nanquantile(X[:, known], at, axis=0).T
+            if known.any():
+                edges[known] = np.nanquantile(X[:, known], at, axis=0).T
         else:
             edges = np.quantile(np.asarray(X, dtype=np.float64), at, axis=0).T
         edges = np.ascontiguousarray(edges)

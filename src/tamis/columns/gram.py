@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from tamis._check import Array, as_column, as_frame, check_number, refuse_nonfinite
+from tamis._check import (
+    Array,
+    as_column,
+    as_frame,
+    as_numbers,
+    as_target,
+    check_number,
+    refuse_nonfinite,
+    unmasked,
+)
 from tamis._guard import Guarded
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
 from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
@@ -140,7 +149,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         self
         """
         columns = _columns(X)
-        target = as_column(y, len(next(iter(columns.values()))), type(self).__name__).astype(np.float64)
+        target = as_target(as_column(y, len(next(iter(columns.values()))), type(self).__name__))
         before = dict(self.__dict__)
         before.update({name: copy.copy(before[name]) for name in ("_rule", "_decisions") if name in before})
         try:
@@ -323,7 +332,7 @@ def _columns(X: Any) -> dict[str, Floats]:
         raise DataError("The rows have no columns: give at least one.")
     found, n_rows = {}, None
     for name, values in X.items():
-        column = np.asarray(values, dtype=np.float64)
+        column = as_numbers(f"Column {name!r}", unmasked(values))
         n_rows = len(column) if n_rows is None else n_rows
         if column.shape != (n_rows,):
             raise DataError(f"Column {name!r} has shape {column.shape}, but the first has {n_rows} rows.")

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tamis._check import as_numbers
 from tamis._guard import Guarded
 from tamis.errors import DataError
 
@@ -114,7 +115,7 @@ class Detector(Guarded, ABC):
         DataError
             If a value is out of range; nothing has changed.
         """
-        found = np.asarray(values, dtype=np.float64)
+        found = as_numbers("values", values)
         self._check(found)
         at = self._run(found)
         if at >= 0:
@@ -131,7 +132,7 @@ class Detector(Guarded, ABC):
         >>> ECDD().drifts(errors)
         [500]
         """
-        rest, found = np.asarray(values, dtype=np.float64), []
+        rest, found = as_numbers("values", values), []
         self._check(rest)
         start = 0
         while (at := self._run(rest[start:])) >= 0:
@@ -145,6 +146,8 @@ class Detector(Guarded, ABC):
         raise DataError(f"{type(self).__name__} was given {value}: values must be {where}.")
 
     def _check(self, values: Floats) -> None:
+        if values.ndim != 1:
+            raise DataError(f"values must be one column, got an array of shape {values.shape}.")
         fit = (values >= self._low) & (values <= self._high) & np.isfinite(values)
         if not fit.all():
             self._refuse(values[np.argmin(fit)])

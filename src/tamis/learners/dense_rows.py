@@ -140,7 +140,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} keeps dense rows: X.toarray() makes them dense."
             )
-        rows: Array = as_rows(X, type(self).__name__)[0]
+        rows: Array = as_rows(X)[0]
         plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
         if first or not plain or X.shape[1] != self.n_features_in_:
             validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)

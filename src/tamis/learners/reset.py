@@ -18,7 +18,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_column, as_rows, encode_labels
+from tamis._check import Array, Rows, as_classes, as_column, as_rows, encode_labels, refuse_nonfinite, told
 from tamis._guard import Guarded
 from tamis.catalog import find_learner
 from tamis.drift import DriftDetector, make
@@ -80,12 +80,18 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn from the rows in order."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        X, _ = as_rows(X)
+        X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        for at in range(0, X.shape[0], 100):
-            self.partial_fit(X[at : at + 100], labels[at : at + 100], classes=np.unique(labels))
+        classes, before = encode_labels(labels, np.array([]))[1], dict(vars(self))
+        try:
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            for at in range(0, X.shape[0], 100):
+                self.partial_fit(X[at : at + 100], labels[at : at + 100], classes=classes)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
@@ -112,7 +118,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         DataError
             If the rows or labels cannot be learned from.
         """
-        X, _ = as_rows(X)
+        X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
         before = dict(vars(self))
         try:
@@ -134,7 +140,13 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _begin(self, classes: Any, n_features: int) -> None:
         if classes is None:
             raise ValueError("classes must be given at the first call of partial_fit.")
-        self.classes_, self.n_features_in_ = np.unique(np.asarray(classes)), n_features
+        labels = as_classes(classes)
+        if labels.dtype.kind not in "iubU" and not (labels.dtype.kind == "f" and (labels % 1 == 0).all()):
+            raise DataError(
+                f"The labels {told(labels.tolist())} are of several types, or of one that a classifier of scikit-learn"
+                " does not take: make all of them integers, or all text."
+            )
+        self.classes_, self.n_features_in_ = np.sort(labels), n_features
         self.estimator_ = self.new_estimator()
         self.detector_: DriftDetector = (
             make(self.detector) if isinstance(self.detector, str) else deepcopy(self.detector)
@@ -144,6 +156,16 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._age = self._background_age = 0  # rows they have learned from
         self.drifts_: list[int] = []
         self.n_seen_ = 0
+
+    def _rows(self, X: Any) -> Rows:
+        X, names = as_rows(X)
+        try:
+            refuse_nonfinite(X, names)
+        except DataError:
+            if not get_tags(self.new_estimator()).input_tags.allow_nan:
+                raise
+            refuse_nonfinite(X, names, allow_nan=True)
+        return X
 
     def new_estimator(self) -> Any:
         """Return the classifier, as it is before it learns."""
@@ -222,7 +244,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict(self, X: Any) -> Array:
         """Return the label of each row."""
         check_is_fitted(self)
-        X, _ = as_rows(X)
+        X = self._rows(X)
         with np.errstate(divide="ignore", invalid="ignore"):  # a young classifier may have met one class only
             found: Array = self.estimator_.predict(X)
         return found
@@ -231,7 +253,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); if the classifier gives it."""
         check_is_fitted(self)
-        X, _ = as_rows(X)
+        X = self._rows(X)
         with np.errstate(divide="ignore", invalid="ignore"):
             found: NDArray[np.float64] = self.estimator_.predict_proba(X)
         return found
@@ -241,5 +263,6 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self.new_estimator()).input_tags.sparse
+        inner = get_tags(self.new_estimator()).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags

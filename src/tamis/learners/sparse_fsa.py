@@ -259,7 +259,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         self
         """
         self._check_parameters()
-        X, names = as_rows(X, type(self).__name__)
+        X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
         weight = as_weights(sample_weight, X.shape[0])
         refuse_nonfinite(X, names)

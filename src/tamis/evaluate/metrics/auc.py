@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import check_number
+from tamis._check import as_numbers, check_number
 from tamis._jit import njit
 
 __all__ = ["SlidingAUC"]
@@ -181,7 +181,7 @@ class SlidingAUC:
         ValueError
             If there is not one label and one score that is a number for each row; nothing is counted then.
         """
-        labels, values = np.asarray(positive), np.ascontiguousarray(scores, dtype=np.float64)
+        labels, values = as_numbers("positive", positive), np.ascontiguousarray(as_numbers("scores", scores))
         if labels.ndim != 1 or labels.shape != values.shape:
             raise ValueError(
                 "positive and scores must hold one value for each row,"

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._check import as_array, check_number, refuse_masked, told
 from tamis._jit import njit
 
 __all__ = ["MEASURES", "RunningMetrics"]
@@ -40,6 +40,7 @@ MEASURES = (
     "no_change_accuracy",
 )
 _N = len(MEASURES)
+_MOST = 1 << 20  # classes that are counted: memory grows with the largest code
 
 
 @njit(strict=True)
@@ -206,18 +207,18 @@ class RunningMetrics:
         ValueError
             If the two do not have one code each for at least one row, or a code is negative.
         """
-        actual = np.ascontiguousarray(actual, dtype=np.int64)
-        predicted = np.ascontiguousarray(predicted, dtype=np.int64)
+        actual, predicted = _codes("actual", actual), _codes("predicted", predicted)
         if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
             raise ValueError(
                 "actual and predicted must hold one code for each row,"
                 f" got shapes {actual.shape} and {predicted.shape}."
             )
         if n_classes is None:
-            low = int(min(actual.min(), predicted.min()))
-            if low < 0:
-                raise ValueError(f"actual and predicted must hold codes from 0 on, got {low}.")
-            n_classes = int(max(actual.max(), predicted.max())) + 1
+            low, high = int(min(actual.min(), predicted.min())), int(max(actual.max(), predicted.max()))
+            if low < 0 or high >= _MOST:
+                bad = low if low < 0 else high
+                raise ValueError(f"actual and predicted must hold codes from 0 to {_MOST - 1}, got {bad}.")
+            n_classes = high + 1
         self._make_room(n_classes)
         _count(
             actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
@@ -253,3 +254,11 @@ class RunningMetrics:
 
     def _named(self, at: int) -> dict[str, float]:
         return dict(zip(MEASURES, self._values[at : at + _N].tolist(), strict=True))
+
+
+def _codes(name: str, given: Any) -> NDArray[np.int64]:
+    refuse_masked(name, given)
+    codes = as_array(name, given)
+    if codes.dtype.kind not in "iub":
+        raise ValueError(f"{name} must hold the code of a class for each row, an integer, got {told(given)}.")
+    return np.ascontiguousarray(codes, dtype=np.int64)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._check import as_numbers, check_number
 
 __all__ = ["Detections", "Recovery", "detections", "recovery"]
 
@@ -88,7 +88,7 @@ def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float 
     1 of 2 drifts detected after 30 rows on average, 2 false alarms
     """
     begins = _begins(drifts, widths)
-    alarms = np.sort(np.asarray(detected, dtype=np.float64).reshape(-1))
+    alarms = np.sort(as_numbers("detected", detected).reshape(-1))
     delays = np.full(len(begins), np.nan)
     for i, (begin, end) in enumerate(_turns(begins)):
         at = np.searchsorted(alarms, begin)
@@ -171,7 +171,7 @@ def recovery(
     check_number("tolerance", tolerance, low=0)
     check_number("reference", reference, low=0, open_low=True)
     begins = _begins(drifts, widths)
-    x, y = (np.asarray(column, dtype=np.float64).reshape(-1) for column in (at, values))
+    x, y = as_numbers("at", at).reshape(-1), as_numbers("values", values).reshape(-1)
     if len(x) != len(y):
         raise ValueError(f"at and values must be of one length, got {len(x)} and {len(y)}.")
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
@@ -195,8 +195,8 @@ def _until_back(passed: Numbers, below: NDArray[np.bool_]) -> float:
 
 
 def _begins(drifts: Any, widths: Any) -> Numbers:
-    centres = np.asarray(drifts, dtype=np.float64).reshape(-1)
-    spans = np.broadcast_to(np.asarray(widths, dtype=np.float64), centres.shape)
+    centres = as_numbers("drifts", drifts).reshape(-1)
+    spans = np.broadcast_to(as_numbers("widths", widths), centres.shape)
     begins = centres - spans / 2
     if (np.diff(begins) <= 0).any():
         raise ValueError(

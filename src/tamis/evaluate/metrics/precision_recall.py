@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import check_number
+from tamis._check import as_numbers, check_number
 from tamis._jit import njit
 
 __all__ = ["SlidingPrecisionRecall"]
@@ -92,7 +92,7 @@ class SlidingPrecisionRecall:
         ValueError
             If the two do not have one value for each row, or a score is NaN.
         """
-        positive, scores = np.asarray(positive, dtype=bool), np.asarray(scores, dtype=np.float64)
+        positive, scores = as_numbers("positive", positive).astype(bool), as_numbers("scores", scores)
         if positive.ndim != 1 or positive.shape != scores.shape:
             raise ValueError(
                 "positive and scores must hold one value for each row,"

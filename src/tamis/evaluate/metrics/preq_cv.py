@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
 from tamis.streams.stream import as_stream
 
@@ -98,10 +98,10 @@ def jaccard_similarity(Z: Any) -> float:
 
 
 def _as_sets(Z: Any) -> Numbers:
-    table = np.asarray(Z)
+    table = as_numbers("Z", Z)
     if table.ndim != 2 or table.shape[1] == 0 or not np.isin(table, (0, 1)).all():
         raise ValueError(f"Z must be a table (n_sets, n_features) of zeros and ones, got {Z!r}.")
-    return table.astype(np.float64)
+    return table
 
 
 def _mean_of_pairs(similarity: Numbers) -> float:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._check import as_numbers, check_number, refuse_masked
 from tamis._jit import njit
 from tamis.base import top_mask
 
@@ -187,7 +187,7 @@ def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
     >>> detection_rate(scores, relevant=[0, 3]), detection_rate(scores, relevant=[0, 3], k=3)
     (0.5, 1.0)
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = as_numbers("scores", scores)
     if values.ndim != 1 or len(values) == 0 or np.isnan(values).any():
         raise ValueError(f"scores must be a column of numbers without NaN, got shape {values.shape}.")
     truth = as_mask("relevant", relevant, len(values))
@@ -201,6 +201,7 @@ def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
 
 def as_mask(name: str, chosen: Any, n_features: int) -> NDArray[np.bool_]:
     """Return a set of columns, given as indices or as a mask, as a mask."""
+    refuse_masked(name, chosen)
     given = np.asarray(list(chosen) if isinstance(chosen, set | frozenset | range) else chosen)
     if given.dtype == bool and given.shape == (n_features,):
         return given

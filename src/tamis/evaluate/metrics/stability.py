@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._check import as_numbers, check_number, refuse_masked
 from tamis._jit import njit
 
 __all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
@@ -127,6 +127,7 @@ class SlidingStability:
         ValueError
             If an index is out of range or comes twice; the window is then as it was.
         """
+        refuse_masked("selected", selected)
         indices = np.asarray(selected)
         if indices.ndim != 1 or (indices.dtype.kind not in "iu" and indices.shape[0]):
             raise ValueError(f"selected must be a list of column indices, got {selected!r}.")
@@ -250,7 +251,7 @@ def nogueira_variance(Z: Any) -> float:
 
 
 def _of_table(Z: Any) -> SlidingStability:
-    table = np.asarray(Z)
+    table = as_numbers("Z", Z)
     if table.ndim != 2 or table.shape[1] == 0 or not np.isin(table, (0, 1)).all():
         raise ValueError(f"Z must be a table (n_sets, n_features) of zeros and ones, got {Z!r}.")
     stability = SlidingStability(table.shape[1], max(2, table.shape[0]))

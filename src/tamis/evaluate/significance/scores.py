@@ -9,6 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._check import as_numbers
+
 __all__ = ["as_pair", "as_table"]
 
 Numbers = NDArray[np.float64]
@@ -21,7 +23,7 @@ def as_table(table: Any, names: Sequence[str] | None, at_least: int = 1) -> tupl
         numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
         names = numeric if names is None else names
         table = frame.select(numeric).to_numpy()
-    scores = np.asarray(table, dtype=np.float64)
+    scores = as_numbers("table", table)
     if scores.ndim != 2 or scores.shape[0] < at_least or scores.shape[1] < 2:
         raise ValueError(
             f"table must have a row for each of at least {at_least} data sets and a column for each of at least"
@@ -45,7 +47,7 @@ def as_pair(first: Any, second: Any, names: Sequence[str] | None) -> tuple[tuple
     """Return two names and their scores, shape (n_datasets, 2)."""
     table = first
     if second is not None:
-        columns = [np.asarray(column, dtype=np.float64) for column in (first, second)]
+        columns = [as_numbers("first", first), as_numbers("second", second)]
         if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
             raise ValueError(
                 "first and second must be two columns of one length,"

@@ -1,0 +1,207 @@
+"""What comes in at the door: every estimator of the catalogue takes it, or refuses it in one sentence of ours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import tamis
+from tamis import evaluate
+from tamis.catalog import CATALOG, LEARNERS
+from tamis.drift import DETECTORS
+from tamis.errors import TamisError
+from tamis.streams import ArrayStream
+
+RNG = np.random.default_rng(0)
+X = np.round(RNG.normal(size=(60, 4)), 2)
+Y = (X[:, 1] > 0).astype(int)
+AT = np.arange(240).reshape(60, 4) == 13
+OWN = {entry.key: entry for entry in (*CATALOG, *LEARNERS) if entry.module.startswith("tamis.")}
+KEYS = list({entry.name: key for key, entry in reversed(OWN.items())}.values())  # one of each class
+
+
+def make(key: str) -> Any:
+    if key == "gram-investing":
+        return tamis.GramInvesting()
+    model = OWN[key].load()(**dict(OWN[key].parameters))
+    return model.set_params(random_state=0) if "random_state" in model.get_params(deep=False) else model
+
+
+def learn(key: str, X: Any, y: Any) -> Any:
+    """Return a model that has learned from the rows in one call."""
+    model = make(key)
+    if key == "gram-investing":
+        X = X if hasattr(X, "columns") else {f"c{j}": X[:, j] for j in range(4)}
+        return model.partial_fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+def said(model: Any, X: Any) -> Any:
+    for name in ("scores_", "selected_", "predict"):
+        if hasattr(model, name):
+            return model.predict(X).tolist() if name == "predict" else list(getattr(model, name))
+    raise AssertionError(model)
+
+
+def refusal(call: Callable[..., Any], *arguments: Any) -> str:
+    """Return the one sentence with which something is refused."""
+    with pytest.raises((TamisError, TypeError, ValueError)) as caught:
+        call(*arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith((".", "?"))
+    assert len(message) < 400
+    assert caught.traceback[-1].path.is_relative_to(tamis.__path__[0]), caught.traceback[-1].path
+    return message
+
+
+ALL = [*KEYS, "gram-investing"]
+
+
+@pytest.mark.parametrize("key", ALL)
+def test_what_is_masked_is_nan(key: str) -> None:
+    holes = np.zeros(X.shape, dtype=bool)
+    holes[[3, 30], [0, 2]] = True
+    masked, gaps = np.ma.masked_array(X, holes), np.where(holes, np.nan, X)
+    assert said(learn(key, np.ma.masked_array(X, False), Y), X) == said(learn(key, X, Y), X)
+    try:
+        model = learn(key, gaps, Y)
+    except ValueError:
+        assert refusal(learn, key, masked, Y) == refusal(learn, key, gaps, Y)
+        return
+    assert said(learn(key, masked, Y), masked) == said(model, gaps)
+    if key != "gram-investing":
+        assert said(learn(key, list(masked), Y), list(masked)) == said(model, gaps)
+
+
+@pytest.mark.parametrize("key", ALL)
+def test_a_label_that_is_masked_is_refused(key: str) -> None:
+    y = np.ma.masked_array(Y, np.arange(60) == 7)
+    assert "y[7] is masked: leave out" in refusal(learn, key, X, y)
+    assert said(learn(key, X, np.ma.masked_array(Y, False)), X) == said(learn(key, X, Y), X)
+
+
+ROWS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "a large integer": (10**400, ("integer of 1329 bits", "no room")),
+    "text": ("7", ("holds '7', which is text",)),
+    "bytes": (b"7", ("holds b'7', which is text",)),
+    "a dictionary": ({"a": 1}, ("holds {'a': 1}, which is not a number",)),
+    "a list": ([1.0], ("holds [1.0]",)),
+    "a large fraction": (Fraction(10**400), ("no room",)),
+    "a complex number": (1j, ("holds 1j, which is not a number",)),
+}
+
+
+@pytest.mark.parametrize("what", ROWS)
+@pytest.mark.parametrize("key", ALL)
+def test_values_that_are_no_numbers_are_named_with_their_column(key: str, what: str) -> None:
+    value, words = ROWS[what]
+    table = X.astype(object)
+    table[5, 2] = value
+    names = ["c0", "c1", "c2", "c3"]
+    for rows in (table, pd.DataFrame(table, columns=names)):
+        message = refusal(learn, key, rows, Y)
+        assert all(word in message for word in words), message
+        assert ("'c2'" if hasattr(rows, "columns") or key == "gram-investing" else "Column 2") in message
+
+
+@pytest.mark.parametrize("key", ALL)
+def test_text_bytes_and_doubled_columns_are_refused(key: str) -> None:
+    names = ["c0", "c1", "c2", "c3"]
+    for kind in ("U9", "S9"):
+        assert "which is text" in refusal(learn, key, X.astype(kind), Y)
+    assert "2 columns named 'c0'" in refusal(learn, key, pd.DataFrame(X, columns=["c0", "c1", "c0", "c3"]), Y)
+    assert "'c2'" in refusal(learn, key, pd.DataFrame(X, columns=names).assign(c2="7"), Y)
+
+
+LABELS: dict[str, Any] = {
+    "mixed": [1, "one"], "huge": [10**400, -(10**400)], "bytes": [b"a", b"b"], "tuples": [(1, 2), ("a",)],
+    "lists": [[1], [2]], "dictionaries": [{}, {1: 2}], "true and text": [True, "yes"], "fractions": [0.25, 0.75],
+    "none": [None, 1], "infinite": [np.inf, 1.0], "complex": [1j, 2j], "arrays": [np.zeros(2), np.ones(2)],
+    "times": [np.datetime64("2020"), np.datetime64("NaT")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("key", ALL)
+def test_labels_of_any_kind_are_learned_or_refused_in_one_sentence(key: str, kind: str) -> None:
+    y = np.empty(60, dtype=object)
+    for i, at in enumerate(Y.tolist()):
+        y[i] = LABELS[kind][at]
+    try:
+        model = learn(key, X, y)
+    except Exception:
+        refusal(learn, key, X, y)
+        return
+    if hasattr(model, "predict") and key != "gram-investing":
+        assert {type(label) for label in model.predict(X).tolist()} <= {type(v) for v in LABELS[kind]}
+
+
+ODD_ROWS: dict[str, Any] = {
+    "of different lengths": [[1.0], [1.0, 2.0]] * 30, "a set": {1.0, 2.0}, "text": "rows", "none": None, "empty": [],
+    "3-D": np.zeros((60, 2, 2)), "complex": X * 1j, "times": X.astype("M8[s]"), "a record": np.zeros((60, 4), "f8,i4"),
+    "sparse text": [["a", "b"]] * 60, "a generator": (row for row in X), "no columns": np.zeros((60, 0)),
+    "infinite": np.where(AT, np.inf, X), "long doubles": X.astype(np.longdouble) * np.longdouble("1e400"),
+    "sparse infinity": sp.csr_matrix(np.where(AT, -np.inf, X)), "a number": 5,
+    "nothing but None": [[None] * 4] * 60,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD_ROWS)
+@pytest.mark.parametrize("key", KEYS)
+def test_rows_of_no_kind_are_refused_in_one_sentence(key: str, what: str) -> None:
+    try:
+        learn(key, ODD_ROWS[what], Y)
+    except Exception:
+        refusal(learn, key, ODD_ROWS[what], Y)
+    else:
+        assert what in ("nothing but None", "infinite", "sparse infinity", "long doubles")
+        assert what == "nothing but None" or key == "random"
+
+
+# -- streams, detectors, measures ------------------------------------------------------------------------------
+
+
+def test_streams_and_runs_refuse_masked_labels() -> None:
+    y = np.ma.masked_array(Y, np.arange(60) == 7)
+    assert "y[7] is masked" in refusal(ArrayStream, X, y)
+    assert "y[7] is masked" in refusal(evaluate.prequential, (X, y), tamis.FIRES(2))
+    assert "y[7] is masked" in refusal(evaluate.prequential, [(X, y)], tamis.FIRES(2))
+    assert "sample_weight[7] is masked" in refusal(
+        tamis.FIRES(2).fit, X, Y, np.ma.masked_array(Y + 1.0, y.mask)
+    )
+
+
+M = np.ma.masked_array([0, 1, 1], [False, False, True])
+P = [0, 1, 1]
+MASKED: dict[str, Callable[[], Any]] = {
+    "RunningMetrics": lambda: evaluate.RunningMetrics().update(M, P),
+    "RunningMetrics predicted": lambda: evaluate.RunningMetrics().update(P, M),
+    "SlidingAUC": lambda: evaluate.SlidingAUC().update(M, P),
+    "SlidingAUC scores": lambda: evaluate.SlidingAUC().update(P, M),
+    "SlidingPrecisionRecall": lambda: evaluate.SlidingPrecisionRecall().update(M, P),
+    "SlidingPrecisionRecall scores": lambda: evaluate.SlidingPrecisionRecall().update(P, M),
+    "SlidingStability": lambda: evaluate.SlidingStability(3).add(M),
+    "selection_accuracy": lambda: evaluate.selection_accuracy(M, P, 3),
+    "selection_accuracy relevant": lambda: evaluate.selection_accuracy([1], M, 3),
+    "detection_rate": lambda: evaluate.detection_rate(M, [1]),
+    "nogueira": lambda: evaluate.nogueira([M, M]),
+    "jaccard_similarity": lambda: evaluate.jaccard_similarity(np.ma.stack([M, M])),
+    "recovery": lambda: evaluate.recovery([1, 2, 3], M, drifts=[1]),
+    "detections": lambda: evaluate.detections([1], M),
+    "detector": lambda: DETECTORS["adwin"]().update_many(M),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MASKED)
+def test_measures_and_detectors_refuse_masked_values(what: str) -> None:
+    assert "is masked: leave out" in refusal(MASKED[what])

@@ -26,18 +26,27 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def cpu_seconds(action: Callable[[], object]) -> float:
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
 def against_copy() -> None:
-    print("100 rows x 10,000 features, float64, milliseconds")
-    rng = np.random.default_rng(0)
-    batches = [(rng.normal(size=(100, 10_000)), rng.integers(0, 2, 100)) for _ in range(12)]
-    moments = ClassMoments(10_000, 2)
-    moments.update(*batches[0])
-    pairs = []
-    for _ in range(15):
-        ours = seconds(lambda: [moments.update(X, y) for X, y in batches]) / len(batches)
-        pairs.append((ours, seconds(lambda: [X.copy() for X, _ in batches]) / len(batches)))
-    ours, copy = (1e3 * statistics.median(p[i] for p in pairs) for i in (0, 1))
-    print(f"  moments {ours:.3f}   copy {copy:.3f}   ratio {statistics.median(a / b for a, b in pairs):.2f}")
+    print("rows x features, microseconds of CPU: moments, copy, ratio")
+    for dtype in (np.float64, np.float32):
+        for n, p in ((1, 50), (100, 50), (1000, 50), (100, 500), (1000, 500), (100, 2000), (100, 10_000)):
+            rng = np.random.default_rng(0)
+            X, y = rng.normal(size=(n, p)).astype(dtype), rng.integers(0, 2, n)
+            moments, turns = ClassMoments(p, 2), max(5, 1_000_000 // (n * p + 1000))
+            moments.update(X, y)
+            pairs = []
+            for _ in range(15):
+                ours = cpu_seconds(lambda: [moments.update(X, y) for _ in range(turns)]) / turns  # noqa: B023
+                pairs.append((ours, cpu_seconds(lambda: [X.copy() for _ in range(turns)]) / turns))  # noqa: B023
+            ours, copy = (1e6 * statistics.median(pair[i] for pair in pairs) for i in (0, 1))
+            ratio = statistics.median(a / b for a, b in pairs)
+            print(f"  {n:>4} x {p:<6} {np.dtype(dtype).name}   {ours:8.1f} {copy:8.1f} {ratio:8.2f}")
 
 
 def over_densities() -> None:

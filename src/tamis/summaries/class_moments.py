@@ -35,41 +35,20 @@ _LARGEST_GAIN = 1e100
 
 
 @njit()
-def _add_eight(X: Array, rows: Array, w: Array, centre: Array, s1: Array, s2: Array) -> None:
-    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over eight rows, which makes one pass over the sums of eight."""
-    x0, x1, x2, x3 = X[rows[0]], X[rows[1]], X[rows[2]], X[rows[3]]
-    x4, x5, x6, x7 = X[rows[4]], X[rows[5]], X[rows[6]], X[rows[7]]
-    w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
-    for j in range(X.shape[1]):
-        c = centre[j]
-        z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
-        z4, z5, z6, z7 = x4[j] - c, x5[j] - c, x6[j] - c, x7[j] - c
-        u0, u1, u2, u3 = w0 * z0, w1 * z1, w2 * z2, w3 * z3
-        u4, u5, u6, u7 = w4 * z4, w5 * z5, w6 * z6, w7 * z7
-        s1[j] += u0 + u1 + u2 + u3 + u4 + u5 + u6 + u7
-        s2[j] += u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3 + u4 * z4 + u5 * z5 + u6 * z6 + u7 * z7
-
-
-@njit()
-def _sum_class(
-    X: Array, codes: Array, c: int, gain: float, weight: Array, centre: Array, s1: Array, s2: Array
-) -> float:
-    """Sum the deviations of the rows of class c from the centre; return their weight."""
-    rows, w = np.zeros(8, np.int64), np.zeros(8)
-    filled, total = 0, 0.0
-    for i in range(X.shape[0]):
-        if codes[i] != c:
-            continue
-        rows[filled], w[filled] = i, gain * (weight[i] if weight.shape[0] else 1.0)
-        total += w[filled]
-        filled += 1
-        if filled == 8:
-            _add_eight(X, rows, w, centre, s1, s2)
-            filled = 0
-    if filled:
-        rows[filled:], w[filled:] = rows[0], 0.0
-        _add_eight(X, rows, w, centre, s1, s2)
-    return total
+def _sum_rows(X: Array, some: Array, w: Array, centre: Array, s1: Array, s2: Array) -> None:
+    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over some rows, four of them in each pass over the sums."""
+    last = len(some) - 1
+    for i in range(0, last + 1, 4):
+        r1, r2, r3 = some[min(i + 1, last)], some[min(i + 2, last)], some[min(i + 3, last)]
+        x0, x1, x2, x3 = X[some[i]], X[r1], X[r2], X[r3]
+        w0, w1 = w[some[i]], w[r1] if i + 1 <= last else 0.0
+        w2, w3 = w[r2] if i + 2 <= last else 0.0, w[r3] if i + 3 <= last else 0.0
+        for j in range(X.shape[1]):
+            c = centre[j]
+            z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
+            u0, u1, u2, u3 = w0 * z0, w1 * z1, w2 * z2, w3 * z3
+            s1[j] += u0 + u1 + u2 + u3
+            s2[j] += u0 * z0 + u1 * z1 + u2 * z2 + u3 * z3
 
 
 @njit(strict=True)
@@ -135,6 +114,37 @@ def _absorb(
             mean[j] += gap * (w / total)
             m2[j] += max(s2[j] - shift * s1[j], 0.0) + gap * gap * (present[j] * w / total)
             present[j] = total
+
+
+@njit()
+def _take_dense(
+    X: Array, codes: Array, gain: Array, weight: Array, present: Array, mean: Array, m2: Array
+) -> bool:
+    """Take in rows without NaN, all classes in one call; False, and nothing is changed, if a sum is not finite."""
+    n_classes, n_features = mean.shape
+    w, arrived, by_class = np.empty(len(codes)), np.zeros(n_classes), np.empty(len(codes), np.int64)
+    at = np.zeros(n_classes + 1, np.int64)  # where the rows of each class begin in `by_class`
+    for i in range(len(codes)):
+        w[i] = gain[codes[i]] * (weight[i] if weight.shape[0] else 1.0)
+        arrived[codes[i]] += w[i]
+        at[codes[i] + 1] += 1
+    for c in range(n_classes):
+        at[c + 1] += at[c]
+    for i in range(len(codes)):
+        by_class[at[codes[i]]] = i
+        at[codes[i]] += 1
+    centre, s1, s2 = np.empty(mean.shape), np.zeros(mean.shape), np.zeros(mean.shape)
+    for c in range(n_classes):
+        some = by_class[at[c - 1] if c else 0 : at[c]]
+        if len(some):
+            for j in range(n_features):  # the first row is near the others
+                centre[c, j] = X[some[0], j]
+            _sum_rows(X, some, w, centre[c], s1[c], s2[c])
+            if not (all_finite(s1[c]) and all_finite(s2[c])):
+                return False
+    for c in range(n_classes):
+        _absorb(s1[c], s2[c], w[:0], arrived[c], centre[c], present[c], mean[c], m2[c])
+    return True
 
 
 @njit(strict=True)
@@ -249,18 +259,24 @@ class ClassMoments(Guarded):
             False, and nothing is changed, if a value is infinite (or too large to be squared).
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
-        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
-            self._rescale()
-        gain = self._gain / keep
+        gain = self._gain
+        if not (isinstance(keep, float) and keep == 1.0):
+            keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+            if (gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+                self._rescale()
+            gain = self._gain / keep
         if sp.issparse(X):
             if np.isinf(X.data).any():
                 return False
             self._take_csr(X, codes, weight, gain)
-        elif not self._take_dense(X, codes, weight, gain):
+        elif not (
+            _take_dense(X, codes, gain, weight, self._present, self._mean, self._m2)
+            or self._take_present(X, codes, weight, gain)
+        ):
             return False
-        arrived = np.bincount(codes, weight if len(weight) else None, minlength=self.n_classes)
-        squares = np.bincount(codes, weight * weight if len(weight) else None, minlength=self.n_classes)
+        arrived = squares = np.bincount(codes, weight if len(weight) else None, minlength=self.n_classes)
+        if len(weight):
+            squares = np.bincount(codes, weight * weight, minlength=self.n_classes)
         self._gain = gain
         self._weight = self._weight + gain * arrived
         self._weight2 = self._weight2 + gain * gain * squares
@@ -284,18 +300,17 @@ class ClassMoments(Guarded):
             self._stored,
         )
 
-    def _take_dense(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:
+    def _take_present(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:
+        """Take in rows of which some values are NaN; False, and nothing is changed, if others are infinite."""
         sums: list[tuple[Any, ...]] = []
         for c in np.flatnonzero(np.bincount(codes, minlength=self.n_classes)).tolist():
-            centre, s1, s2 = np.empty(self.n_features), np.zeros(self.n_features), np.zeros(self.n_features)
+            centre = np.empty(self.n_features)
             _centre(X, codes, c, self._mean[c], centre)
-            arrived, total = np.empty(0), _sum_class(X, codes, c, gain[c], weight, centre, s1, s2)
-            if not (all_finite(s1) and all_finite(s2)):
-                s1, s2, arrived = (np.zeros(self.n_features) for _ in range(3))
-                finite = _sum_class_present(X, codes, c, gain[c], weight, centre, s1, s2, arrived)
-                if not (finite and all_finite(s1) and all_finite(s2)):
-                    return False
-            sums.append((c, s1, s2, arrived, total, centre))
+            s1, s2, arrived = (np.zeros(self.n_features) for _ in range(3))
+            finite = _sum_class_present(X, codes, c, gain[c], weight, centre, s1, s2, arrived)
+            if not (finite and all_finite(s1) and all_finite(s2)):
+                return False
+            sums.append((c, s1, s2, arrived, 0.0, centre))
         for c, s1, s2, arrived, total, centre in sums:
             _absorb(s1, s2, arrived, total, centre, self._present[c], self._mean[c], self._m2[c])
         return True

@@ -168,6 +168,24 @@ def _update_csr(
                 m2[c, j] += w * gap * (x - mean[c, j])
 
 
+@njit(strict=True)
+def _read(
+    present: Array, mean: Array, m2: Array, stored: Array, sparse_weight: Array, gain: Array, found: Array
+) -> None:
+    """Write count, mean and variance of each class and feature; a zero that is not stored is a value like any other."""
+    for c in range(mean.shape[0]):
+        for j in range(mean.shape[1]):
+            zeros = max(sparse_weight[c] - stored[c, j], 0.0) if stored.shape[1] else 0.0
+            total = present[c, j] + zeros
+            if total > 0.0:
+                found[0, c, j] = total / gain[c]
+                found[1, c, j] = mean[c, j] * (
+                    present[c, j] / total
+                )  # of 1: a constant stays exactly as it is
+                squares = m2[c, j] + mean[c, j] ** 2 * present[c, j] * (zeros / total)
+                found[2, c, j] = squares / total
+
+
 class ClassMoments(Guarded):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
@@ -368,29 +386,29 @@ class ClassMoments(Guarded):
             self._weight**2, self._weight2, out=np.zeros_like(self._weight), where=self._weight2 > 0
         )
 
-    def _zeros(self) -> NDArray[np.float64]:
-        if self._stored.shape[1] == 0:
-            return np.zeros((self.n_classes, 1))
-        return np.maximum(self._sparse_weight[:, None] - self._stored, 0.0)
+    def read(self) -> NDArray[np.float64]:
+        """Return (faded) count of the values, mean and variance, shape (3, n_classes, n_features); 0 without values.
+
+        The variance is divided by the weight, not the weight less one.
+        """
+        found = np.zeros((3, *self._mean.shape))
+        _read(self._present, self._mean, self._m2, self._stored, self._sparse_weight, self._gain, found)
+        return found
 
     def count(self) -> NDArray[np.float64]:
         """Return the faded number of values of each class and feature that are not missing."""
-        found: NDArray[np.float64] = (self._present + self._zeros()) / self._gain[:, None]
+        found: NDArray[np.float64] = self.read()[0]
         return found
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the mean of each class and feature, shape (n_classes, n_features); 0 where there is no value."""
-        total = self._present + self._zeros()
-        share = np.divide(self._present, total, out=np.zeros_like(self._mean), where=total > 0)
-        return self._mean * share  # a share of 1 leaves a constant exactly as it is
+        """Return the mean of each class and feature, shape (n_classes, n_features)."""
+        found: NDArray[np.float64] = self.read()[1]
+        return found
 
     def variance(self) -> NDArray[np.float64]:
-        """Return the variance (divided by the weight) of each class and feature; 0 where there is no value."""
-        zeros = self._zeros()
-        total = self._present + zeros
-        share = np.divide(zeros, total, out=np.zeros_like(self._mean), where=total > 0)
-        squares = self._m2 + self._mean**2 * self._present * share
-        return np.divide(squares, total, out=np.zeros_like(self._mean), where=total > 0)
+        """Return the variance of each class and feature, shape (n_classes, n_features)."""
+        found: NDArray[np.float64] = self.read()[2]
+        return found
 
     @property
     def nbytes(self) -> int:

@@ -17,6 +17,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis._jit import njit
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["SMALLEST", "f_statistic", "fisher_pvalues", "fisher_score", "t_pvalues", "t_score", "too_small"]
@@ -48,12 +49,9 @@ def t_score(moments: ClassMoments) -> NDArray[np.float64]:
     >>> t_score(moments), fisher_score(moments), f_statistic(moments)
     (array([4.]), array([4.]), array([8.]))
     """
-    count, mean, variance = moments.count(), moments.mean(), moments.variance()
-    effective = _effective(moments)
-    if len(count) == 2:
-        return _t(mean, variance, effective)
-    scores = [_t(*_against_rest(k, count, mean, variance, effective)) for k in range(len(count))]
-    found: NDArray[np.float64] = np.max(scores, axis=0)
+    count, mean, variance = moments.read()
+    found = np.zeros(moments.n_features)
+    _t(count, mean, variance, _effective(moments, count), found)
     return found
 
 
@@ -88,15 +86,15 @@ def fisher_score(moments: ClassMoments) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
         Infinite where the classes differ and nothing varies within them; 0 for a constant or missing feature.
     """
-    return _ratio(*_between_and_within(moments.count(), moments.mean(), moments.variance()))  # (2)
-
-
-def too_small(moments: ClassMoments) -> NDArray[np.bool_]:
-    """Return which features differ between the classes, but by less than `SMALLEST`: they score 0."""
-    count, mean = moments.count(), moments.mean()
-    gap = np.where(count > 0.0, mean, -np.inf).max(axis=0) - np.where(count > 0.0, mean, np.inf).min(axis=0)
-    found: NDArray[np.bool_] = (gap > 0.0) & (gap <= SMALLEST) & (np.abs(mean).max(axis=0) <= SMALLEST)
+    count, mean, variance = moments.read()
+    found = np.zeros(moments.n_features)
+    _fisher(count, mean, variance, found)
     return found
+
+
+def too_small(moments: ClassMoments) -> int:
+    """Return the first feature whose classes differ, but by less than `SMALLEST`, so that it scores 0; -1 for none."""
+    return int(_too_small(*moments.read()[:2]))
 
 
 def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
@@ -113,12 +111,11 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_features,), float64
     """
-    effective = _effective(moments)
-    between, within = _between_and_within(effective, moments.mean(), moments.variance())
+    count, mean, variance = moments.read()
+    effective, found = _effective(moments, count), np.zeros(moments.n_features)
+    _fisher(effective, mean, variance, found)
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
-    found: NDArray[np.float64] = _ratio(between, within) * (
-        np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
-    )
+    found *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
     return found
 
 
@@ -133,7 +130,7 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_features,), float64
     """
-    effective = _effective(moments)
+    effective = _effective(moments, moments.count())
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
     found: NDArray[np.float64] = scipy.special.fdtrc(
         np.maximum(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(moments)
@@ -141,53 +138,89 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     return found
 
 
-def _effective(moments: ClassMoments) -> NDArray[np.float64]:
+def _effective(moments: ClassMoments, count: Array) -> NDArray[np.float64]:
     """Return the effective number of values of each class and feature."""
-    count, rows = moments.count(), moments.weight()[:, None]
-    found: NDArray[np.float64] = moments.effective()[:, None] * _ratio(
-        count, np.broadcast_to(rows, count.shape)
-    )
+    weight, effective = moments.weight(), moments.effective()
+    share = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
+    found: NDArray[np.float64] = count * share[:, None]
     return found
 
 
-def _between_and_within(
-    count: Array, mean: Array, variance: Array
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the numerator and the denominator of equation (2)."""
-    grand = _ratio((count * mean).sum(axis=0), count.sum(axis=0))
-    between = (count * (mean - grand) ** 2).sum(axis=0)
-    lowest = np.where(count > 0.0, mean, np.inf).min(axis=0)
-    highest = np.where(count > 0.0, mean, -np.inf).max(axis=0)
-    between[highest - lowest <= np.maximum(_ROUNDING * np.abs(highest), SMALLEST)] = 0.0
-    return between, (count * variance).sum(axis=0)
+@njit(strict=True)
+def _gap(a: float, b: float) -> float:
+    """Return |a - b|; 0 where that is rounding, or too small to be squared."""
+    gap = abs(a - b)
+    return 0.0 if gap <= max(_ROUNDING * abs(a), SMALLEST) else gap
 
 
-def _ratio(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+@njit(strict=True)
+def _ratio(a: float, b: float) -> float:
     """Return a / b; where b is 0: 0 if a is 0, else infinite."""
-    found: NDArray[np.float64] = np.divide(a, b, out=np.where(a > 0.0, np.inf, 0.0), where=b > 0.0)
-    return found
+    if b > 0.0:
+        return a / b
+    return np.inf if a > 0.0 else 0.0
 
 
-def _t(mean: Array, variance: Array, effective: Array) -> NDArray[np.float64]:
-    """Equation (1) of two classes, the rows of each array; 0 where a class has no value of the feature."""
-    known = (effective > 0.0).all(axis=0)
-    error = np.divide(variance, effective, out=np.zeros_like(variance), where=effective > 0.0).sum(axis=0)
-    gap = np.abs(mean[0] - mean[1])
-    gap[gap <= np.maximum(_ROUNDING * np.abs(mean[0]), SMALLEST)] = 0.0
-    return np.where(known, _ratio(gap, np.sqrt(error)), 0.0)  # (1)
+@njit(strict=True)
+def _t(count: Array, mean: Array, variance: Array, effective: Array, found: Array) -> None:
+    """Write (1); of three classes or more the largest of each class against the rest."""
+    n_classes = mean.shape[0]
+    for j in range(mean.shape[1]):
+        for k in range(1 if n_classes == 2 else n_classes):
+            centre, spread, e = (
+                mean[n_classes - 1, j],
+                variance[n_classes - 1, j],
+                effective[n_classes - 1, j],
+            )
+            if n_classes > 2:
+                centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
+            if effective[k, j] > 0.0 and e > 0.0:
+                error = np.sqrt(variance[k, j] / effective[k, j] + spread / e)
+                found[j] = max(found[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
 
 
-def _against_rest(
-    k: int, count: Array, mean: Array, variance: Array, effective: Array
-) -> tuple[Array, Array, Array]:
-    """Return mean, variance and effective size of class k and of all the others together."""
-    rest = np.arange(len(count)) != k
-    n = count[rest].sum(axis=0)
-    centre = np.divide((count * mean)[rest].sum(axis=0), n, out=np.zeros_like(n), where=n > 0.0)
-    squares = (count * (variance + (mean - centre) ** 2))[rest].sum(axis=0)
-    spread = np.divide(squares, n, out=np.zeros_like(n), where=n > 0.0)
-    return (
-        np.array([mean[k], centre]),
-        np.array([variance[k], spread]),
-        np.array([effective[k], effective[rest].sum(axis=0)]),
-    )
+@njit(strict=True)
+def _rest(k: int, count: Array, mean: Array, variance: Array, effective: Array) -> tuple[float, float, float]:
+    """Return mean, variance and effective size of all classes but k together."""
+    n, total, e, squares = 0.0, 0.0, 0.0, 0.0
+    for c in range(len(count)):
+        if c != k:
+            n += count[c]
+            total += count[c] * mean[c]
+            e += effective[c]
+    if n == 0.0:
+        return 0.0, 0.0, 0.0
+    centre = total / n
+    for c in range(len(count)):
+        if c != k:
+            squares += count[c] * (variance[c] + (mean[c] - centre) ** 2)
+    return centre, squares / n, e
+
+
+@njit(strict=True)
+def _fisher(count: Array, mean: Array, variance: Array, found: Array) -> None:
+    """Write (2)."""
+    for j in range(mean.shape[1]):
+        n, total, between, within, lowest, highest = 0.0, 0.0, 0.0, 0.0, np.inf, -np.inf
+        for c in range(mean.shape[0]):
+            n += count[c, j]
+            total += count[c, j] * mean[c, j]
+            if count[c, j] > 0.0:
+                lowest, highest = min(lowest, mean[c, j]), max(highest, mean[c, j])
+        if n > 0.0 and _gap(highest, lowest) > 0.0:
+            for c in range(mean.shape[0]):
+                between += count[c, j] * (mean[c, j] - total / n) ** 2
+                within += count[c, j] * variance[c, j]
+            found[j] = _ratio(between, within)  # (2)
+
+
+@njit(strict=True)
+def _too_small(count: Array, mean: Array) -> int:
+    for j in range(mean.shape[1]):
+        lowest, highest = np.inf, -np.inf
+        for c in range(mean.shape[0]):
+            if count[c, j] > 0.0:
+                lowest, highest = min(lowest, mean[c, j]), max(highest, mean[c, j])
+        if lowest < highest and max(highest - lowest, highest, -lowest) <= SMALLEST:
+            return j
+    return -1

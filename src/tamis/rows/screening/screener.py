@@ -50,7 +50,7 @@ class Readout(NamedTuple):
     """A score of every feature, and how surprising it is if the feature says nothing of the class."""
 
     scores: NDArray[np.float64]
-    pvalues: NDArray[np.float64] | None  # None: the score has none
+    pvalues: NDArray[np.float64] | None  # None: not asked for, or the score has none
 
 
 class Screener(RowSelector):
@@ -179,6 +179,8 @@ class Screener(RowSelector):
 
     def _grown_ticks(self, n_classes: int) -> Array:
         """Return the ticks with those of new classes: the clock of all, or their own that has not begun."""
+        if n_classes == len(self._ticks):
+            return self._ticks
         begun = self._ticks[:1].sum() if self.clock == "global" else 0.0
         return np.concatenate([self._ticks, np.full(n_classes - len(self._ticks), begun)])
 
@@ -381,7 +383,7 @@ class Screener(RowSelector):
     @property
     def pvalues_(self) -> NDArray[np.float64] | None:
         """Probability of a larger score if the feature says nothing of the class; None if the score has none."""
-        return self._read(self._score_names()[:1])[0].pvalues
+        return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
     @property
     def evalues_(self) -> NDArray[np.float64]:
@@ -419,32 +421,31 @@ class Screener(RowSelector):
         parts = (self._moments, self._bins, self._evidence)
         return sum(part.nbytes for part in parts if part is not None)
 
-    def _read(self, names: tuple[str, ...]) -> list[Readout]:
-        """Return the scores asked for; the bins are counted once."""
+    def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
+        """Return the scores asked for; the bins are counted once, and p-values cost more than the scores."""
         if self.waiting_:
             nothing = np.zeros(self.n_features_in_)
             return [Readout(nothing, None if name == "gini" else nothing + 1.0) for name in names]
         tables = None if self._bins is None or _OF_MOMENTS.issuperset(names) else self._bins.tables()
         return [
-            self._read_moments(n) if n in _OF_MOMENTS else self._read_bins(n, tables or []) for n in names
+            self._read_moments(n, pvalues) if n in _OF_MOMENTS else self._read_bins(n, tables or [], pvalues)
+            for n in names
         ]
 
-    def _read_moments(self, name: str) -> Readout:
-        lost = too_small(self._moments)
-        if lost.any():
+    def _read_moments(self, name: str, pvalues: bool) -> Readout:
+        if (lost := too_small(self._moments)) >= 0:
             warnings.warn(
-                f"Column {self._column(int(lost.argmax()))} differs between the classes by less than {SMALLEST:g},"
+                f"Column {self._column(lost)} differs between the classes by less than {SMALLEST:g},"
                 " whose square float64 cannot hold, and scores 0: rescale it.",
                 UserWarning,
                 stacklevel=2,
             )
         if name == "t":
             scores = t_score(self._moments)
-            return Readout(scores, t_pvalues(scores, self._moments.n_classes))
-        scores = fisher_score(self._moments)
-        return Readout(scores, fisher_pvalues(self._moments))
+            return Readout(scores, t_pvalues(scores, self._moments.n_classes) if pvalues else None)
+        return Readout(fisher_score(self._moments), fisher_pvalues(self._moments) if pvalues else None)
 
-    def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> Readout:
+    def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]], pvalues: bool) -> Readout:
         scores = np.zeros(self.n_features_in_)
         for columns, table, in_order in tables:
             if name == "gini":
@@ -453,7 +454,8 @@ class Screener(RowSelector):
                 statistic, freedom = chi_square(table)
                 found = mutual_information(table) if name == "mi" else statistic
                 scores[columns] = np.where(freedom > 0, found, 0.0)  # rounding
-        return Readout(scores, None if name == "gini" else self._pvalues_of_bins(name, tables))
+        wanted = pvalues and name != "gini"
+        return Readout(scores, self._pvalues_of_bins(name, tables) if wanted else None)
 
     def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
         """Test counts that are exact: those of categories, and of numbers in bins cut early or (of few rows) now."""

@@ -179,7 +179,7 @@ class Screening(BinScreener):
             "feature": np.array(features, dtype=object),
             "n_observed": self.n_observed_,
         }
-        for name, readout in zip(names, self._read(names), strict=True):
+        for name, readout in zip(names, self._read(names, pvalues=True), strict=True):
             table[name] = readout.scores
             if readout.pvalues is not None:
                 table[f"{name}_pvalue"] = readout.pvalues

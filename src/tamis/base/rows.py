@@ -67,6 +67,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     _finite_in_kernel = False  # True: `_learn` itself raises on NaN and Inf, before it changes anything
 
+    _allows_nan = False  # True: NaN is passed over, feature by feature
+
     _ignores_target = False  # True: no row says anything about which features are relevant
 
     _decides_how_many = False  # True: `_selection` says which columns are kept, however many
@@ -238,6 +240,30 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             check_is_fitted(self)
         return not self._is_regression() and self.classes_.shape[0] - self._unseen.shape[0] < 2
 
+    def transform(self, X: Any) -> Any:
+        """Return the columns that are kept now.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray, CSR matrix or (with ``set_output``) frame of shape (n_rows, n_kept)
+
+        Raises
+        ------
+        ValueError
+            If the columns are not those that were learned from, or a value is infinite (or NaN, where the method
+            understands none).
+        """
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
+        if plain and vars(self).get("n_features_in_") == X.shape[1] and self._names() is None and len(X):
+            refuse_nonfinite(X, allow_nan=self._allows_nan)
+            if (mask := self._get_support_mask()).any():
+                return X[:, mask]
+        return super().transform(X)
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         if self.waiting_:
             return np.ones(self.n_features_in_, dtype=bool)
@@ -251,6 +277,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_nan
         tags.target_tags.required = True
         return tags
 

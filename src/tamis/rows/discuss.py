@@ -61,7 +61,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, is_integer, refuse_nonfinite
 from tamis._jit import njit
@@ -203,6 +202,7 @@ class DISCUSS(RowSelector):
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _finite_in_kernel = True
+    _allows_nan = True
     _decides_how_many = True
 
     def __init__(
@@ -493,11 +493,6 @@ class DISCUSS(RowSelector):
         """Of how many last rows a learner should begin anew."""
         age = self._present.age(self._counts) if hasattr(self, "n_seen_") else self.window
         return int(min(age, self.window))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _repeat(X: Array, y: Array, sample_weight: Array) -> tuple[Array, Array]:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
 from tamis.base import RowSelector
@@ -57,6 +56,7 @@ class Screener(RowSelector):
     """Selects by one score of a feature by itself; a subclass names its scores."""
 
     _finite_in_kernel = True
+    _allows_nan = True
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _evidence: Evidence | None = None
     _n_restarts = 0
@@ -475,11 +475,6 @@ class Screener(RowSelector):
                 )
             pvalues[columns] = chi_square_pvalue(*(statistic_of(table * worth) if found is None else found))
         return pvalues
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class BinScreener(Screener):

@@ -20,6 +20,7 @@ _NAMES = {
     "FIRES": "tamis.rows.fires",
     "ForwardStepwise": "tamis.columns.stepwise",
     "FisherScore": "tamis.rows.screening",
+    "Auto": "tamis.rows.auto",
     "ForwardPartialCorrelation": "tamis.rows.forward",
     "GiniIndex": "tamis.rows.screening",
     "JointScreening": "tamis.rows.joint",

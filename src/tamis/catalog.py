@@ -64,6 +64,11 @@ class Entry:
 
 CATALOG: tuple[Entry, ...] = (
     Entry(
+        "auto", "Auto", "tamis.rows.auto", "rows",
+        "Races selectors and sizes, each with a cheap learner, and follows the one that predicts best now.",
+        "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
+    ),
+    Entry(
         "fires", "FIRES", "tamis.rows.fires", "rows",
         "Keeps the features whose parameters are large and certain in a Bayesian probit or linear model.",
         "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",

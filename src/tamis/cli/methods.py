@@ -49,13 +49,22 @@ def find_selector(name: str) -> Entry:
 
 
 def make_selector(
-    name: str, select: str | None, assignments: list[str], seed: int, categorical: Sequence[int] = ()
+    name: str,
+    select: str | None,
+    assignments: list[str],
+    seed: int,
+    categorical: Sequence[int] = (),
+    learner: str = "linear",
 ) -> Any:
-    """Return the selector with its parameters, or None if every feature is kept."""
+    """Return the selector with its parameters, or None if every feature is kept; `learner` is for those that race."""
     if name.lower() == "none":
         return None
     entry = find_selector(name)
-    values: dict[str, Any] = {"random_state": seed, "categorical": list(categorical) or None}
+    values: dict[str, Any] = {
+        "random_state": seed,
+        "categorical": list(categorical) or None,
+        "learner": learner,
+    }
     values |= dict(assignment(entry, text) for text in assignments)
     if select is not None:
         if "n_features_to_select" not in parameters(entry):

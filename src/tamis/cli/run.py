@@ -45,6 +45,7 @@ Examples:
 
 [bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
 
+_LINEAR = ("Perceptron", "SGDClassifier")  # what a race of selectors should predict with
 _SELECTION, _EVALUATION, _OUTPUT = "Selection", "Evaluation", "Output"
 
 
@@ -60,10 +61,10 @@ def run(
         option(
             _SELECTION,
             "NAME",
-            "Which method: see [bold]tamis list[/]; none keeps all.",
+            "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best.",
             autocompletion=keys(selectors()),
         ),
-    ] = "fires",
+    ] = "auto",
     select: Annotated[
         str | None,
         option(
@@ -163,10 +164,13 @@ def run(
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
-    make_selector(selector, select, assign or [], seed)  # wrong words are told before a file is opened
     entry, when = find_learner(learner), replaying(replay)
+    kind = "linear" if entry.name in _LINEAR else "naive-bayes"
+    make_selector(
+        selector, select, assign or [], seed, learner=kind
+    )  # wrong words are told before a file is opened
     stream = reading.open(quiet=quiet)
-    chosen = make_selector(selector, select, assign or [], seed, stream.categorical)
+    chosen = make_selector(selector, select, assign or [], seed, stream.categorical, learner=kind)
     classifier = make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
     result = evaluate(
         stream,

@@ -1,6 +1,7 @@
 """Rows arrive: which features matter now?"""
 
 from tamis.rows.abfs import ABFS
+from tamis.rows.auto import Auto
 from tamis.rows.discuss import DISCUSS
 from tamis.rows.fires import FIRES
 from tamis.rows.forward import ForwardPartialCorrelation
@@ -14,6 +15,7 @@ __all__ = [
     "DISCUSS",
     "FIRES",
     "OFS",
+    "Auto",
     "ChiSquare",
     "FisherScore",
     "ForwardPartialCorrelation",

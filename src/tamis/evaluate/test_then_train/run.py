@@ -423,6 +423,8 @@ class Run:
             "positive": _plain(self.positive),
             "interrupted": self.interrupted,
         }
+        if self.n_seen and hasattr(self.selector, "race_summary"):
+            settings["race"] = self.selector.race_summary()
         names = list(self._names())
         return PrequentialResult(self.records.frames(names), settings, names, self.scale)
 

@@ -18,6 +18,7 @@ from tamis.report.page.rerun import command_line, option, snippet
 from tamis.report.run import numbers
 from tamis.report.run.figures import Series, change_bars, lines, map_of
 from tamis.report.run.numbers import Change, Column, Result
+from tamis.report.run.race import has_race, race
 
 __all__ = ["Section", "header", "sections"]
 
@@ -391,7 +392,8 @@ def repeat(result: Result) -> str:
     """Return what it takes to run the same again."""
     settings, line = result.settings, command_line(result.settings)
     shell = f"<h3>In a shell</h3><pre><code>{text(line, 4000)}</code></pre>" if line else ""
-    listing = json.dumps(settings, indent=2, ensure_ascii=False, default=str)
+    own = {name: value for name, value in settings.items() if name != "race"}
+    listing = json.dumps(own, indent=2, ensure_ascii=False, default=str)
     return (
         f"{shell}<h3>In Python</h3><pre><code>{text(snippet(settings), 4000)}</code></pre>"
         f"<details><summary>All settings as JSON</summary><pre><code>{text(listing, 20_000)}</code></pre></details>"
@@ -400,6 +402,7 @@ def repeat(result: Result) -> str:
 
 _SECTIONS: tuple[Section, ...] = (
     ("accuracy", "Accuracy", accuracy),
+    ("race", "The race", race),
     ("stability", "Stability", stability),
     ("truth", "Selection and truth", truth),
     ("selection", "Selection", selection),
@@ -414,5 +417,6 @@ def sections(result: Result) -> list[Section]:
     """Return the sections that have something to show."""
     tested = bool(len(result.frames["steps"]["step"]))
     selected = tested and bool(len(result.frames["changes"]["step"]))
-    about = {"accuracy": tested, "truth": tested and _knows_truth(result), "costs": tested, "repeat": True}
+    about = {"accuracy": tested, "truth": tested and _knows_truth(result), "costs": tested, "repeat": True,
+             "race": tested and has_race(result)}  # fmt: skip
     return [section for section in _SECTIONS if about.get(section[0], selected)]

@@ -1,0 +1,596 @@
+"""Auto: selectors and sizes raced online; the columns of the one that predicts best now are kept.
+
+Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with a
+cheap learner of its own that is tested on every block before it learns from it; every column is an arm too. The columns
+kept are those of one arm, the one followed: the leader in the last rows, over a net, a fixed share (Herbster, Warmuth
+1998) that bounds the regret. The rule is in :mod:`tamis.rows.switching`.
+
+==========  =================  ===========================================================================
+symbol      here               meaning
+==========  =================  ===========================================================================
+A           ``arms_``          arms: every column, and each selector at each size
+S_a         ``_masks[a]``      columns of arm a: the first of its selector's ranking
+l_a         ``losses``         errors of arm a in a block, by the learner of S_a
+w_a         ``_weights``       weight of arm a in the net; that of the leader comes last
+g           ``_ahead``         by how many errors young learners are ahead of old ones (1)
+==========  =================  ===========================================================================
+
+What is shared, so that many arms cost little more than one:
+
+* One pass over the rows keeps the moments of the classes, old (all rows since the last restart) and young (fading over
+  300 rows). The Fisher score of every column is read from both, at no further cost; so are the means and variances of
+  naive Bayes for all arms at once, and the scale of the columns for the linear learners.
+* The sizes of a selector share its ranking.
+
+A restart: naive Bayes that remembers a world that is gone is worse than one that began lately. Two races run, one of
+learners with the old moments, one with the young. With m0 and m1 the errors of the leader of each::
+
+    g <- max(0, g + m0 - m1 - slack);   restart if g > h                                              (1)
+
+(a cumulative sum: Page 1954). Then the old moments are those of the last 500 rows, and a learner beside should begin
+anew from these. Selectors whose arms are hopeless stop learning: their last sets stay in the race, and they begin anew
+when a drift is found (HDDM-A on the errors of the arm followed, or a restart), or when they lead.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from tamis._check import Array, Rows, check_choice, columns_of
+from tamis.base import RowSelector, n_to_select
+from tamis.drift import HDDMA
+from tamis.errors import DataError
+from tamis.rows.column_sets import Perceptrons, Scale, bayes_predictions
+from tamis.rows.fires import FIRES
+from tamis.rows.forward import ForwardPartialCorrelation
+from tamis.rows.joint import JointScreening
+from tamis.rows.screening.mean_variance import fisher_score
+from tamis.rows.switching import follow, lead, regret_bound, reweigh
+from tamis.summaries.class_moments import ClassMoments
+
+__all__ = ["Auto"]
+
+_BLOCK = 100  # rows of a block
+_FIRST = (10, 25, 50)  # the first blocks end sooner
+_SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
+_RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
+_LATELY, _MARGIN = (
+    2000.0,
+    0.006,
+)  # rows that the leader is chosen by, and by how much it must be better, after many
+_CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
+_YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
+_RESTART, _ALARMED, _SLACK = 8.0, 2.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
+_WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
+_REPLAY = 2000  # rows that a linear learner should learn again when the arm changes
+_HOPELESS = 0.03  # how far behind in error lately
+_TRIAL = 2000  # rows that a selector learns before it can be hopeless
+_MOST_DENSE = 2000  # columns; sparse rows of no more are made dense
+_MOST_JOINT = 200  # columns that pairs are counted of
+_MOST_RECORDS = 512  # of the race that are kept; then two and two become one
+_LARGEST = 1e100
+
+# State:
+#   _old, _young  moments of the classes
+#   _learners     a Perceptron for each arm (linear)
+#   _rankers      selectors by name; _ranks (R, J) int64, the place of each column with each of them
+#   _which (A,), _size (A,) int64   ranking (-1: none) and size of each arm; _masks (A, J) bool
+#   _weights (A + 1,) float64       of the arms and of the leader, in the net
+#   _recent (2, A) float64          share of errors lately, of learners with old moments and with young ones
+#   _leaders (2,) int               who leads the two races
+#   _window       blocks of the last rows
+
+
+class Auto(RowSelector):
+    """Races selectors and sizes, and keeps the columns of the one that predicts best now.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default=None
+        None: sizes are raced too, and keeping every column is one of the arms. An int or a fraction in (0, 1]: only
+        selectors are raced, each at that size.
+    learner : {"linear", "naive-bayes"}, default="linear"
+        What is predicted with in the race: a Perceptron on standardised columns, or Gaussian naive Bayes. Take what is
+        nearer to the learner that will use the columns. Wide sparse rows (more than 2000 columns) are always raced with
+        Perceptrons.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns whose values are categories. The race takes their codes for numbers.
+    random_state : int, RandomState or None, default=0
+        Seed of the switching rule's draws.
+
+    Attributes
+    ----------
+    followed_ : str
+        The arm followed now, such as "forward 5", which keeps the 5 columns that ranked first, or "all".
+    arms_ : list of str
+        All arms.
+    weights_ : ndarray of shape (n_arms,), float64
+        Probability of each arm to be followed next; they add up to 1.
+    errors_ : ndarray of shape (n_arms,), float64
+        Share of rows that each arm's learner got wrong lately: rows fade over 2000.
+    switches_ : list of dict
+        When another arm was followed, and why: "row", "from", "to", "error_from" and "error_to" (`errors_` of both
+        then), "why" ("lead": it has come to lead; "drift": a drift was found; "net": the leader had been worse by so
+        many errors that the switching rule left it, or took it back).
+    race_ : dict of str to ndarray
+        The course of the race, one row per block (or per several, when there were many): "n_seen", "followed" (number
+        of the arm), "errors" (shape (n_blocks, n_arms): share of errors of each arm).
+    restarts_, drifts_ : list of int
+        Rows learned from at which the learners began anew; and at which the errors of the arm followed rose.
+    resting_ : list of str
+        Selectors that do not learn at the moment.
+    drift_detected_ : bool
+        Whether a learner should begin anew after the last batch: after a restart; of linear learners, whose weights
+        depend on the columns beside, also when another arm is followed.
+    n_replay : int
+        From how many of the last rows: 2000 of linear learners, else those since the change, 100 to 500.
+    scores_ : ndarray of shape (n_features,), float64
+        From 1 / n_features to 1: the place of each column in the ranking of the arm followed (if that is "all", in the
+        best other one's).
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows arrive.
+    DataError
+        If rows, labels or weights cannot be learned from (NaN, or beyond 1e100); the model is left as it was.
+
+    Notes
+    -----
+    Rows are learned from in blocks of 100 (the first end after 10, 25 and 50 rows), wherever batches end: a batch is
+    the same as its rows one at a time. Selection and scores are those of the last full block; as long as more than an
+    eighth of all rows waits for its block to fill, reading counts these in.
+
+    The selectors are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and up to 200 columns
+    ``joint``, which counts every row once, whatever its weight. Memory: two moments and a weight per column, class and
+    arm, what the selectors need, and 500 rows.
+
+    References
+    ----------
+    Herbster, Warmuth (1998). Tracking the best expert, Machine Learning 32(2). Geulen, Voecking, Winkler (2010). Regret
+    minimization for online buffering problems using the weighted majority algorithm, COLT. Page (1954). Continuous
+    inspection schemes, Biometrika 41. Frias-Blanco et al. (2015), IEEE TKDE 27(3) (HDDM-A).
+
+    Examples
+    --------
+    Ten copies of one signal and a weaker second one among forty columns. Few columns do for naive Bayes, if they are
+    not copies, and the race finds that out:
+
+    >>> import numpy as np
+    >>> from tamis import Auto
+    >>> rng = np.random.default_rng(0)
+    >>> signals = rng.normal(size=(6000, 2))
+    >>> X = np.hstack([signals[:, [0] * 10 + [1]] + 0.1 * rng.normal(size=(6000, 11)), rng.normal(size=(6000, 29))])
+    >>> y = signals[:, 0] + signals[:, 1] > 0
+    >>> auto = Auto(learner="naive-bayes").fit(X, y)
+    >>> auto.followed_, auto.get_support(indices=True)
+    ('fires 2', array([ 7, 10]))
+    >>> auto.errors_[[auto.arms_.index("all"), auto.arms_.index("fires 2")]].round(2)
+    array([0.22, 0.04])
+    """
+
+    _decides_how_many = True
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        learner: str = "linear",
+        categorical: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
+        self.learner = learner
+        self.categorical = categorical
+        self.random_state = random_state
+
+    # -- arms ----------------------------------------------------------------------------------------------
+
+    def _start(self, n_features: int) -> None:
+        check_choice("learner", self.learner, ("linear", "naive-bayes"))
+        columns_of(self.categorical, n_features, self._names())
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._sizes = self._all_sizes(n_features)
+        self._rankers: dict[str, Any] = {name: self._new(name) for name in self._names_of_rankers(n_features)}
+        self._ranks = np.tile(np.arange(n_features), (len(self._rankers), 1))
+        self._lay_out_arms(n_features)
+        self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)
+        self._learners = Perceptrons(len(self.arms_), 2, n_features)
+        self._pending: tuple[tuple[Rows, Array, Array], ...] = ()
+        self._window: tuple[tuple[Rows, Array, Array], ...] = ()
+        self._rows = self._waits = self._blocks = self._raced = 0
+        self._gaps = self._ahead = 0.0
+        self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
+        self._recent, self._seen = np.zeros((2, len(self.arms_))), 0.0
+        self._woke = dict.fromkeys(self._rankers, 0)
+        self._detector = HDDMA(1e-4, 1e-4)
+        self.resting_ = list[str]()
+        self.drift_detected_, self.restarts_, self.drifts_ = False, list[int](), list[int]()
+        self.switches_ = list[dict[str, Any]]()
+        self._log_span, self._log = 1, list[tuple[int, int, Array]]()
+
+    @property
+    def _sizes_too(self) -> bool:
+        """Whether sizes are raced too."""
+        return vars(self)["n_features_to_select"] is None
+
+    def _all_sizes(self, n_features: int) -> list[int]:
+        if not self._sizes_too:
+            return [n_to_select(self.n_features_to_select, n_features)]
+        shares = _SIZES if n_features <= _MOST_DENSE else _SIZES[1:3]
+        sizes = sorted({max(1, round(share * n_features)) for share in shares})
+        return [size for size in sizes if size < n_features] or [1]
+
+    def _names_of_rankers(self, n_features: int) -> list[str]:
+        names = ["forward", "fires", "fisher", "fisher-recent"]
+        return [*names, "joint"] if self._sizes_too and n_features <= _MOST_JOINT else names
+
+    def _new(self, name: str) -> Any:
+        """Return a new selector; None where the ranking is read from the moments."""
+        size = self._sizes[-1]
+        if name == "forward":
+            return ForwardPartialCorrelation(size, max_columns=1000)
+        if name == "fires":
+            return FIRES(size)
+        return JointScreening() if name == "joint" else None
+
+    def _lay_out_arms(self, n_features: int) -> None:
+        arms = [("all", -1, n_features)] if self._sizes_too else []
+        for which, name in enumerate(self._rankers):
+            if name == "joint":
+                arms.append((name, which, n_features))
+            else:
+                arms += [(f"{name} {size}", which, size) for size in self._sizes]
+        self.arms_ = [name for name, _, _ in arms]
+        self._which = np.array([which for _, which, _ in arms])
+        self._size = np.array([size for _, _, size in arms])
+        self._masks = np.ones((len(arms), n_features), dtype=bool)
+        self._weights = np.zeros(len(arms) + 1)
+        self._weights[-1] = 1.0
+        self._leaders, self._expert, self._arm = [0, 0], len(arms), 0
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        if not float(np.abs(X.data if sp.issparse(X) else X).max(initial=0)) < _LARGEST:
+            raise DataError(f"X holds values beyond {_LARGEST:g}: rescale them.")
+        self.drift_detected_ = False
+        if sp.issparse(X) and X.shape[1] <= _MOST_DENSE:
+            X = X.toarray()
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        if not weight.all():
+            X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
+        start = 0
+        while start < len(y):
+            end = min(start + self._block_end() - self._rows - self._waits, len(y))
+            part = slice(start, end)
+            rows = X[part].copy() if sp.issparse(X) else X[part].astype(np.float64)
+            self._pending = (*self._pending, (rows, y[part].copy(), weight[part].copy()))
+            self._waits += end - start
+            if self._rows + self._waits == self._block_end():
+                self._take_block()
+            start = end
+
+    def _block_end(self) -> int:
+        return next((n for n in _FIRST if n > self._rows), self._rows - self._rows % _BLOCK + _BLOCK)
+
+    def _take_block(self) -> None:
+        """Test all arms on the pending rows, then let learners and selectors learn from them; follow the next arm."""
+        X, y, weight = _join(self._pending)
+        n, self._pending, self._waits = len(y), (), 0
+        self._make_room()
+        drifted = self._test(X, y, weight)
+        self._teach(X, y, weight)
+        self._rows, self._blocks = self._rows + n, self._blocks + 1
+        self._keep(X, y, weight)
+        if drifted:
+            self._restart_if_late()
+        self._rank(X, y, weight)
+        self._follow(drifted)
+
+    def _make_room(self) -> None:
+        n_classes = len(self.classes_)
+        for name in ("_old", "_young"):
+            if getattr(self, name).n_classes < n_classes:
+                grown = copy.copy(getattr(self, name))
+                grown.grow(n_classes)
+                setattr(self, name, grown)
+        if self._learners.n_classes < n_classes:
+            self._learners = Perceptrons(len(self.arms_), n_classes, self.n_features_in_)
+
+    # -- the race ------------------------------------------------------------------------------------------
+
+    def _is_linear(self, X: Rows) -> bool:
+        return self.learner == "linear" or sp.issparse(X)
+
+    def _test(self, X: Rows, y: Array, weight: Array) -> bool:
+        """Count the errors of all arms (before they learn from the rows), and reweigh; return whether a drift shows."""
+        self._before = self._weights
+        if np.count_nonzero(self._old.weight()) < 2:
+            return False
+        if self._is_linear(X):
+            young = wrong = self._learners.predict(Scale(self._old).of(X), self._masks) != y
+        else:
+            wrong = bayes_predictions(X, self._old, self._masks) != y
+            young = bayes_predictions(X, self._young, self._masks) != y
+        worth = weight / weight.mean()
+        losses = np.stack([wrong @ worth, young @ worth])
+        old, fresh = losses[0, self._leaders[0]], losses[1, self._leaders[1]]
+        if young is not wrong:
+            self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * len(y))  # (1)
+            self._level = self._rows if self._ahead == 0.0 else self._level
+        self._weights, gap = reweigh(self._weights, np.append(losses[0], old), _RATE, _SHARE)
+        self._raced, self._gaps = self._raced + 1, self._gaps + gap
+        self._note(losses / len(y), len(y))
+        margin = _MARGIN + _CAUTION / (self._rows + len(y))
+        self._leaders = [lead(*pair, margin) for pair in zip(self._leaders, self._recent, strict=True)]
+        found = self._detector.drifts(wrong[self._arm].astype(np.float64))
+        if found:
+            self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]
+            self._alarm = self._rows
+        return bool(found) or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Whether young learners are so far ahead that the old ones should begin anew."""
+        alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
+        return self._ahead > (_ALARMED if alarmed else _RESTART)
+
+    def _note(self, errors: Array, n: int) -> None:
+        """Keep the share of errors of every arm: lately, and for the course of the race."""
+        keep = (1.0 - 1.0 / _LATELY) ** n
+        self._seen = keep * self._seen + 1.0 - keep
+        self._recent = self._recent + (1.0 - keep) / self._seen * (errors - self._recent)
+        entry = (self._rows + n, self._arm, errors[0])
+        if self._blocks % self._log_span == 0:
+            self._log = [*self._log, entry]
+        else:
+            mean, share = self._log[-1][2], 1.0 / (self._blocks % self._log_span + 1)
+            self._log = [*self._log[:-1], (*entry[:2], mean + share * (entry[2] - mean))]
+        if len(self._log) > _MOST_RECORDS:
+            pairs = zip(self._log[:-1:2], self._log[1::2], strict=False)
+            self._log = [(b[0], b[1], (a[2] + b[2]) / 2.0) for a, b in pairs]
+            self._log_span *= 2
+
+    def _teach(self, X: Rows, y: Array, weight: Array) -> None:
+        if self._is_linear(X) and np.count_nonzero(self._old.weight()):
+            learners = copy.copy(self._learners)
+            learners.learn(Scale(self._old).of(X), y, weight, self._masks)
+            self._learners = learners
+        n = len(y)
+        self._old, self._young = copy.copy(self._old), copy.copy(self._young)
+        self._old.update(X, y, weight)
+        self._young.update(X, y, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
+
+    def _keep(self, X: Rows, y: Array, weight: Array) -> None:
+        """Keep the last rows."""
+        window = (*self._window, (X, y, weight))
+        while sum(len(labels) for _, labels, _ in window[1:]) >= _WINDOW:
+            window = window[1:]
+        self._window = window
+
+    def _restart_if_late(self) -> None:
+        """After a drift all selectors learn again; if young learners are ahead, the old ones begin anew."""
+        self._wake(list(self.resting_))
+        if not self._is_late():
+            return
+        X, y, weight = _join(self._window)
+        self._n_fresh = int(np.clip(self._rows - self._level, _LEAST, _WINDOW))
+        last = slice(-self._n_fresh, None)
+        self._old = ClassMoments(self.n_features_in_, len(self.classes_))
+        self._old.update(X[last], y[last], weight[last])
+        self._recent, self._leaders = self._recent[[1, 1]], [self._leaders[1], self._leaders[1]]
+        self._ahead, self._level, self._alarm = 0.0, self._rows, 0
+        self.drift_detected_, self.restarts_ = True, [*self.restarts_, self._rows]
+
+    # -- selectors -----------------------------------------------------------------------------------------
+
+    def _rank(self, X: Rows, y: Array, weight: Array) -> None:
+        """Let the selectors learn, unless they rest, and rank the columns anew."""
+        self._let_rest()
+        ranks, codes = self._ranks.copy(), np.arange(len(self.classes_))
+        for at, (name, selector) in enumerate(self._rankers.items()):
+            if name in self.resting_:
+                continue
+            if selector is None:
+                ranks[at] = _places(fisher_score(self._old if name == "fisher" else self._young))
+                continue
+            n_drifts = len(getattr(selector, "drifts_", ()))
+            selector.partial_fit(X, y, codes, None if name == "joint" else weight)
+            if len(getattr(selector, "drifts_", ())) > n_drifts:
+                self._alarm = self._rows
+            scores = selector.scores_
+            if name == "joint":
+                kept = selector.get_support()
+                scores = scores + kept * (1.0 + np.ptp(scores))
+                self._size = np.where(self._which == at, int(kept.sum()), self._size)
+            ranks[at] = _places(scores)
+        self._ranks = ranks
+        self._masks = ranks[self._which] < self._size[:, None]
+
+    def _let_rest(self) -> None:
+        """Selectors that are hopeless rest; one that leads wakes."""
+        best = self._recent[0].min()
+        names = list(self._rankers)
+        for at, name in enumerate(names):
+            if self._rankers[name] is None:
+                continue
+            own = self._recent[0, self._which == at].min()
+            if name in self.resting_:
+                if own <= best:
+                    self._wake([name])
+            elif own > best + _HOPELESS and self._rows - self._woke[name] >= _TRIAL:
+                self.resting_ = [*self.resting_, name]
+
+    def _wake(self, names: list[str]) -> None:
+        """Selectors begin anew, from the last rows."""
+        for name in names:
+            selector = self._new(name)
+            for X, y, weight in self._window[:-1]:
+                selector.partial_fit(X, y, np.arange(len(self.classes_)), None if name == "joint" else weight)
+            self._rankers = {**self._rankers, name: selector}
+            self._woke = {**self._woke, name: self._rows}
+        self.resting_ = [name for name in self.resting_ if name not in names]
+
+    # -- following -----------------------------------------------------------------------------------------
+
+    def _follow(self, drifted: bool) -> None:
+        chance = float(np.random.default_rng([self._seed, self._blocks]).random())
+        expert = follow(self._expert, self._before, self._weights, chance)
+        arm = self._leaders[0] if expert == len(self.arms_) else expert
+        why = "drift" if drifted else "lead" if expert == self._expert else "net"
+        self._expert = expert
+        if arm == self._arm:
+            return
+        self.switches_ = [
+            *self.switches_,
+            {
+                "row": self._rows, "from": self.arms_[self._arm], "to": self.arms_[arm],
+                "error_from": float(self._recent[0, self._arm]), "error_to": float(self._recent[0, arm]), "why": why,
+            },
+        ]  # fmt: skip
+        self._arm = arm
+        self.drift_detected_ |= self.learner == "linear"
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def _now(self) -> Self:
+        """Return itself, or a copy that has learned from the pending rows if these are many."""
+        if not self._waits or 8 * self._waits <= self._rows:
+            return self
+        ahead = copy.deepcopy(self)
+        ahead._take_block()
+        return ahead
+
+    def _selection(self) -> NDArray[np.bool_]:
+        now = self._now()
+        kept: NDArray[np.bool_] = now._masks[now._arm].copy()
+        return kept
+
+    def _relevance(self) -> NDArray[np.float64]:
+        now = self._now()
+        arm = now._arm
+        if now.arms_[arm] == "all":
+            arm = 1 + int(now._recent[0, 1:].argmin())
+        found: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
+        return found
+
+    @property
+    def followed_(self) -> str:
+        """The arm followed now."""
+        _ = self.waiting_
+        return self.arms_[self._arm]
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """Probability of each arm to be followed."""
+        _ = self.waiting_
+        weights: NDArray[np.float64] = self._weights[:-1].copy()
+        weights[self._leaders[0]] += self._weights[-1]
+        return weights
+
+    @property
+    def errors_(self) -> NDArray[np.float64]:
+        """Share of rows that each arm got wrong lately."""
+        _ = self.waiting_
+        return self._recent[0].copy()
+
+    @property
+    def n_replay(self) -> int:
+        """From how many of the last rows a learner that begins anew should know."""
+        if self.learner == "linear":
+            return _REPLAY
+        return self._n_fresh if self.drift_detected_ else _WINDOW
+
+    @property
+    def race_(self) -> dict[str, NDArray[Any]]:
+        """The course of the race."""
+        _ = self.waiting_
+        return {
+            "n_seen": np.array([n for n, _, _ in self._log], dtype=np.int64),
+            "followed": np.array([arm for _, arm, _ in self._log], dtype=np.int64),
+            "errors": np.array([errors for _, _, errors in self._log]).reshape(-1, len(self.arms_)),
+        }
+
+    def race_summary(self, n_points: int = 100) -> dict[str, Any]:
+        """Return what there is to tell of the race, in plain values: for a report.
+
+        Parameters
+        ----------
+        n_points : int, default=100
+            Into how many stretches its course is cut, at the most.
+
+        Returns
+        -------
+        dict
+            "arms", "n_seen" (at the end of each stretch), "followed" (the arm there), "share" (of the rows, by arm, the
+            one followed longest first), "accuracy" (by arm, in the order of its mean), "switches" (the last 100),
+            "n_switches", "restarts", "regret_bound".
+        """
+        course = self.race_
+        n = len(course["n_seen"])
+        starts = (
+            np.unique(np.linspace(0, n, min(n, n_points), endpoint=False).astype(int))
+            if n
+            else np.zeros(0, int)
+        )
+        ends = np.append(starts[1:], n)[: len(starts)] - 1
+        followed = course["followed"]
+        rows = np.bincount(followed, np.diff(course["n_seen"], prepend=0), len(self.arms_)) / max(
+            self._rows, 1
+        )
+        errors = (
+            np.add.reduceat(course["errors"], starts) / (ends - starts + 1)[:, None]
+            if n
+            else course["errors"]
+        )
+        by_rows, by_errors = (
+            np.argsort(-rows, kind="stable"),
+            np.argsort(course["errors"].sum(axis=0), kind="stable"),
+        )
+        return {
+            "arms": list(self.arms_),
+            "n_seen": course["n_seen"][ends].tolist(),
+            "followed": [self.arms_[arm] for arm in followed[ends]],
+            "share": {self.arms_[arm]: float(rows[arm]) for arm in by_rows},
+            "accuracy": {self.arms_[arm]: (1.0 - errors[:, arm]).tolist() for arm in by_errors},
+            "switches": [dict(one) for one in self.switches_[-100:]],
+            "n_switches": len(self.switches_),
+            "restarts": list(self.restarts_),
+            "regret_bound": self.regret_bound(),
+        }
+
+    def regret_bound(self, n_switches: int = 0) -> float:
+        """Return by how many errors, at the most, the race expects to be behind the best arms in hindsight.
+
+        Parameters
+        ----------
+        n_switches : int, default=0
+            How often one may change arms in hindsight.
+
+        Returns
+        -------
+        float
+        """
+        _ = self.waiting_
+        return regret_bound(len(self.arms_) + 1, self._raced, self._gaps, _RATE, _SHARE, n_switches + 1)
+
+
+def _places(scores: Array) -> NDArray[np.int64]:
+    """Return the place of each column, from 0; of equal scores the first column is first."""
+    places = np.empty(len(scores), np.int64)
+    places[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return places
+
+
+def _join(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
+    rows, labels, weights = zip(*blocks, strict=True)
+    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+    return X, np.concatenate(labels), np.concatenate(weights)

@@ -1,0 +1,176 @@
+"""One cheap learner for each of many sets of columns, all of them taught and asked in one pass.
+
+Of a set S, with standardised values z, a linear learner is a Perceptron (Rosenblatt 1958), one against the rest::
+
+    predict  argmax_k  b_k + sum_{j in S} w_kj z_j                                                (1)
+    learn    w_kj <- w_kj + s z_j,  b_k <- b_k + s   where s (b_k + sum w_kj z_j) <= 0,  s = +-1  (2)
+
+and naive Bayes sums what the values of S tell, with the mean mu and variance v of each class, which all sets share::
+
+    predict  argmax_k  log P[k] + sum_{j in S} (-z_j^2 / (2 v_kj) + z_j mu_kj / v_kj + t_kj)      (3)
+    t_kj = -(mu_kj^2 / v_kj + log v_kj) / 2
+
+Both are one product of the rows with a matrix that has a row for each set and class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows
+from tamis._jit import njit
+from tamis.summaries.class_moments import ClassMoments
+
+__all__ = ["Perceptrons", "Scale", "bayes_predictions"]
+
+_LIMIT = 5.0  # standard deviations that a value may be off its mean
+_SMOOTHING = 1e-9  # of the largest variance, added to each, as scikit-learn's GaussianNB does
+
+
+@njit()
+def _teach(X: Array, codes: Array, times: Array, n_rows: int, masks: Array, W: Array, b: Array) -> None:
+    """Equation (2) for the rows in order, for every set; W is 0 outside of its set."""
+    n_sets, n_outputs, p = W.shape
+    for i in range(n_rows):
+        for a in range(n_sets):
+            for k in range(n_outputs):
+                s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
+                found, w, x = b[a, k], W[a, k], X[i]
+                for j in range(p):
+                    found += w[j] * x[j]
+                if s * found <= 0.0:
+                    s *= times[i]
+                    b[a, k] += s
+                    mask = masks[a]
+                    for j in range(p):
+                        w[j] += s * mask[j] * x[j]
+
+
+@njit()
+def _teach_csr(
+    data: Array, indices: Array, indptr: Array, codes: Array, times: Array, masks: Array, W: Array, b: Array
+) -> None:
+    """Equation (2) for the stored values of the rows."""
+    n_sets, n_outputs, _ = W.shape
+    for i in range(len(codes)):
+        for a in range(n_sets):
+            for k in range(n_outputs):
+                s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
+                found = b[a, k]
+                for at in range(indptr[i], indptr[i + 1]):
+                    found += W[a, k, indices[at]] * masks[a, indices[at]] * data[at]
+                if s * found <= 0.0:
+                    s *= times[i]
+                    b[a, k] += s
+                    for at in range(indptr[i], indptr[i + 1]):
+                        W[a, k, indices[at]] += s * masks[a, indices[at]] * data[at]
+
+
+class Scale:
+    """Mean and deviation of each column, read from the moments of the classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    """
+
+    def __init__(self, moments: ClassMoments) -> None:
+        count, mean = moments.count(), moments.mean()
+        total = np.maximum(count.sum(axis=0), 1e-300)
+        self.shift = (count * mean).sum(axis=0) / total
+        square = (count * (moments.variance() + (mean - self.shift) ** 2)).sum(axis=0) / total
+        self.factor = np.divide(1.0, np.sqrt(square), out=np.ones_like(square), where=square > 0.0)
+
+    def of(self, X: Rows) -> Rows:
+        """Return the rows standardised, within five deviations; sparse rows are divided only."""
+        if sp.issparse(X):
+            scaled = X.astype(np.float64)
+            scaled.data = np.clip(scaled.data * self.factor[scaled.indices], -_LIMIT, _LIMIT)
+            return scaled
+        found: Array = np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
+        return found
+
+
+class Perceptrons:
+    """A Perceptron for each set of columns.
+
+    Parameters
+    ----------
+    n_sets, n_classes, n_features : int
+
+    Attributes
+    ----------
+    W : ndarray of shape (n_sets, n_outputs, n_features), float64
+        Weights, also those of columns that have left their set. Two classes have one output.
+    b : ndarray of shape (n_sets, n_outputs), float64
+    """
+
+    def __init__(self, n_sets: int, n_classes: int, n_features: int) -> None:
+        n_outputs = 1 if n_classes <= 2 else n_classes
+        self.n_classes = n_classes
+        self.W, self.b = np.zeros((n_sets, n_outputs, n_features)), np.zeros((n_sets, n_outputs))
+
+    def predict(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return what each set says of each row (1), shape (n_sets, n_rows)."""
+        inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
+        found = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
+        if self.b.shape[1] == 1:
+            return (found[:, :, 0] > 0.0).T.astype(np.intp)
+        best: NDArray[np.intp] = found.argmax(axis=2).T
+        return best
+
+    def learn(self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_]) -> None:
+        """Learn from the rows in order (2)."""
+        inside = masks.astype(np.float64)
+        if sp.issparse(Z):
+            self.W, self.b = self.W.copy(), self.b.copy()
+            _teach_csr(Z.data, Z.indices, Z.indptr, codes, weight, inside, self.W, self.b)
+            return
+        within, self.b = self.W * inside[:, None, :], self.b.copy()
+        _teach(Z, codes, weight, len(codes), inside, within, self.b)
+        self.W = np.where(masks[:, None, :], within, self.W)
+
+
+def bayes_predictions(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return what naive Bayes says of each row with each set of columns (3).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), float64
+    moments : ClassMoments
+        What it has learned.
+    masks : ndarray of shape (n_sets, n_features), bool
+
+    Returns
+    -------
+    ndarray of shape (n_sets, n_rows), int
+
+    Examples
+    --------
+    >>> moments = ClassMoments(2, 2)
+    >>> X = np.array([[0.0, 5.0], [1.0, 6.0], [5.0, 0.0], [6.0, 1.0]])
+    >>> moments.update(X, np.array([0, 0, 1, 1]))
+    True
+    >>> bayes_predictions(np.array([[0.0, 0.0]]), moments, np.array([[True, False], [False, True]]))
+    array([[0],
+           [1]])
+    """
+    scale = Scale(moments)
+    variance = moments.variance()
+    varies = scale.factor**2 * variance.max(axis=0) > 0.0
+    v = (variance + _SMOOTHING * variance.max()) * scale.factor**2 + 1e-300
+    mu = (moments.mean() - scale.shift) * scale.factor
+    pull, lean = np.where(varies, -0.5 / v, 0.0), np.where(varies, mu / v, 0.0)
+    level = np.where(varies, -0.5 * (mu * lean + np.log(v)), 0.0)
+    with np.errstate(divide="ignore"):
+        prior = np.log(moments.weight() / moments.weight().sum())
+    Z, (n_sets, p), n_classes = (X - scale.shift) * scale.factor, masks.shape, len(prior)
+    inside = masks[:, None, :].astype(np.float64)
+    found: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
+    told = found.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
+    best: NDArray[np.intp] = told.argmax(axis=2).T
+    return best

@@ -1,0 +1,183 @@
+"""Auto: the race follows what predicts best, begins anew after a drift, and keeps the contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Perceptron
+from sklearn.naive_bayes import GaussianNB
+
+import tamis
+from tamis.errors import DataError
+from tamis.rows import Auto
+from tamis.rows.column_sets import Perceptrons, bayes_predictions
+from tamis.summaries.class_moments import ClassMoments
+
+
+def two_worlds(n: int = 3000, p: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    """The first two columns decide, then the last two."""
+    X = np.random.default_rng(0).normal(size=(2 * n, p))
+    y = np.where(np.arange(2 * n) < n, X[:, 0] + X[:, 1] > 0, X[:, -2] + X[:, -1] > 0).astype(int)
+    return X, y
+
+
+def learned(selector: Auto, X: np.ndarray, y: np.ndarray, size: int = 100) -> Auto:
+    for start in range(0, len(y), size):
+        selector.partial_fit(X[start : start + size], y[start : start + size])
+    return selector
+
+
+@pytest.fixture(scope="module")
+def after_drift() -> Auto:
+    return learned(Auto(learner="naive-bayes"), *two_worlds())
+
+
+def test_naive_bayes_of_all_sets_is_that_of_each():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 6)) * [1, 10, 0.1, 1, 1, 1] + 5, rng.integers(0, 3, 300)
+    X[:, 0] += y
+    moments = ClassMoments(6, 3)
+    moments.update(X, y)
+    masks = rng.random((8, 6)) < 0.5
+    masks[:, 0] = True
+    found = bayes_predictions(X, moments, masks)
+    for mask, labels in zip(masks, found, strict=True):
+        twin = GaussianNB(var_smoothing=1e-12).fit(X[:, mask], y)
+        assert (labels == twin.predict(X[:, mask])).mean() > 0.995
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_perceptrons_of_all_sets_are_those_of_each(n_classes):
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(200, 5)), rng.integers(0, n_classes, 200)
+    masks = rng.random((4, 5)) < 0.6
+    for rows in (Z, sp.csr_matrix(Z)):
+        many = Perceptrons(4, n_classes, 5)
+        for start in range(0, 200, 50):
+            many.learn(rows[start : start + 50], y[start : start + 50], np.ones(50), masks)
+        for a, mask in enumerate(masks):
+            one = Perceptron(shuffle=False, random_state=0)
+            for start in range(0, 200, 50):
+                one.partial_fit(Z[start : start + 50] * mask, y[start : start + 50], classes=range(n_classes))
+            np.testing.assert_allclose(many.W[a], one.coef_, atol=1e-9)
+            np.testing.assert_allclose(many.b[a], one.intercept_, atol=1e-9)
+            assert np.array_equal(many.predict(rows, masks)[a], one.predict(Z * mask))
+
+
+def test_it_begins_anew_after_a_drift_and_finds_the_new_columns(after_drift):
+    assert len(after_drift.restarts_) >= 1
+    assert 3000 < after_drift.restarts_[0] <= 3500
+    assert all(3000 < row < 4000 for row in after_drift.restarts_)
+    assert after_drift.get_support()[[28, 29]].all()
+    assert after_drift.errors_[after_drift._arm] < 0.1
+
+
+def test_it_says_which_arm_was_followed_when_and_why(after_drift):
+    race = after_drift.race_
+    assert race["errors"].shape == (len(race["n_seen"]), len(after_drift.arms_))
+    assert race["n_seen"][-1] == 6000
+    at = after_drift.arms_[0]
+    for switch in after_drift.switches_:
+        assert switch["from"] == at
+        at = switch["to"]
+        assert switch["why"] in ("lead", "drift", "net")
+    assert at == after_drift.followed_
+    assert after_drift.weights_.sum() == pytest.approx(1.0)
+    assert after_drift.weights_.shape == after_drift.errors_.shape == (len(after_drift.arms_),)
+
+
+def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr("tamis.rows.auto._MOST_RECORDS", 8)
+    selector = learned(Auto(), *two_worlds(1000, 5))
+    race = selector.race_
+    assert len(race["n_seen"]) <= 8
+    assert race["n_seen"][-1] == 2000
+
+
+def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):
+    monkeypatch.setattr("tamis.rows.auto._TRIAL", 500)
+    monkeypatch.setattr("tamis.rows.auto._HOPELESS", 0.0)
+    X, y = two_worlds()
+    selector = learned(Auto(learner="naive-bayes"), X[:3000], y[:3000])
+    assert selector.resting_
+    resting = list(selector.resting_)
+    for start in range(3000, 4000, 100):
+        selector.partial_fit(X[start : start + 100], y[start : start + 100])
+    assert selector.drifts_ or selector.restarts_
+    assert all(selector._woke[name] > 3000 for name in resting)
+    for name in resting:  # begun anew, from the last rows
+        assert selector._rankers[name].n_seen_ <= 600 + 4000 - selector._woke[name]
+
+
+def test_a_size_that_is_given_is_kept():
+    X, y = two_worlds(500, 20)
+    for size, n_kept in ((3, 3), (0.25, 5)):
+        selector = learned(Auto(size), X, y)
+        assert selector.get_support().sum() == n_kept
+        assert not any(arm in ("all", "joint") for arm in selector.arms_)
+
+
+@pytest.mark.parametrize("learner", ["linear", "naive-bayes"])
+def test_a_batch_is_its_rows_one_at_a_time(learner):
+    X, y = two_worlds(330, 8)
+    whole, parts = Auto(learner=learner).partial_fit(X, y, [0, 1]), Auto(learner=learner)
+    for start in range(0, len(y), 13):
+        parts.partial_fit(X[start : start + 13], y[start : start + 13], [0, 1])
+    assert whole.switches_ == parts.switches_
+    assert np.array_equal(whole.weights_, parts.weights_)
+    assert np.array_equal(whole.scores_, parts.scores_)
+
+
+@pytest.mark.parametrize("learner", ["linear", "naive-bayes"])
+def test_a_saved_race_goes_on_where_it_was(tmp_path, learner):
+    X, y = two_worlds(700, 12)
+    once = learned(Auto(learner=learner), X, y)
+    half = learned(Auto(learner=learner), X[:850], y[:850], 50)
+    tamis.save(half, tmp_path / "race.tamis")
+    again = learned(tamis.load(tmp_path / "race.tamis"), X[850:], y[850:])
+    assert again.switches_ == once.switches_
+    assert np.array_equal(again.weights_, once.weights_)
+    assert np.array_equal(again.get_support(), once.get_support())
+
+
+def test_wide_sparse_rows_are_raced_without_being_made_dense():
+    rng = np.random.default_rng(0)
+    X = sp.random(1500, 5000, 0.004, format="csr", random_state=0)
+    y = rng.integers(0, 2, 1500)
+    told = sp.csr_matrix((np.ones(y.sum()), (np.flatnonzero(y), np.full(y.sum(), 4321))), shape=X.shape)
+    selector = learned(Auto(), (X + told).tocsr(), y)
+    assert selector.get_support()[4321]
+    assert selector.followed_ != "all"
+    assert selector.scores_[4321] > 0.99
+
+
+def test_refused_rows_change_nothing():
+    X, y = two_worlds(200, 6)
+    selector = learned(Auto(), X, y)
+    before = selector.weights_, selector.n_seen_, selector._waits
+    for bad in (np.where(X > 3, np.nan, X), np.where(X > 2.5, np.inf, X), np.where(X > 2.5, 1e200, X)):
+        with pytest.raises(DataError):
+            selector.partial_fit(bad, y)
+    assert np.array_equal(selector.weights_, before[0])
+    assert (selector.n_seen_, selector._waits) == before[1:]
+
+
+def test_parameters_out_of_range_are_refused():
+    X, y = two_worlds(50, 6)
+    for wrong, name in (
+        (Auto(learner="forest"), "learner"),
+        (Auto(0), "n_features_to_select"),
+        (Auto(7), "n_features"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            wrong.partial_fit(X, y)
+
+
+def test_the_regret_bound_holds_for_the_race_it_ran(after_drift):
+    race = after_drift.race_
+    sizes = np.diff(race["n_seen"], prepend=race["n_seen"][0] - 100)
+    errors = race["errors"] * sizes[:, None]
+    made = float(errors[np.arange(len(errors)), race["followed"]].sum())
+    assert made - errors.sum(axis=0).min() <= after_drift.regret_bound() + 50  # one draw of its expectation
+    assert after_drift.regret_bound(3) > after_drift.regret_bound() > 0

@@ -76,7 +76,19 @@ def shell(*arguments, stdin=None, **options):
     return process.returncode, out, err
 
 
-RUN = ("run", "table.csv", "--label", "state", "--select", "1", "--batch-size", "50", "--quiet")
+RUN = (
+    "run",
+    "table.csv",
+    "--label",
+    "state",
+    "--selector",
+    "fires",
+    "--select",
+    "1",
+    "--batch-size",
+    "50",
+    "--quiet",
+)
 
 
 # -- what is asked for ---------------------------------------------------------------------------------------
@@ -185,7 +197,20 @@ def test_dataset_by_name(call):
 @pytest.mark.parametrize("label", ["state", "-1", "4"])
 def test_standard_input(here, label):
     text = (here / "table.csv").read_text(encoding="utf-8")
-    line = ("run", "-", "--label", label, "--select", "1", "--batch-size", "50", "--json", "-q")
+    line = (
+        "run",
+        "-",
+        "--label",
+        label,
+        "--selector",
+        "fires",
+        "--select",
+        "1",
+        "--batch-size",
+        "50",
+        "--json",
+        "-q",
+    )
     code, out, err = shell(*line, stdin=text)
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -195,7 +220,20 @@ def test_standard_input(here, label):
 
 def test_other_formats_from_standard_input(here):
     text = "".join(f"{i % 2} 1:{i % 2}.5 3:{i % 3}\n" for i in range(500))
-    line = ("run", "-", "--format", "svmlight", "--n-features", "4", "--select", "1", "--json", "-q")
+    line = (
+        "run",
+        "-",
+        "--format",
+        "svmlight",
+        "--n-features",
+        "4",
+        "--selector",
+        "fires",
+        "--select",
+        "1",
+        "--json",
+        "-q",
+    )
     code, out, err = shell(*line, stdin=text)
     assert (code, err) == (0, "")
     assert json.loads(out)["selected"] == ["x0"]
@@ -444,7 +482,8 @@ def test_results_before_a_wrong_row_are_kept(call, here, tmp_path):
     write_table(here / "late.csv", 60_000)
     with open(here / "late.csv", "a", encoding="utf-8") as file:
         file.write("1,2,3,on\n")
-    line = ("run", "late.csv", "--label", "state", "--select", "1", "--baselines", "none")
+    line = ("run", "late.csv", "--label", "state", "--selector", "fires", "--select", "1")
+    line += ("--baselines", "none")
     code, out, err = call(*line, "--quiet", "--report", tmp_path / "late.html")
     assert code == 1
     assert out.startswith("FIRES on late.csv")
@@ -486,7 +525,7 @@ def test_unreadable_terminals_get_question_marks_not_errors(here):
 def test_progress_is_lines_where_nothing_can_be_redrawn(call, monkeypatch):
     monkeypatch.setattr("tamis.cli.output._EVERY", 0.1)
     began = time.monotonic()
-    code, out, err = call("run", "table.csv", "--label", "state", "--batch-size", "4", "--json")
+    code, out, err = call(*RUN[:6], "--batch-size", "4", "--json")
     assert code == 0
     json.loads(out)
     assert 1 <= len(err.splitlines()) <= (time.monotonic() - began) / 0.1
@@ -509,7 +548,7 @@ def wait_for(path, process):
 
 
 LONG = (
-    *("run", "long.csv", "--label", "state", "--select", "1", "--batch-size", "10"),
+    *("run", "long.csv", "--label", "state", "--selector", "fires", "--select", "1", "--batch-size", "10"),
     *("--json", "--quiet", "--baselines", "none"),
 )
 
@@ -547,7 +586,19 @@ def test_interrupt_keeps_the_results_so_far(here, tmp_path, uninterrupted):
 def test_interrupt_while_input_is_awaited(here):
     psutil = pytest.importorskip("psutil")
     rows = (here / "long.csv").read_text(encoding="utf-8")
-    line = ("run", "-", "--label", "state", "--select", "1", "-q", "--baselines", "none")
+    line = (
+        "run",
+        "-",
+        "--label",
+        "state",
+        "--selector",
+        "fires",
+        "--select",
+        "1",
+        "-q",
+        "--baselines",
+        "none",
+    )
     with start(*line, stdin=subprocess.PIPE) as process:
         process.stdin.write(rows + 3 * rows.partition("\n")[2])
         process.stdin.flush()
@@ -563,7 +614,7 @@ def test_interrupt_while_input_is_awaited(here):
 
 
 def test_interrupt_before_anything_was_tested(here):
-    with start("run", "-", "--label", "state", "-q", stdin=subprocess.PIPE) as process:
+    with start("run", "-", "--label", "state", "--selector", "fires", "-q", stdin=subprocess.PIPE) as process:
         process.stdin.write("a,b,state\n")
         process.stdin.flush()
         time.sleep(3)

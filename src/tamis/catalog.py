@@ -64,11 +64,6 @@ class Entry:
 
 CATALOG: tuple[Entry, ...] = (
     Entry(
-        "auto", "Auto", "tamis.rows.auto", "rows",
-        "Races selectors and sizes, each with a cheap learner, and follows the one that predicts best now.",
-        "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
-    ),
-    Entry(
         "fires", "FIRES", "tamis.rows.fires", "rows",
         "Keeps the features whose parameters are large and certain in a Bayesian probit or linear model.",
         "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
@@ -136,6 +131,11 @@ CATALOG: tuple[Entry, ...] = (
         "Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.",
         "Efroymson (1960); a stream's form is Tamis' own",
         targets=("binary", "multiclass", "regression"), mergeable=True, rounding=True,
+    ),
+    Entry(
+        "auto", "Auto", "tamis.rows.auto", "rows",
+        "Races selectors and sizes, each with a cheap learner, and follows the one that predicts best now.",
+        "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
     ),
     Entry(
         "random", "RandomSubset", "tamis.rows.random_subset", "rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,8 @@ def _numbers(result: PrequentialResult) -> Table:
         note = f"last {n_compared} selections {figure_text(recent)}{interval}"
         grid.add_row("  stability", figure_text(total["stability"]), note)
         grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
+    if race := result.settings.get("race"):
+        grid.add_row("  followed", race["followed"][-1], _course(race))
     parts = ", ".join(
         f"{name} {total[f'seconds_{key}']:.2f}"
         for key, name in (("select", "selector"), ("learn", "learner"), ("predict", "prediction"))
@@ -96,6 +98,13 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_row("  seconds", f"{total['seconds']:.2f}", parts)
     grid.add_row("  rows", f"{total['n_rows']:,.0f}", f"{total['rows_per_second']:,.0f} a second")
     return grid
+
+
+def _course(race: dict[str, Any]) -> str:
+    """Return which arms of a race were followed longest, and how often that changed."""
+    longest = ", ".join(f"{arm} {share:.0%}" for arm, share in list(race["share"].items())[:2] if share > 0)
+    n = race["n_switches"]
+    return f"{longest} of the rows, {n} change{'s' * (n != 1)}"
 
 
 _MEASURES = {

@@ -34,6 +34,12 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}: the model is worth"
             f" less than a constant. Try {first}{scale}."
         )
+    kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
+    if kept > 0.5:
+        found.append(
+            f"The race kept every column for {kept:.0%} of the rows: none of the selections it tried predicted better."
+        )
+        return found
     mean, spread = total.get("random_accuracy", math.nan), total.get("random_spread", math.nan)
     spread = spread if math.isfinite(spread) else 0.0
     if accuracy <= mean + spread:

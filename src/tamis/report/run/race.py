@@ -15,7 +15,7 @@ from tamis.report.run.numbers import Result, SelectionMap
 
 __all__ = ["has_race", "race"]
 
-_LINES = 5  # arms drawn
+_LINES = 6  # arms drawn
 _SWITCHES = 20
 _WHY = {"lead": "it had come to lead", "drift": "the stream drifted", "net": "the leader had lost too much"}
 
@@ -56,13 +56,18 @@ def _map(result: Result, told: dict[str, Any], arms: list[str]) -> str:
 
 
 def _accuracy(result: Result, told: dict[str, Any]) -> str:
+    """Return the accuracy of the best arm of each selector lately, and of every column: what the race decides by."""
     at = np.asarray(told["n_seen"], np.float64)
+    best = {arm.split(" ")[0]: arm for arm in reversed(told["accuracy"])}
+    shown = [arm for arm in told["accuracy"] if arm in best.values()][:_LINES]
     series = [
-        Series(arm, np.asarray(values), f"s{number}")
-        for number, (arm, values) in enumerate(list(told["accuracy"].items())[:_LINES], start=1)
+        Series(arm, np.asarray(told["accuracy"][arm]), f"s{number}")
+        for number, arm in enumerate(shown, start=1)
     ]
-    y = svg.axis(*limits(*(one.values for one in series), within=(0, 1)))
-    return lines(result, "arm", "Accuracy of the arms' own learners", series, y, kind="wide", at=at)
+    late = at >= min(500.0, at[-1] / 2)  # the first rows say little, and would stretch the axis
+    y = svg.axis(*limits(*(one.values[late] for one in series), within=(0, 1)))
+    title = "Accuracy lately of the best arm of each selector, by its own learner"
+    return lines(result, "arm", title, series, y, kind="wide", at=at)
 
 
 def _switches(told: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from tamis.errors import DataError
-from tamis.rows import normal_linear
+from tamis.rows import likelihood
 from tamis.rows.fires import FIRES
 from tests.twins.fires import FiresTwin
 
@@ -94,7 +94,7 @@ def test_inverse_mills_ratio_for_any_margin(m):
         exact = (
             np.exp(-0.5 * m * m - 0.5 * np.log(2 * np.pi) - log_ndtr(m)) if m > -30 else -m - 1 / m + 2 / m**3
         )
-    assert normal_linear._mills(m) == pytest.approx(exact, rel=2e-6 if m < -30 else 1e-10)
+    assert likelihood.mills(m) == pytest.approx(exact, rel=2e-6 if m < -30 else 1e-10)
 
 
 @pytest.mark.parametrize("probit", [True, False])
@@ -105,7 +105,7 @@ def test_slopes_are_the_derivatives_of_the_log_likelihood(probit):
     rng = np.random.default_rng(0)
     for _ in range(50):
         y, d, v, h = rng.choice([-1.0, 1.0]), rng.normal() * 3, 1 + rng.random() * 5, 1e-5
-        a, b, curvature = normal_linear._slopes(y, d, v, probit)
+        a, b, curvature = likelihood.slopes(y, d, v, probit)
         assert a == pytest.approx(
             (log_likelihood(y, d + h, v) - log_likelihood(y, d - h, v)) / (2 * h), abs=1e-8
         )

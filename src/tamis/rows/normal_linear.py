@@ -1,9 +1,7 @@
 """The base models of FIRES: linear models whose parameters are independent normal random variables.
 
-Equations (1) to (5) are those of :mod:`tamis.rows.fires`. One step of one model: the margins d and variances q of
-the rows, their slopes a, b and curvatures h, the gradients g1 = sum a z and g2 = sum b z^2 (or h z^2) over the rows,
-and the move of mu and sigma. z = (x - centre) * inverse is never stored: `inverse` is folded into the parameters,
-`centre` is subtracted on the way.
+Equations (1) to (5) are those of :mod:`tamis.rows.fires`. One step of one model: what the rows say
+(:mod:`tamis.rows.likelihood`), and the move of mu and sigma.
 """
 
 from __future__ import annotations
@@ -17,143 +15,9 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
-from tamis.summaries.moments import add_deviations
+from tamis.rows.likelihood import curvature, curvature_csr, gradients, gradients_csr, slopes, targets
 
 __all__ = ["NormalLinear"]
-
-
-@njit()
-def _mills(m: float) -> float:
-    """Return phi(m) / Phi(m) for any m."""
-    if m > -8.0:
-        return math.exp(-0.5 * m * m) * 0.3989422804014327 / (0.5 * math.erfc(-m * 0.7071067811865476))
-    fraction = -m  # Laplace's continued fraction
-    for k in range(25, 0, -1):
-        fraction = -m + k / fraction
-    return fraction
-
-
-@njit()
-def _slopes(y: float, d: float, v: float, probit: bool) -> tuple[float, float, float]:
-    """Return a, b and h of one row."""
-    if probit:
-        rho = math.sqrt(v)
-        m = y * d / rho
-        r = _mills(m)
-        a = r * y / rho  # (2)
-        return a, -a * d / v, r * (r + m) / v  # (3), (4)
-    a = (y - d) / v  # (5)
-    return a, a * a - 1.0 / v, 1.0 / v
-
-
-@njit()
-def _margins(X: Array, i: int, centre: Array, theta: Array, var: Array, d: Array, q: Array) -> None:
-    """d, q of the four rows from i on (the last row stands in for missing ones): one pass over theta and var."""
-    last = X.shape[0] - 1
-    x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
-    d0, d1, d2, d3, q0, q1, q2, q3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(X.shape[1]):
-        c, t, v = centre[j], theta[j], var[j]
-        z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
-        d0 += z0 * t
-        d1 += z1 * t
-        d2 += z2 * t
-        d3 += z3 * t
-        q0 += z0 * z0 * v
-        q1 += z1 * z1 * v
-        q2 += z2 * z2 * v
-        q3 += z3 * z3 * v
-    d[0], d[1], d[2], d[3] = d0, d1, d2, d3
-    q[0], q[1], q[2], q[3] = q0, q1, q2, q3
-
-
-@njit()
-def _pull(X: Array, i: int, centre: Array, a: Array, b: Array, g1: Array, g2: Array) -> None:
-    """g1 += sum a z, g2 += sum b z^2 over the four rows from i on: one pass over g1 and g2."""
-    last = X.shape[0] - 1
-    x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
-    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
-    b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
-    for j in range(X.shape[1]):
-        c = centre[j]
-        z0, z1, z2, z3 = x0[j] - c, x1[j] - c, x2[j] - c, x3[j] - c
-        g1[j] += a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3
-        g2[j] += b0 * z0 * z0 + b1 * z1 * z1 + b2 * z2 * z2 + b3 * z3 * z3
-
-
-@njit()
-def _targets(codes: Array, k: int, balance: Array, sample_weight: Array, y: Array, w: Array) -> float:
-    """Fill in y: +-1 for class k against the rest (k < 0: the target itself), and the weights w of the rows."""
-    total = 0.0
-    for i in range(codes.shape[0]):
-        inside = codes[i] == k
-        given = sample_weight[i] if sample_weight.shape[0] else 1.0
-        y[i] = codes[i] if k < 0 else (1.0 if inside else -1.0)
-        w[i] = given * (balance[1] if inside else balance[0])
-        total += given
-    return total
-
-
-@njit()
-def _gradients(
-    X: Array, y: Array, w: Array, probit: bool, noise: float, newton: bool,
-    bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
-    given: Array, s1: Array, s2: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """Sum a z and b z^2 (or h z^2) over the rows into g1, g2; return the sums of a and b (or h).
-
-    While the rows are at hand, their moments are summed into s1, s2 (unless those are empty).
-    """
-    n = X.shape[0]
-    d, q, a, b, u = np.empty(4), np.empty(4), np.empty(4), np.empty(4), np.empty(4)
-    rows = np.empty(4, np.int64)
-    sum_a, sum_b = 0.0, 0.0
-    for i in range(0, n, 4):
-        _margins(X, i, centre, theta, var, d, q)
-        a[:], b[:], u[:] = 0.0, 0.0, 0.0
-        for r in range(min(4, n - i)):
-            u[r] = given[i + r] if given.shape[0] else 1.0
-            slope, bend, h = _slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], probit)
-            a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if newton else bend), w[i + r] * h
-            sum_a += a[r]
-            sum_b += b[r] + q[r] * 0.0  # NaN if the variance of a row is not finite
-        _pull(X, i, centre, a, b, g1, g2)
-        if s1.shape[0]:
-            for r in range(4):
-                rows[r] = min(i + r, n - 1)
-            add_deviations(X, rows, u, centre, s1, s2)
-    return sum_a, sum_b
-
-
-@njit()
-def _gradients_csr(
-    data: Array, indices: Array, indptr: Array, y: Array, w: Array, probit: bool, noise: float, newton: bool,
-    bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """As `_gradients`: rows of zeros first, which only centring moves, then what the stored values change."""
-    zero_d, zero_q = bias[0], noise + bias[1]
-    for j in range(centre.shape[0]):
-        zero_d -= centre[j] * theta[j]
-        zero_q += centre[j] * centre[j] * var[j]
-    sum_a, sum_b = 0.0, 0.0
-    for i in range(indptr.shape[0] - 1):
-        d, q = zero_d, zero_q
-        for at in range(indptr[i], indptr[i + 1]):
-            j, x = indices[at], float(data[at])
-            d += x * theta[j]
-            q += x * (x - 2.0 * centre[j]) * var[j]
-        slope, bend, h = _slopes(y[i], d, q, probit)
-        a, b, curve[i] = w[i] * slope, w[i] * (h if newton else bend), w[i] * h
-        for at in range(indptr[i], indptr[i + 1]):
-            j, x = indices[at], float(data[at])
-            g1[j] += a * x
-            g2[j] += b * x * (x - 2.0 * centre[j])
-        sum_a += a
-        sum_b += b + q * 0.0  # NaN if the variance of a row is not finite
-    for j in range(centre.shape[0]):
-        g1[j] -= sum_a * centre[j]
-        g2[j] += sum_b * centre[j] * centre[j]
-    return sum_a, sum_b
 
 
 @njit()
@@ -181,29 +45,6 @@ def _direction(
         slope += s * g1[j] * step[j]
         bend += step[j] * step[j] / v[j] if v[j] > 0.0 else 0.0
     return slope, bend
-
-
-@njit()
-def _bend(X: Array, curve: Array, centre: Array, theta: Array) -> float:
-    """Curvature (4) along a step of all parameters at once: features that move together bend more."""
-    d, q, none = np.empty(4), np.empty(4), np.zeros(theta.shape[0])
-    bend = 0.0
-    for i in range(0, X.shape[0], 4):
-        _margins(X, i, centre, theta, none, d, q)
-        for r in range(min(4, X.shape[0] - i)):
-            bend += curve[i + r] * d[r] * d[r]
-    return bend
-
-
-@njit()
-def _bend_csr(data: Array, indices: Array, indptr: Array, curve: Array, centre: Array, theta: Array) -> float:
-    bend, zero = 0.0, -(centre * theta).sum()
-    for i in range(curve.shape[0]):
-        d = zero
-        for at in range(indptr[i], indptr[i + 1]):
-            d += data[at] * theta[indices[at]]
-        bend += curve[i] * d * d
-    return bend
 
 
 @njit()
@@ -259,11 +100,11 @@ def _step(
     n, J = X.shape
     y, w, curve = np.empty(n), np.empty(n), np.empty(n)
     theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
-    total = _targets(codes, k, balance, sample_weight, y, w)
+    total = targets(codes, k, balance, sample_weight, y, w)
     if total == 0.0:
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
-    sum_a, sum_b = _gradients(
+    sum_a, sum_b = gradients(
         X, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
     )
     if not (np.isfinite(sum_b) and _finite(g1, g2) and _finite(s1, s2)):
@@ -271,7 +112,7 @@ def _step(
     if newton:
         v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        bend += _bend(X, curve, centre, step * inverse)
+        bend += curvature(X, curve, centre, step * inverse)
         _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
     else:
         _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
@@ -290,11 +131,11 @@ def _step_csr(
     n, J = codes.shape[0], mu.shape[0]
     y, w, curve = np.empty(n), np.empty(n), np.empty(n)
     theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
-    total = _targets(codes, k, balance, sample_weight, y, w)
+    total = targets(codes, k, balance, sample_weight, y, w)
     if total == 0.0:
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
-    sum_a, sum_b = _gradients_csr(
+    sum_a, sum_b = gradients_csr(
         data, indices, indptr, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve
     )
     if not (np.isfinite(sum_b) and _finite(g1, g2)):
@@ -302,7 +143,7 @@ def _step_csr(
     if newton:
         v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
-        bend += _bend_csr(data, indices, indptr, curve, centre, step * inverse)
+        bend += curvature_csr(data, indices, indptr, curve, centre, step * inverse)
         _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
     else:
         _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
@@ -319,7 +160,7 @@ def _step_stored(
     """As `_step_csr` where zeros pull at nothing (no centring, no fading): O(stored values) altogether."""
     n, J = codes.shape[0], mu.shape[0]
     y, w, g1, g2 = np.empty(n), np.empty(n), np.empty(J), np.empty(J)
-    total = _targets(codes, k, balance, sample_weight, y, w)
+    total = targets(codes, k, balance, sample_weight, y, w)
     if total == 0.0:
         return True
     for j in indices:
@@ -331,7 +172,7 @@ def _step_stored(
             j, x = indices[at], float(data[at])
             d += x * mu[j]
             q += (x * sigma[j]) ** 2
-        slope, bend, _ = _slopes(y[i], d, q, probit)
+        slope, bend, _ = slopes(y[i], d, q, probit)
         a, b = w[i] * slope, w[i] * bend
         sum_a += a
         sum_b += b + q * 0.0

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tamis import FIRES, ForwardPartialCorrelation, prequential
 from tamis.report import check_writable, write_report
 from tamis.report.run.page import page
+from tamis.streams import ArrayStream
 from tests.report.runs import make_run, settings, with_truth
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -296,3 +298,24 @@ def test_folder_without_permission_is_refused(tmp_path):
 def test_settings_are_all_there():
     run = make_run(3)
     assert settings()["stream"]["fingerprint"] in Reader(page(run)).text
+
+
+def test_a_selector_that_tells_why_has_a_section(tmp_path):
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(1500, 2))
+    X = np.hstack([signals[:, [0, 0, 0, 1]] + 0.1 * rng.normal(size=(1500, 4)), rng.normal(size=(1500, 3))])
+    stream = ArrayStream(X, 2 * signals[:, 0] + signals[:, 1] > 0, feature_names=list("abcdefg"))
+    result = prequential(stream, ForwardPartialCorrelation(2), baselines="none")
+    frame = result.frames["reasons"]
+    copy = next(j for j in range(3) if not frame["selected"][j])
+    assert frame["redundant_to"][copy] in "abc"
+    assert frame["alone"][copy] > 5 * frame["added"][copy]
+    page = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
+    section = page.split('id="reasons"')[1].split("</section>")[0]
+    assert "Why, and why not" in section
+    again = type(result).load(result.save(tmp_path / "saved"))
+    assert {key: column.tolist() for key, column in again.frames["reasons"].items()} == {
+        key: column.tolist() for key, column in frame.items()
+    }
+    other = prequential(stream, FIRES(2), baselines="none")
+    assert 'id="reasons"' not in other.report(tmp_path / "run.html").read_text(encoding="utf-8")

@@ -66,6 +66,7 @@ WHOLE_NUMBERS = {
     "step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes", "model_bytes",
 }  # fmt: skip
 _SETTINGS = "settings.json"
+_KINDS = ("steps", "changes", "truth", "scores", "reasons")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,9 @@ class PrequentialResult:
         ``"steps"``: a row per batch, with the columns of ``STEP_COLUMNS``. ``"changes"``: step, feature, name and event
         ("enter" or "leave") of each change of the selection. ``"truth"``: the same of the relevant features, where the
         stream knows them. ``"scores"``: step, feature, name and score of the columns
-        scored highest, every thousand rows or so.
+        scored highest, every thousand rows or so. ``"reasons"``, if the selector tells: a row per column with its
+        feature, name, selected (1 or 0), what it tells of the target alone, what it added when it was chosen (or would
+        add at the end), and redundant_to, the column beside which it adds least ("": none).
     settings : dict
         Stream, selector, learner, options and versions: what it takes to repeat the run. ``interrupted`` is True if
         it was stopped before the end of the stream.
@@ -152,7 +155,7 @@ class PrequentialResult:
 
         Parameters
         ----------
-        kind : {"steps", "changes", "truth", "scores"}, default="steps"
+        kind : {"steps", "changes", "truth", "scores", "reasons"}, default="steps"
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Which must be installed.
 
@@ -288,7 +291,8 @@ class PrequentialResult:
         parquet = _parquet()
         folder = Path(folder)
         mine = {_SETTINGS, *(f"{kind}.parquet" for kind in self.frames)}
-        if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= mine):
+        known = mine | {f"{kind}.parquet" for kind in _KINDS}
+        if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= known):
             raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
         document = {
             "settings": self.settings,
@@ -335,7 +339,9 @@ class PrequentialResult:
         try:
             document = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
             frames = {}
-            for kind in ("steps", "changes", "truth", "scores"):
+            for kind in _KINDS:
+                if kind == "reasons" and not (folder / f"{kind}.parquet").exists():
+                    continue
                 table = parquet.read_table(folder / f"{kind}.parquet")
                 columns = zip(table.column_names, table.columns, strict=True)
                 frames[kind] = {
@@ -380,9 +386,9 @@ def _mean(values: Array, weights: Array | None = None) -> float:
 
 
 def _dtype(kind: str, name: str) -> Any:
-    if name in ("name", "event"):
+    if name in ("name", "event", "redundant_to"):
         return object
-    whole = name in WHOLE_NUMBERS or name in ("step", "feature")
+    whole = name in WHOLE_NUMBERS or name in ("step", "feature", "selected")
     return np.int64 if whole else np.float64
 
 

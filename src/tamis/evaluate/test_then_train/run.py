@@ -27,7 +27,7 @@ from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread, rivals_of
 from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
 from tamis.evaluate.test_then_train.masking import Masker
-from tamis.evaluate.test_then_train.result import STEP_COLUMNS, PrequentialResult, Step
+from tamis.evaluate.test_then_train.result import STEP_COLUMNS, Frame, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
 from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
@@ -426,7 +426,23 @@ class Run:
         if self.n_seen and hasattr(self.selector, "race_summary"):
             settings["race"] = self.selector.race_summary()
         names = list(self._names())
-        return PrequentialResult(self.records.frames(names), settings, names, self.scale)
+        frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
+        return PrequentialResult(frames, settings, names, self.scale)
+
+    def _reasons(self, names: Array) -> dict[str, Frame]:
+        """Return why columns are kept and others are not, by a selector that tells: what they add, and beside which."""
+        because = getattr(self.selector, "redundant_to_", None)
+        table = None if because is None else getattr(self.selector, "table_", None)
+        if table is None or not {"selected", "alone", "added"} <= set(table) or len(because) != len(names):
+            return {}
+        told = {key: np.asarray(table[key], np.float64) for key in ("alone", "added")}
+        beside = np.where(because < 0, "", names[because]).astype(object)
+        kept = np.asarray(table["selected"], bool).astype(np.int64)
+        return {
+            "reasons": {
+                "feature": np.arange(len(names)), "name": names, "selected": kept, **told, "redundant_to": beside,
+            }
+        }  # fmt: skip
 
     def state(self) -> dict[str, Any]:
         """Return all there is to go on from here."""

@@ -18,6 +18,7 @@ from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
 __all__ = [
     "MAP_COLOURS",
     "Change",
+    "Reason",
     "Result",
     "ScoreLine",
     "SelectionMap",
@@ -27,6 +28,7 @@ __all__ = [
     "last_selection",
     "map_pixels",
     "most_changes",
+    "reasons",
     "score_lines",
     "selection_map",
     "steps_in",
@@ -215,6 +217,33 @@ def score_lines(result: Result, n_lines: int = 6) -> tuple[Numbers, list[ScoreLi
             lines.append(ScoreLine(str(result.feature_names[j]), scores))
     at = np.asarray(steps["n_seen"], np.float64)[np.searchsorted(steps["step"], recorded)]
     return at, sorted(lines, key=lambda line: -line.last)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What a feature tells of the target alone, what it adds to those kept, and which of them makes it redundant."""
+
+    name: str
+    kept: bool
+    alone: float
+    added: float
+    redundant_to: str
+
+
+def reasons(result: Result, at_most: int, *, kept: bool) -> list[Reason]:
+    """Return what is known of the features that are kept at the end, or of the others: those that tell most alone."""
+    frame = result.frames.get("reasons")
+    if frame is None:
+        return []
+    mine = np.flatnonzero((frame["selected"] == 1) == kept)
+    order = mine[np.argsort(-frame["alone"][mine], kind="stable")][:at_most]
+    return [
+        Reason(
+            str(frame["name"][j]), kept, float(frame["alone"][j]), float(frame["added"][j]),
+            str(frame["redundant_to"][j]),
+        )
+        for j in order
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)

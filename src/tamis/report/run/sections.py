@@ -315,6 +315,42 @@ def selection(result: Result) -> str:
     )
 
 
+def reasons(result: Result) -> str:
+    """Return why features are kept, and why others are not."""
+    left, kept = (numbers.reasons(result, 12, kept=whether) for whether in (False, True))
+    top = max((one.alone for one in (*left, *kept)), default=0.0)
+    top = max([top, *(one.added for one in (*left, *kept))])
+    if top <= 0.0:
+        return '<p class="note">No feature tells anything of the target yet.</p>'
+    head = ("feature", "alone", "beside those kept", "redundant to")
+    rows = [
+        [
+            names([one.name]),
+            _bar(one.alone, top, 2),
+            _bar(one.added, top, 1),
+            names([one.redundant_to] if one.redundant_to else []),
+        ]
+        for one in left
+    ]
+    others = [[names([one.name]), _bar(one.alone, top, 2), _bar(one.added, top, 1)] for one in kept]
+    kinds = ["", "share", "share", ""]
+    tables = table("Left out, though they tell most alone", head, rows, kinds) if rows else ""
+    tables += table(
+        "Kept, of those that tell most alone", (*head[:2], "added when chosen"), others, kinds[:3]
+    )
+    return (
+        "<p>Which share of the target's variation a feature explains, at the end of the run: by itself, and beside"
+        " the features that are kept. A feature that tells much alone and adds little is left out because a kept one"
+        " tells the same: the last column names the one that took most of it. The shares are cautious while the"
+        f" rows are few.</p>{tables}"
+    )
+
+
+def _bar(value: float, top: float, colour: int) -> str:
+    width = 96 * max(value, 0.0) / top
+    return f'<span aria-hidden="true"><i class="k{colour}" style="width:{width:.1f}%"></i></span>{fraction(value)}'
+
+
 def scores(result: Result) -> str:
     """Return the scores of the leading features over time."""
     at, leaders = numbers.score_lines(result)
@@ -406,6 +442,7 @@ _SECTIONS: tuple[Section, ...] = (
     ("stability", "Stability", stability),
     ("truth", "Selection and truth", truth),
     ("selection", "Selection", selection),
+    ("reasons", "Why, and why not", reasons),
     ("scores", "Scores", scores),
     ("changes", "Changes", changes),
     ("costs", "Time and memory", costs),
@@ -417,6 +454,8 @@ def sections(result: Result) -> list[Section]:
     """Return the sections that have something to show."""
     tested = bool(len(result.frames["steps"]["step"]))
     selected = tested and bool(len(result.frames["changes"]["step"]))
-    about = {"accuracy": tested, "truth": tested and _knows_truth(result), "costs": tested, "repeat": True,
-             "race": tested and has_race(result)}  # fmt: skip
+    about = {
+        "accuracy": tested, "truth": tested and _knows_truth(result), "costs": tested, "repeat": True,
+        "race": tested and has_race(result), "reasons": selected and "reasons" in result.frames,
+    }  # fmt: skip
     return [section for section in _SECTIONS if about.get(section[0], selected)]

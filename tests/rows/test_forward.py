@@ -142,6 +142,24 @@ def test_follows_a_drift():
     assert set(still.get_support(indices=True)) == {3, 8}  # the test is what found it
 
 
+def test_a_relation_that_comes_and_goes_is_found_each_time():
+    """Words of a few topics; which of them the reader likes changes every 500 rows."""
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, 3, 3500)
+    X = (rng.random((3500, 60)) < np.where(np.arange(60) // 20 == topic[:, None], 0.15, 0.01)).astype(float)
+    y = (topic == np.arange(3500) // 500 % 3).astype(int)
+    found = np.array(fed(ForwardPartialCorrelation(20), X, y, 25).drifts_)
+    late = found - np.arange(500, 3500, 500)
+    assert ((late > 0) & (late <= 60)).all()
+
+
+def test_a_shuffled_stream_does_not_drift():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 10))
+    y = (X[:, 2] + 2 * rng.normal(size=8000) > 0).astype(int)
+    assert fed(ForwardPartialCorrelation(2), X, y, 500).drifts_ == []
+
+
 def test_a_regression_drifts_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 10))
@@ -201,16 +219,19 @@ def test_degenerate_columns(task, kept):
     assert not constant.scores_.any()
 
 
-def test_scatter_forgets_columns_that_are_replaced():
+def test_scatter_knows_columns_that_come_from_the_rows_at_hand():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(300, 4))
     scatter = Scatter(4)
     scatter.update(Z, np.ones(300), 1.0)
     full = np.cov(Z.T, bias=True)
     np.testing.assert_allclose(scatter.covariance(), full, atol=1e-12)
-    scatter.replace(np.array([1]), Z.mean(axis=0)[[1]], full[[1], [1]], full[3:, [1]])
+    scatter.replace(
+        np.array([1]), Z.mean(axis=0)[[1]], full[[1], [1]], full[3:, [1]], Z[200:, :3], np.ones(100)
+    )
+    deviations = Z - Z.mean(axis=0)
     expected = full.copy()
-    expected[1, [0, 2]] = expected[[0, 2], 1] = 0.0
+    expected[1, [0, 2]] = expected[[0, 2], 1] = deviations[200:, 1] @ deviations[200:][:, [0, 2]] / 300
     np.testing.assert_allclose(scatter.covariance(), expected, atol=1e-12)
 
 
@@ -234,6 +255,19 @@ def test_more_features_than_the_matrix_holds(sparse):
     assert len(model.table_["alone"]) == 400
     with pytest.raises(ValueError, match="max_columns=40"):
         model.merge(fed(ForwardPartialCorrelation(3, max_columns=40, half_life=300), rows, y, 500))
+
+
+def test_a_newcomer_that_copies_a_chosen_column_adds_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 200))
+    y = (X[:, 0] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=1500) > 0).astype(int)
+    X[:500, 150:] = 0.0  # they begin to vary late
+    X[500:, 150:160] = X[500:, [0]] + 0.2 * rng.normal(size=(1000, 10))
+    model = fed(ForwardPartialCorrelation(2, max_columns=30, alpha_drift=None), X, y, 100)
+    assert np.isin(np.arange(150, 160), model._columns).all()
+    kept = model.get_support(indices=True)
+    assert 1 in kept
+    assert np.isin(kept, [0, *range(150, 160)]).sum() == 1
 
 
 def test_wide_and_narrow_agree_while_no_column_comes_or_goes():

@@ -64,6 +64,14 @@ class ForwardPartialCorrelation:
 
         return explained([*chosen, j]) - explained(chosen)
 
+    def error(self, R, j, chosen, ridge, n):
+        """The standard error of what j adds, as a correlation."""
+        left = 1 + ridge
+        if chosen:
+            A = R[np.ix_(chosen, chosen)] + ridge * np.eye(len(chosen))
+            left -= R[j, chosen] @ np.linalg.solve(A, R[chosen, j])
+        return np.sqrt(max(left - ridge, 0.0) / (n * left))
+
     def choose(self):
         R, B, n = self.moments()
         p, freedom = len(R), max(B.shape[1] - 1, 1)
@@ -74,7 +82,7 @@ class ForwardPartialCorrelation:
         while len(chosen) < (p if decides else self.n_kept):
             gains = [0.0 if j in chosen else self.gain(R, B, j, chosen, ridge) for j in range(p)]
             favoured = [
-                max(2 * g, (np.sqrt(g) + 1.5 / np.sqrt(n * (1 + ridge))) ** 2)
+                max(2 * g, (np.sqrt(g) + 3 * self.error(R, j, chosen, ridge, n)) ** 2)
                 if j in self.order and g > 0
                 else g
                 for j, g in enumerate(gains)

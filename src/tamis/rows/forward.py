@@ -24,14 +24,16 @@ What the data decide, so that the user need not:
 
 * ridge = (1 + sqrt(p / n))^2 - 1: how far the largest eigenvalue of R is from 1 if the features are independent
   (Marchenko and Pastur 1967). Residual variances smaller than that may be chance, and are not trusted.         (3)
-* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 1.5 / sqrt(n (1 + ridge)))^2,
-  that is one and a half standard errors of a correlation more, whichever is larger: so near ties do not flicker, and
-  neither does chance.                                                                                         (4)
+* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3 sqrt((v - ridge) / (n v)))^2,
+  that is three standard errors of r / sqrt(v) more, whichever is larger: so near ties do not flicker, and neither does
+  chance. What little is left of a feature has a small error, so it is not held for that.                      (4)
 * How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
   one degree of freedom per class but one. Then the ridge is next to nothing, for a copy must not add anything.    (5)
 * Rows fade only when they weigh more than five times the columns, and 5000: what a correlation matrix needs.
-* The chosen features predict each block before it is learned from, by the linear model that (2) has fitted anyway. If
-  the errors rise (HDDM-A), the evidence so far fades to that of a few rows, and no feature is favoured as chosen.
+* The chosen features guess each row before it is learned from, by the linear model that (2) has fitted anyway, all
+  classes alike. If the errors within the classes have risen since some row (Page's CUSUM), the evidence so far fades to
+  that of 30 rows, the rows since then are counted once more, and no feature is favoured as chosen. A model of less
+  than 100 rows is not judged.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from scipy.stats import chi2
 from tamis._check import Array, Rows, check_choice, check_number
 from tamis._jit import njit
 from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.drift import HDDMA
+from tamis.rows.error_watch import ErrorWatch
 from tamis.rows.marginals import Marginals
 from tamis.rows.scatter import Scatter
 
@@ -55,13 +57,14 @@ __all__ = ["ForwardPartialCorrelation"]
 
 _BLOCK = 100  # rows learned from at once
 _FIRST = (10, 25, 50)  # the first blocks end sooner
-_HOLD, _ERRORS = 2.0, 1.5  # by how much a chosen feature is favoured (4)
+_HOLD, _ERRORS = 2.0, 3.0  # by how much a chosen feature is favoured (4)
 _STEPS = 250  # features chosen one after the other; any more follow by what they would add to these
 _NEXT_TO_NOTHING = 1e-6
 _NO_SPREAD = 1e-280  # in units of the column, which are near its spread
 _LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
 _SETTLING = 1000  # rows after a drift within which a learner is told of a new set
-_AFTER_DRIFT = 100.0  # rows that the evidence from before a drift counts as, at the most
+_AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
+_RECENT = 1000  # rows that are kept
 
 # State:
 #   _scatter    of the columns in the matrix, then one indicator for each class (or the numeric target)
@@ -70,7 +73,10 @@ _AFTER_DRIFT = 100.0  # rows that the evidence from before a drift counts as, at
 #   _marginals  of all features, where there are more than `max_columns`; else None
 #   _pending    rows, targets and weights of the block that is not full yet
 #   _order      (k,) int64     positions in the matrix of the features chosen, in order
-#   _gain, _left, _alone, _blame   see `_forward`
+#   _entered, _left, _alone, _blame   see `_forward`
+#   _recent     the last rows, as _pending
+#   _model      columns, weights and offset of the linear model of the chosen features: the class of the largest
+#               ``x[columns] @ weights + offset`` is guessed
 
 
 @njit()
@@ -85,12 +91,15 @@ def _gains(r: Array, v: Array, gain: Array) -> None:
 
 
 @njit()
-def _best(gain: Array, taken: Array, held: Array, bonus: float) -> int:
+def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Array) -> int:
     """The feature of the largest gain; one chosen before is favoured."""
     best, at = 0.0, -1
     for j in range(gain.shape[0]):
         if not taken[j] and gain[j] > 0.0:
-            g = max(_HOLD * gain[j], (np.sqrt(gain[j]) + bonus) ** 2) if held[j] else gain[j]  # (4)
+            g = gain[j]
+            if held[j]:  # (4)
+                error = np.sqrt(max(v[j] - ridge, 0.0) / (n * v[j]))
+                g = max(_HOLD * g, (np.sqrt(g) + _ERRORS * error) ** 2)
             if g > best:
                 best, at = g, j
     return at
@@ -111,7 +120,7 @@ def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float,
 @njit()
 def _forward(
     S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, held: Array,
-    bonus: float, bar: float, total: float,
+    n: float, bar: float, total: float,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
 
@@ -126,7 +135,7 @@ def _forward(
     _gains(r, v, gain)
     alone = gain.copy()
     for i in range(n_most):
-        j = _best(gain, taken, held, bonus)
+        j = _best(gain, v, ridge, n, taken, held)
         if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
             break
         taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1
@@ -182,7 +191,7 @@ class ForwardPartialCorrelation(RowSelector):
     alpha : float, default=0.01
         Level of the test that decides how many if `n_features_to_select` is None, over all features; in (0, 1).
     alpha_drift : float or None, default=1e-4
-        Level of the drift test, in (0, 1). None: no drift is looked for.
+        In (0, 1): a false drift comes once in about 1 / alpha_drift rows at the most. None: no drift is looked for.
     max_columns : int, default=2000
         Of more features than that, only so many are in the scatter matrix, which takes 8 bytes times the square of it
         (32 MB): those that tell most by themselves now. The others wait outside, and come in when they tell more.
@@ -202,7 +211,7 @@ class ForwardPartialCorrelation(RowSelector):
         Whether in the last batch the set changed, within 1000 rows of a drift, so that a learner should begin anew.
         A drift that leaves the set as it is leaves the learner alone.
     n_replay : int
-        From how many of the last rows: those since the drift, 1000 at most.
+        From how many of the last rows: those since the first that speaks for the drift, 1000 at most.
     drifts_ : list of int
         Rows learned from, counted from 0, at which drifts were found.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -217,18 +226,20 @@ class ForwardPartialCorrelation(RowSelector):
 
     Notes
     -----
-    Rows are learned from in blocks of 100 (the first end after 10, 25 and 50 rows), wherever batches end: so a batch
-    is the same as its rows one at a time. Scores are those of the last full block; as long as more than an eighth of
-    all rows waits for its block to fill, reading counts these in. Rows of weight 0 are passed over.
+    Rows are learned from in blocks of 100 (after the start and after a drift, the first end after 10, 25 and 50 rows; a
+    block ends early where a drift is found), wherever batches end: so a batch is the same as its rows one at a time.
+    Scores are those of the last full block; as long as more than an eighth of all rows waits for its block to fill,
+    reading counts these in. Rows of weight 0 are passed over.
 
     A block costs O(100 p^2) for p columns in the matrix; a choice of k features, after every eighth more rows and at
-    least every 500, O(p k^2). Memory: 8 p^2 bytes, and 8 features x (classes + 2) bytes if there are more than
-    `max_columns`.
+    least every 500, O(p k^2). Memory: 8 p^2 bytes, the last rows (1000 at most, and no more values than the matrix may
+    have), and 8 features x (classes + 2) bytes if there are more than `max_columns`.
 
     References
     ----------
     Efroymson (1960). Multiple regression analysis, in: Mathematical methods for digital computers (forward selection).
     Chan, Golub, LeVeque (1983). Algorithms for computing the sample variance, The American Statistician 37(3).
+    Page (1954). Continuous inspection schemes, Biometrika 41(1/2).
     Marchenko, Pastur (1967). Distribution of eigenvalues for some sets of random matrices, Mathematics of the
     USSR-Sbornik 1(4).
 
@@ -293,16 +304,19 @@ class ForwardPartialCorrelation(RowSelector):
         self._marginals = Marginals(n_features, n_targets) if n_columns < n_features else None
         self._columns, self._known = np.arange(n_columns), np.zeros(n_columns)
         self._pending: tuple[tuple[Rows, Array, Array], ...] = ()
+        self._recent: tuple[tuple[Rows, Array, Array], ...] = ()
         self._rows = self._waits = self._next = 0  # rows learned from, pending, and at which to choose again
-        self._detector = None if self.alpha_drift is None else HDDMA(self.alpha_drift, self.alpha_drift)
+        self._errors = None if self.alpha_drift is None else ErrorWatch(self.alpha_drift)
         self.drift_detected_, self.drifts_ = False, list[int]()
         self._settled = 0  # the row from which on a new set is news no more
+        self._start_row = self._young = 0  # the last drift, and rows before it that spoke for it
         self._nothing_chosen(n_columns)
 
     def _nothing_chosen(self, n_columns: int) -> None:
         self._order, self._entered = np.zeros(0, np.int64), np.zeros(0)
         self._alone, self._left = np.zeros(n_columns), np.zeros(n_columns)
-        self._blame, self._slopes, self._ridge = np.full(n_columns, -1), np.zeros((0, 0)), 0.0
+        self._blame, self._ridge = np.full(n_columns, -1), 0.0
+        self._model = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)
         self._relevance_now = np.zeros(self.n_features_in_)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
@@ -313,31 +327,47 @@ class ForwardPartialCorrelation(RowSelector):
         start = 0
         while start < len(y):
             end = min(start + self._block_end() - self._rows - self._waits, len(y))
+            end, drift = self._watch(X, y, start, end)
             part = slice(start, end)
             self._pending = (*self._pending, (X[part].copy(), y[part].copy(), weight[part].copy()))
             self._waits += end - start
-            if self._rows + self._waits == self._block_end():
+            if drift:
+                self._begin_anew()
+            elif self._rows + self._waits == self._block_end():
                 self._take_block()
             start = end
 
     def _block_end(self) -> int:
-        return next((n for n in _FIRST if n > self._rows), self._rows - self._rows % _BLOCK + _BLOCK)
+        """Return after how many rows the block is full: the first after the start, or after a drift, are short."""
+        since = self._rows - self._start_row
+        return self._start_row + next((n for n in _FIRST if n > since), since - since % _BLOCK + _BLOCK)
 
     def _take_block(self, *, choose: bool = False) -> None:
         """Learn from the pending rows."""
-        parts, targets, weights = zip(*self._pending, strict=True)
-        X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-        y, weight, n = np.concatenate(targets), np.concatenate(weights), self._waits
+        X, y, weight = _joined(self._pending)
+        self._keep(self._pending)
         self._pending, self._waits, before = (), 0, self._chosen()
-        self._watch(X, y)
-        factor = self._fading()
-        self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
-        self._rows += n
+        self._learn_rows(X, y, weight)
+        self._rows += len(y)
+        if self._errors is not None:
+            self._errors.expect()
         if choose or self._rows >= self._next:
             self._next = self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK)
             self._choose()
             if self._rows < self._settled and self._chosen() != before:
                 self.drift_detected_ = True
+
+    def _learn_rows(self, X: Rows, y: Array, weight: Array) -> None:
+        factor, n = self._fading(), len(y)
+        self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
+
+    def _keep(self, block: tuple[tuple[Rows, Array, Array], ...]) -> None:
+        """Keep the last rows, in no more memory than the matrix may take."""
+        room = min(_RECENT, self.max_columns**2 // self.n_features_in_)
+        kept = [*self._recent, *block]
+        while kept and sum(len(y) for _, y, _ in kept[1:]) >= room:
+            del kept[0]
+        self._recent = tuple(kept)
 
     @property
     def _most(self) -> float:
@@ -353,7 +383,7 @@ class ForwardPartialCorrelation(RowSelector):
     def _targets(self, y: Array) -> NDArray[np.float64]:
         """Return what the scatter takes for the target: indicators of the classes, or the number."""
         if self._is_regression():
-            return y[:, None].astype(np.float64)
+            return y[:, None]
         n_classes = len(self.classes_)
         if n_classes > self._n_targets:
             self._scatter = copy.deepcopy(self._scatter)
@@ -361,7 +391,8 @@ class ForwardPartialCorrelation(RowSelector):
             if self._marginals is not None:
                 self._marginals = copy.deepcopy(self._marginals)
                 self._marginals.grow(n_classes)
-        indicators: NDArray[np.float64] = np.eye(n_classes)[y]
+        indicators = np.zeros((len(y), n_classes))
+        indicators[np.arange(len(y)), y] = 1.0
         return indicators
 
     @property
@@ -372,8 +403,10 @@ class ForwardPartialCorrelation(RowSelector):
         if self._marginals is not None:
             self._marginals.update(X, targets, weight, fade)
             X = X[:, self._columns]
-        dense = X.toarray() if sp.issparse(X) else X
-        self._scatter.update(np.hstack([dense, targets], dtype=np.float64), weight, fade)
+        n = len(self._columns)
+        Z = np.empty((len(weight), n + targets.shape[1]))
+        Z[:, :n], Z[:, n:] = X.toarray() if sp.issparse(X) else X, targets
+        self._scatter.update(Z, weight, fade)
         self._known = fade * self._known + float(weight.sum())
 
     def _chosen(self) -> set[int]:
@@ -381,40 +414,55 @@ class ForwardPartialCorrelation(RowSelector):
 
     # -- drifts --------------------------------------------------------------------------------------------
 
-    def _watch(self, X: Rows, y: Array) -> None:
-        """Predict the block with the model of the chosen features; if its errors have risen, let the past fade."""
-        if self._detector is None or not len(self._order):
-            return
-        found = self._detector.drifts(self._errors(X, y))
-        if found:
-            self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]
-            keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
-            self._scatter.fade(keep)
-            self._known = keep * self._known
-            if self._marginals is not None:
-                self._marginals.fade(keep)
-            self._order, self._next, self._settled = self._order[:0], 0, self._rows + _SETTLING
+    def _watch(self, X: Rows, y: Array, start: int, end: int) -> tuple[int, bool]:
+        """Guess rows of the block with the model of the chosen features; return the end, and whether it is a drift."""
+        if self._errors is None or not len(self._order):
+            return end, False
+        self._errors.grow(2 if self._is_regression() else len(self.classes_))
+        guesses = self._guesses(X[start:end], y[start:end])
+        if self._rows - self._start_row < _BLOCK:
+            self._errors.count(*guesses)
+            return end, False
+        end = start + self._errors.hear(*guesses)
+        return end, self._errors.found
 
-    def _errors(self, X: Rows, y: Array) -> Array:
-        """Return the error of each row, 0 to 1: whether the class is wrong, or the share of three deviations."""
-        n, unit = len(self._columns), self._scatter.unit_or_one
-        at = self._order
-        rows = X[:, self._columns[at]]
-        rows = rows.toarray() if sp.issparse(rows) else rows
-        found = (rows / unit[at] - self._scatter.mean[at] / unit[at]) @ self._slopes
-        if not self._is_regression():
-            guess = (found + self._scatter.mean[n : n + self._slopes.shape[1]]).argmax(axis=1)
-            wrong: NDArray[np.float64] = (guess != y).astype(np.float64)
-            return wrong
-        spread = np.sqrt(self._scatter.S[n, n] / self._scatter.weight)
-        off = np.abs(y / unit[n] - self._scatter.mean[n] / unit[n] - found[:, 0])
-        share: NDArray[np.float64] = np.minimum(off / max(3.0 * float(spread), 1e-300), 1.0)
-        return share
+    def _guesses(self, X: Rows, y: Array) -> tuple[Array, Array]:
+        """Return the class of each row as the model guesses it, all classes alike, and as it is.
+
+        The classes of a regression are whether the target is above its mean.
+        """
+        columns, weights, offset = self._model
+        rows = X[:, columns]
+        found = (rows.toarray() if sp.issparse(rows) else rows) @ weights + offset
+        if self._is_regression():
+            above = self._scatter.mean[-1]
+            return (found[:, 0] > 0.0).astype(np.int64), (y > above).astype(np.int64)
+        return found.argmax(axis=1), y
+
+    def _begin_anew(self) -> None:
+        """Let the past fade, and count the rows that speak for a drift once more."""
+        assert self._errors is not None
+        young, before = self._errors.n_rows, self._chosen()
+        self.drifts_ = [*self.drifts_, self._rows + self._waits - 1]
+        self._take_block()
+        keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
+        self._scatter.fade(keep)
+        self._known = keep * self._known
+        if self._marginals is not None:
+            self._marginals.fade(keep)
+        X, y, weight = _joined(self._recent)
+        self._learn_rows(X[-young:], y[-young:], weight[-young:])
+        self._errors.forget()
+        self._start_row, self._settled = self._rows, self._rows + _SETTLING
+        self._young = min(young, len(y))
+        self._order, self._next = self._order[:0], self._rows + 10
+        self._choose()
+        self.drift_detected_ = self._chosen() != before
 
     @property
     def n_replay(self) -> int:
         """From how many of the last rows a learner that begins anew should know: those since a drift, 1000 at most."""
-        since = self._settled - _SETTLING if self._settled else 0
+        since = self._start_row - self._young
         return min(self._rows + self._waits - since, _SETTLING)
 
     # -- choosing ------------------------------------------------------------------------------------------
@@ -435,13 +483,21 @@ class ForwardPartialCorrelation(RowSelector):
         else:
             self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
             most = min(n_to_select(self.n_features_to_select, self.n_features_in_), n)
-        bonus = _ERRORS / np.sqrt(n_effective * (1.0 + self._ridge))  # (4)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = _forward(
             scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), max(scatter.weight, _BLOCK), b, self._ridge,
-            min(most, _STEPS), held, bonus, bar, freedom,
+            min(most, _STEPS), held, n_effective, bar, freedom,
         )  # fmt: skip
-        self._slopes = _solve(factor, self._order, made) * inverse[self._order, None] * back
+        self._fit_model(_solve(factor, self._order, made) * inverse[self._order, None] * back)
         self._relevance_now = self._scores()
+
+    def _fit_model(self, slopes: Array) -> None:
+        """Read the model that guesses rows: how much more than its share a class is expected, in its share."""
+        at, n = self._order, len(self._columns)
+        unit, mean = self._scatter.unit_or_one[at], self._scatter.mean
+        share = np.ones(1) if self._is_regression() else mean[n:]
+        weights = slopes / unit[:, None] * _inverse(share)
+        offset = np.where(share > 0.0, -mean[at] @ weights, -np.inf)
+        self._model = self._columns[at], weights, offset
 
     def _target_scales(self, inverse: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what makes b of the scatter with the targets, and a prediction of what b gives."""
@@ -459,12 +515,20 @@ class ForwardPartialCorrelation(RowSelector):
         leaving = np.flatnonzero(~wanted[self._columns])
         wanted[self._columns] = False
         coming = np.flatnonzero(wanted)
+        if not len(coming):
+            return
+        X, _, weight = _joined(self._recent)
+        rows = min(len(weight), self.n_replay)  # since the last drift
         self._columns, self._known = self._columns.copy(), self._known.copy()
-        self._columns[leaving], self._known[leaving] = coming, 0.0
+        self._columns[leaving] = coming
+        X = X[-rows:, self._columns]
+        weight = weight[-rows:] * self._fading() ** np.arange(rows - 1, -1, -1.0)
+        self._known[leaving] = weight.sum()
         self._order = np.setdiff1d(self._order, leaving)
         self._scatter.replace(
-            leaving, marginals.mean[coming], marginals.variance[coming], marginals.covariance[:, coming]
-        )
+            leaving, marginals.mean[coming], marginals.variance[coming], marginals.covariance[:, coming],
+            np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64), weight,
+        )  # fmt: skip
 
     def _gain_alone(self, marginals: Marginals) -> NDArray[np.float64]:
         """Return equation (1) of every feature before any is chosen, without a ridge."""
@@ -617,8 +681,15 @@ class ForwardPartialCorrelation(RowSelector):
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
         self._settled = self._rows + later._settled if later._settled else self._settled
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
-        self._detector = later._detector
+        self._errors = later._errors
         self._choose()
+
+
+def _joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
+    """Return rows, targets and weights of all blocks."""
+    parts, targets, weights = zip(*blocks, strict=True)
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return X, np.concatenate(targets), np.concatenate(weights)
 
 
 def _inverse(values: Array) -> NDArray[np.float64]:

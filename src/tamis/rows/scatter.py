@@ -27,16 +27,21 @@ _WIDEST = 2.0**100  # a deviation so many units long gets the column a new unit
 
 
 @njit()
-def _half_range(Z: Array, mean: Array) -> Array:
-    """Half of the largest less the smallest of the mean and the values of each column; it never overflows."""
+def _half_range(Z: Array, mean: Array, unit: Array, spread: Array) -> int:
+    """Write half of the largest less the smallest of the mean and the values of each column; it never overflows.
+
+    Return how many columns need a (larger) unit.
+    """
     low, high = mean.copy(), mean.copy()
     for i in range(Z.shape[0]):
         for j in range(Z.shape[1]):
             low[j] = min(low[j], Z[i, j])
             high[j] = max(high[j], Z[i, j])
+    late = 0
     for j in range(Z.shape[1]):
-        high[j] = high[j] / 2.0 - low[j] / 2.0
-    return high
+        spread[j] = high[j] / 2.0 - low[j] / 2.0
+        late += spread[j] / _WIDEST > unit[j] or (spread[j] > 0.0 and unit[j] == 0.0)
+    return late
 
 
 @njit(strict=True)
@@ -133,9 +138,9 @@ class Scatter:
 
     def _find_units(self, Z: Array) -> None:
         """Choose the unit of columns that vary for the first time, or that have outgrown theirs."""
-        spread = _half_range(Z, self.mean)
-        late = _outgrown(spread, self.unit)
-        if len(late):
+        spread = np.empty(len(self.mean))
+        if _half_range(Z, self.mean, self.unit, spread):
+            late = _outgrown(spread, self.unit)
             self.unit = self.unit.copy()
             shrink = np.ones(len(self.unit))
             unit = _power_of_two(spread[late])
@@ -160,7 +165,9 @@ class Scatter:
         full = np.triu(self.S) + np.triu(self.S, 1).T
         self.S = np.asfortranarray(full[np.ix_(order, order)])
 
-    def replace(self, at: Array, mean: Array, variance: Array, covariance: Array) -> None:
+    def replace(
+        self, at: Array, mean: Array, variance: Array, covariance: Array, Z: Array, weight: Array
+    ) -> None:
         """Put other columns in the place of some, of which the covariances with the last columns are known.
 
         Parameters
@@ -170,17 +177,22 @@ class Scatter:
         mean, variance : ndarray of shape (len(at),)
             Of those that come, in units of the data.
         covariance : ndarray of shape (n_last, len(at))
-            With the last columns; those with all others are set to 0.
+            With the last columns.
+        Z : ndarray of shape (n_rows, n_columns - n_last)
+            Rows that are known of all columns as they will be; their scatter is what is known of the others.
+        weight : ndarray of shape (n_rows,)
+            Their weights.
         """
         n = len(self.mean) - len(covariance)
         unit = np.where(variance > 0.0, _power_of_two(np.sqrt(variance)), 0.0)
         self.mean, self.unit = self.mean.copy(), self.unit.copy()
         self.mean[at], self.unit[at] = mean, unit
-        safe = np.where(unit > 0.0, unit, 1.0)
-        last = np.where(self.unit[n:] > 0.0, self.unit[n:], 1.0)
-        self.S[at, :], self.S[:, at] = 0.0, 0.0
-        self.S[at, at] = self.weight * variance / safe**2
-        self.S[at, n:] = (self.weight * covariance / last[:, None] / safe).T
+        safe = self.unit_or_one
+        deviation = Z / safe[:n] - self.mean[:n] / safe[:n]
+        between = (weight[:, None] * deviation[:, at]).T @ deviation
+        self.S[at, :n], self.S[:n, at] = between, between.T
+        self.S[at, at] = self.weight * variance / safe[at] ** 2
+        self.S[at, n:] = (self.weight * covariance / safe[n:, None] / safe[at]).T
 
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows so far."""

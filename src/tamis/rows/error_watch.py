@@ -1,0 +1,124 @@
+"""Have the errors of a classifier risen that guesses each row before the row is learned from?
+
+Its errors are then honest. :mod:`tamis.drift.page` says whether they have risen within the classes since some row, by
+the share of each class that was wrong of about the last 1000 rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis.drift.page import hear, prepare
+
+__all__ = ["ErrorWatch"]
+
+_MEMORY = 1000.0  # rows over which errors are expected
+_BLIND = 10.0  # rows of each class that count as guessed blindly
+
+# State, of C classes:
+#   tally     (3, C) float64   faded rows of each class, those that were wrong, guesses of it
+#   evidence  (2,)   float64   \  see :mod:`tamis.drift.page`
+#   steps     (2, C) float64   /
+
+
+@njit(strict=True)
+def _hear(
+    guesses: Array, codes: Array, limit: float, fading: float, tally: Array, evidence: Array, steps: Array
+) -> int:  # fmt: skip
+    """Take in the rows up to the first with which the evidence is beyond the limit; return how many those are."""
+    for i in range(len(codes)):
+        for a in range(3):
+            for c in range(tally.shape[1]):
+                tally[a, c] *= fading
+        wrong = guesses[i] != codes[i]
+        tally[0, codes[i]] += 1.0
+        tally[1, codes[i]] += wrong
+        tally[2, guesses[i]] += 1.0
+        if hear(wrong, codes[i], evidence, steps) > limit:
+            return i + 1
+    return len(codes)
+
+
+@njit(strict=True)
+def _expect(tally: Array, steps: Array) -> None:
+    """Write the steps, as if some rows more of each class had been guessed blindly; 0 of a class not seen yet."""
+    n_seen, n_classes = 0, tally.shape[1]
+    chance = np.zeros(n_classes)
+    for c in range(n_classes):
+        n_seen += tally[0, c] > 0.0
+        chance[c] = tally[2, c] + (2.0 if tally[0, c] > 0.0 else 0.0)
+    total, blindly = max(chance.sum(), 1.0), 1.0 - 1.0 / max(n_seen, 2)
+    prepare(tally[1] + _BLIND * blindly, tally[0] + _BLIND, 1.0 - chance / total, steps)
+    for c in range(n_classes):
+        if tally[0, c] == 0.0:
+            steps[:, c] = 0.0
+
+
+class ErrorWatch:
+    """Evidence that the errors of a classifier have risen.
+
+    Parameters
+    ----------
+    alpha : float
+        A false drift comes once in about 1 / alpha rows at the most, in (0, 1).
+
+    Examples
+    --------
+    A classifier that is right in nine of ten rows, and then guesses the one class or the other:
+
+    >>> rng, watch = np.random.default_rng(0), ErrorWatch(1e-4)
+    >>> codes = rng.integers(0, 2, 1000)
+    >>> guesses = np.where(np.arange(1000) < 700, codes ^ (rng.random(1000) < 0.1), rng.integers(0, 2, 1000))
+    >>> watch.grow(2)
+    >>> for start in range(0, 700, 100):
+    ...     watch.expect()
+    ...     _ = watch.hear(guesses[start : start + 100], codes[start : start + 100])
+    >>> 700 + watch.hear(guesses[700:], codes[700:]), watch.found, watch.n_rows
+    (717, True, 16)
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self.limit = float(-np.log(alpha))
+        self.tally, self.evidence, self.steps = np.zeros((3, 0)), np.zeros(2), np.zeros((2, 0))
+
+    def grow(self, n_classes: int) -> None:
+        """Know of more classes."""
+        new = n_classes - self.tally.shape[1]
+        if new > 0:
+            self.tally, self.steps = (np.pad(part, ((0, 0), (0, new))) for part in (self.tally, self.steps))
+
+    def expect(self) -> None:
+        """Read anew how often each class is expected to be wrong."""
+        _expect(self.tally, self.steps)
+
+    def hear(self, guesses: Array, codes: Array) -> int:
+        """Take in the guesses of some rows, as far as the first that makes the evidence sufficient.
+
+        Returns
+        -------
+        int
+            How many rows were taken in.
+        """
+        fading = 1.0 - 1.0 / _MEMORY
+        return int(_hear(guesses, codes, self.limit, fading, self.tally, self.evidence, self.steps))
+
+    def count(self, guesses: Array, codes: Array) -> None:
+        """Take in the guesses of a classifier that is too young to be judged: they are no evidence."""
+        _hear(guesses, codes, np.inf, 1.0 - 1.0 / _MEMORY, self.tally, self.evidence, self.steps)
+        self.evidence[:] = 0.0
+
+    @property
+    def found(self) -> bool:
+        """Whether the evidence is sufficient."""
+        return bool(self.evidence[0] > self.limit)
+
+    @property
+    def n_rows(self) -> int:
+        """How many of the last rows speak for it."""
+        return int(self.evidence[1])
+
+    def forget(self) -> None:
+        """Begin anew, with another classifier."""
+        self.evidence[:], self.tally[:] = 0.0, 0.0

@@ -23,7 +23,19 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 # Modules, in the order in which help shows them.
-_COMMANDS = ("demo", "look", "run", "compare", "generate", "screen", "columns", "train", "acquire", "listing")
+_COMMANDS = (
+    "demo",
+    "look",
+    "recommend",
+    "run",
+    "compare",
+    "generate",
+    "screen",
+    "columns",
+    "train",
+    "acquire",
+    "listing",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,6 +21,7 @@ from tamis.evaluate.metrics import (
     selection_accuracy,
     state_bytes,
 )
+from tamis.evaluate.recommendation import Recommendation, recommend
 from tamis.evaluate.test_then_train import PrequentialResult, Step, prequential
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "PreqCVStability",
     "PrequentialResult",
     "Progress",
+    "Recommendation",
     "Recovery",
     "RunningMetrics",
     "SelectionAccuracy",
@@ -44,6 +46,7 @@ __all__ = [
     "pearson_similarity",
     "preq_cv_stability",
     "prequential",
+    "recommend",
     "recovery",
     "run_experiment",
     "selection_accuracy",

@@ -410,7 +410,7 @@ class Auto(RowSelector):
             if name in self.resting_:
                 continue
             if selector is None:
-                ranks[at] = _places(fisher_score(self._old if name == "fisher" else self._young))
+                ranks[at] = self._places_without_selector(name)
                 continue
             n_drifts = len(getattr(selector, "drifts_", ()))
             selector.partial_fit(X, y, codes, None if name == "joint" else weight)
@@ -424,6 +424,10 @@ class Auto(RowSelector):
             ranks[at] = _places(scores)
         self._ranks = ranks
         self._masks = ranks[self._which] < self._size[:, None]
+
+    def _places_without_selector(self, name: str) -> NDArray[np.int64]:
+        """Return a ranking that takes no selector: what the moments say."""
+        return _places(fisher_score(self._old if name == "fisher" else self._young))
 
     def _let_rest(self) -> None:
         """Selectors that are hopeless rest; one that leads wakes."""

@@ -1,0 +1,111 @@
+"""`tamis recommend`: which selector, and how many columns, by a race on the first rows of a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, option
+from tamis.cli.output import check_outputs, print_json, progress, terminal
+from tamis.cli.reading import Reading, stream_name
+
+if TYPE_CHECKING:
+    from tamis.evaluate.recommendation import Recommendation
+
+__all__ = ["add", "recommend"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis recommend sensors.csv --label state[/]
+
+[bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner perceptron --report which.html[/]"""
+
+_RACE = "Race"
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(recommend))
+
+
+def recommend(
+    *,
+    max_rows: Annotated[int, option(_RACE, "N", "How many of the first rows are looked at.")] = 5000,
+    learner: Annotated[
+        str,
+        option(
+            _RACE, "NAME", "What predicts: perceptron, naive-bayes, or both, of which one is recommended."
+        ),
+    ] = "both",
+    n_draws: Annotated[int, option(_RACE, "N", "How many random subsets of each size.")] = 3,
+    reading: Reading,
+    report: Annotated[str | None, option("Output", "FILE", "Write an HTML page with the curves.")] = None,
+    force: Force = False,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Race a few selectors and sizes on the first rows, beside random subsets and all columns: one line to copy."""
+    check_whole("--max-rows", max_rows, 100)
+    check_whole("--n-draws", n_draws, 1)
+    check_word("--learner", learner, ("perceptron", "naive-bayes", "both"))
+    check_outputs(reading.inputs, {"--report": report}, force=force)
+    stream = reading.open(quiet=quiet)
+    from tamis.evaluate.recommendation import recommend as race
+
+    with progress(quiet) as show:
+        found = race(
+            stream,
+            learner=None if learner == "both" else learner,
+            max_rows=max_rows,
+            n_draws=n_draws,
+            on_progress=lambda share: show(share, "racing"),
+        )
+    line = f"tamis run {_source(reading)} {found.arguments()}"
+    name = reading.dataset or stream_name(str(reading.file))
+    if report is not None:
+        found.report(report, f"Which selector for {name}?")
+    if as_json:
+        print_json({**found.as_dict(), "command": line, "report": report})
+        return
+    _show(found, name)
+    print(line)
+    if report is not None:
+        print(f"\nThe report: {report}")
+
+
+def _source(reading: Reading) -> str:
+    import shlex
+
+    if reading.dataset is not None:
+        return f"--dataset {shlex.quote(reading.dataset)}"
+    label = "" if reading.label is None else f" --label {shlex.quote(reading.label)}"
+    return f"{shlex.quote(str(reading.file))}{label}"
+
+
+def _show(found: Recommendation, name: str) -> None:
+    """Print accuracy by number of columns, and what is recommended."""
+    console = terminal()
+    console.print(f"Which selector for {name}?", style="bold", markup=False)
+    learner = found.chosen.learner
+    console.print(
+        f"{found.n_rows:,} rows, {found.n_features:,} columns, {learner}, each row predicted before it is learned from",
+        style="dim", markup=False,
+    )  # fmt: skip
+    curves = found.curve()
+    names = [one for one in curves if one not in ("joint", "all")]
+    sizes = sorted({size for one in names for size, _ in curves[one]})
+    print("\n  columns  " + "  ".join(f"{one:>8}" for one in names))
+    for size in sizes:
+        cells = (dict(curves[one]).get(size) for one in names)
+        mark = "  <-" if size == found.chosen.size and found.chosen.selector in names else ""
+        widths = (max(8, len(one)) for one in names)
+        row = "  ".join(f"{'' if v is None else f'{v:.3f}':>{w}}" for v, w in zip(cells, widths, strict=True))
+        print(f"  {size:>7,}  {row}{mark}")
+    print(f"\n  every column  {curves['all'][0][1]:.3f}")
+    if "joint" in curves:
+        size, accuracy = curves["joint"][0]
+        print(f"  joint         {accuracy:.3f}, which decides itself: {size:,} columns at the end")
+    print(f"\n{found.reason}")

@@ -1,0 +1,266 @@
+"""Which selector, and how many columns: a race on the first rows of a stream, and one line to copy.
+
+The race is that of :class:`tamis.rows.Auto`, with more sizes and with random subsets: every selector at every size has
+a learner of its own, each block of rows is predicted before anything learns from it. What is recommended is the fewest
+columns within one standard error of the best arm (Breiman et al. 1984): the knee of the curve of accuracy over size.
+The standard error is that of the difference to the best, block by block.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis._check import check_choice, check_number
+from tamis.errors import DataError
+from tamis.rows.auto import Auto
+from tamis.streams.stream import as_stream
+
+__all__ = ["Contestant", "Recommendation", "recommend"]
+
+_N_SIZES = 8
+_LEARNERS = {"perceptron": "linear", "naive-bayes": "naive-bayes"}
+_WORDS = {
+    "fisher-recent": "fisher --set half_life=200"
+}  # of the command line, where they are not the arm's name
+
+
+class _Contest(Auto):
+    """The race with more sizes, and with random subsets in it; nobody is followed."""
+
+    def __init__(self, learner: str = "linear", n_draws: int = 3, categorical: Any = None) -> None:
+        super().__init__(None, learner=learner, categorical=categorical)
+        self.n_draws = n_draws
+
+    def _all_sizes(self, n_features: int) -> list[int]:
+        largest = max(1, n_features // 2)
+        sizes = np.unique(np.rint(np.geomspace(1, largest, _N_SIZES)).astype(int))
+        return [int(size) for size in sizes]
+
+    def _names_of_rankers(self, n_features: int) -> list[str]:
+        return [*super()._names_of_rankers(n_features), *(f"random-{draw}" for draw in range(self.n_draws))]
+
+    def _places_without_selector(self, name: str) -> Any:
+        if not name.startswith("random-"):
+            return super()._places_without_selector(name)
+        order = np.random.default_rng([int(name.removeprefix("random-")), self.n_features_in_])
+        return np.argsort(order.permutation(self.n_features_in_))
+
+    def contestants(self, learner: str) -> list[Contestant]:
+        """Return how every arm did, the blocks of each in `losses`."""
+        course = self.race_
+        rows = np.diff(course["n_seen"], prepend=0)
+        return [
+            Contestant(
+                learner, name.split(" ")[0], int(size), float(1.0 - rows @ errors / rows.sum()), errors, rows
+            )
+            for name, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An arm of the race, and how it did.
+
+    Attributes
+    ----------
+    learner, selector : str
+        Names of the command line; "all" is every column, "random-0" a random subset.
+    size : int
+        Columns kept; of "joint", at the end.
+    accuracy : float
+        Of all rows, each predicted before it was learned from.
+    errors, rows : ndarray of shape (n_blocks,)
+        Share of errors in each block, and its rows.
+    """
+
+    learner: str
+    selector: str
+    size: int
+    accuracy: float
+    errors: Any = field(repr=False)
+    rows: Any = field(repr=False)
+
+    def behind(self, best: Contestant) -> tuple[float, float]:
+        """Return by how much it is behind another one in accuracy, and the standard error of that."""
+        gap, share = self.errors - best.errors, self.rows / self.rows.sum()
+        mean = float(share @ gap)
+        return mean, math.sqrt(float(share**2 @ (gap - mean) ** 2))
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What the race says.
+
+    Attributes
+    ----------
+    chosen, best : Contestant
+        What is recommended, and what was most accurate.
+    contestants : list of Contestant
+        All of them, every learner's.
+    n_rows, n_features : int
+    reason : str
+        Why, in one or two sentences.
+    """
+
+    chosen: Contestant
+    best: Contestant
+    contestants: list[Contestant]
+    n_rows: int
+    n_features: int
+    reason: str
+
+    def arguments(self) -> str:
+        """Return the options of ``tamis run`` that are recommended.
+
+        Examples
+        --------
+        See :func:`recommend`.
+        """
+        chosen = self.chosen
+        if chosen.selector == "all":
+            selector = "none"
+        else:
+            selector = _WORDS.get(chosen.selector, chosen.selector)
+            selector += "" if chosen.selector == "joint" else f" --select {chosen.size}"
+        return f"--selector {selector} --learner {chosen.learner}"
+
+    def curve(self, learner: str | None = None) -> dict[str, list[tuple[int, float]]]:
+        """Return accuracy by size for each selector; "random" is the mean of its draws.
+
+        Parameters
+        ----------
+        learner : str, optional
+            By default the recommended one.
+        """
+        found: dict[str, dict[int, list[float]]] = {}
+        for one in self.contestants:
+            if one.learner == (learner or self.chosen.learner):
+                name = "random" if one.selector.startswith("random-") else one.selector
+                found.setdefault(name, {}).setdefault(one.size, []).append(one.accuracy)
+        return {name: [(k, float(np.mean(v))) for k, v in sorted(by.items())] for name, by in found.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything in plain values."""
+        return {
+            "n_rows": self.n_rows, "n_features": self.n_features, "arguments": self.arguments(), "reason": self.reason,
+            "chosen": _plain(self.chosen), "best": _plain(self.best),
+            "curves": {name: self.curve(name) for name in dict.fromkeys(one.learner for one in self.contestants)},
+        }  # fmt: skip
+
+    def report(self, path: str | os.PathLike[str], title: str = "Which selector?") -> Path:
+        """Write a page with the curves: one HTML file that opens offline."""
+        from tamis.report.recommendation import write_report
+
+        return write_report(self, path, title)
+
+
+def recommend(
+    stream: Any,
+    *,
+    learner: str | None = None,
+    max_rows: int = 5000,
+    n_draws: int = 3,
+    on_progress: Callable[[float], None] | None = None,
+) -> Recommendation:
+    """Race selectors and sizes on the first rows of a stream, beside random subsets and every column.
+
+    Parameters
+    ----------
+    stream : Stream or (X, y)
+        What :func:`tamis.prequential` takes.
+    learner : {"perceptron", "naive-bayes"}, optional
+        What predicts; by default both are raced, and one is recommended too. Sparse rows take the Perceptron.
+    max_rows : int, default=5000
+        Rows that are looked at, 100 at least.
+    n_draws : int, default=3
+        Random subsets of each size.
+    on_progress : callable, optional
+        Called with the share of the rows that was read.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    DataError
+        If the rows are fewer than 100, or of one class.
+
+    Examples
+    --------
+    Ten copies of one signal, a second signal, and 29 columns of noise: two columns do.
+
+    >>> rng = np.random.default_rng(0)
+    >>> signals = rng.normal(size=(3000, 2))
+    >>> X = np.hstack([signals[:, [0] * 10 + [1]] + 0.1 * rng.normal(size=(3000, 11)), rng.normal(size=(3000, 29))])
+    >>> found = recommend((X, signals.sum(axis=1) > 0), learner="naive-bayes")
+    >>> found.arguments()
+    '--selector fires --select 2 --learner naive-bayes'
+    """
+    check_choice("learner", learner, (None, *_LEARNERS))
+    check_number("max_rows", max_rows, low=100, integer=True)
+    check_number("n_draws", n_draws, low=1, integer=True)
+    source = as_stream(stream)
+    categorical = list(getattr(source, "categorical", ())) or None
+    contests: dict[str, _Contest] = {}
+    n_rows = 0
+    for X, y in source.batches(100):
+        X, y = X[: max_rows - n_rows], y[: max_rows - n_rows]
+        if not contests:
+            names = [learner] if learner else list(_LEARNERS)
+            names = ["perceptron"] if sp.issparse(X) else names
+            contests = {name: _Contest(_LEARNERS[name], n_draws, categorical) for name in names}
+        for contest in contests.values():
+            contest.partial_fit(X, y)
+        n_rows += len(y)
+        if on_progress is not None:
+            on_progress(n_rows / max_rows)
+        if n_rows >= max_rows:
+            break
+    if n_rows < 100:
+        raise DataError(f"The stream has {n_rows} rows: a race takes 100 at least.")
+    if next(iter(contests.values())).waiting_:
+        raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
+    found = [one for name, contest in contests.items() for one in contest.contestants(name)]
+    return _judge(found, n_rows, next(iter(contests.values())).n_features_in_)
+
+
+def _judge(contestants: list[Contestant], n_rows: int, n_features: int) -> Recommendation:
+    """Return the fewest columns within one standard error of the best arm of the best learner."""
+    serious = [one for one in contestants if not one.selector.startswith("random-")]
+    best = max(serious, key=lambda one: one.accuracy)
+    near = [one for one in serious if one.learner == best.learner and _within(one, best)]
+    chosen = min(near, key=lambda one: (one.size, -one.accuracy))
+    verb = "is" if chosen.size == 1 else "are"
+    reason = f"{chosen.size} of {n_features} columns {verb} the fewest within one standard error of the best accuracy"
+    reason += f", {best.accuracy:.3f} ({best.selector}, {best.size})." if chosen is not best else "."
+    if chosen.selector == "all":
+        reason = "Every column: no selection comes within one standard error of it."
+    else:
+        draws = [
+            one.accuracy
+            for one in contestants
+            if one.selector.startswith("random-")
+            and one.learner == chosen.learner
+            and one.size == chosen.size
+        ]
+        if draws and chosen.accuracy <= max(draws):
+            reason += " But a random subset of that size does as well: do not expect much of the selection."
+    return Recommendation(chosen, best, contestants, n_rows, n_features, reason)
+
+
+def _within(one: Contestant, best: Contestant) -> bool:
+    gap, error = one.behind(best)
+    return gap <= error
+
+
+def _plain(one: Contestant) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in ("learner", "selector", "size", "accuracy")}

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,16 +97,28 @@ def _api_page() -> str:
     return "\n".join(lines)
 
 
+_ARRIVES = {
+    "rows": "Rows arrive: which columns matter now?",
+    "columns": "Columns arrive: does this one stay?",
+    "cells": "Cells arrive: which value of this row to buy next, and when to stop?",
+}
+
+
 def _catalogue_page() -> str:
     pages = dict.fromkeys(f"../{_page(entry)}" for entry in CATALOG)
-    lines = ["# Methods", "", "The catalogue, one row per algorithm; `tamis list` prints it too.", ""]
-    lines += [*_table(CATALOG), "", "## Learners", ""]
+    learners = [f"../{name}" for name in ("hoeffding", "knn", "naive_bayes")]
+    lines = ["# Methods", "", "One row per algorithm; `tamis list` prints them too.", ""]
+    lines += ["[Which selector?](../which_selector.md) says which one to begin with.", ""]
+    for family, question in _ARRIVES.items():
+        lines += [f"## {question}", "", *_table([e for e in CATALOG if e.family == family]), ""]
+    lines += ["## Learners", ""]
     lines += ["What `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]
-    lines += [*_table(LEARNERS), "", "```{toctree}", ":hidden:", "", *pages, "```"]
+    lines += [*_table([*[e for e in CATALOG if e.family == "learners"], *LEARNERS]), ""]
+    lines += ["```{toctree}", ":hidden:", "", *pages, *learners, "```"]
     return "\n".join(lines) + "\n"
 
 
-def _table(entries: tuple[Entry, ...]) -> list[str]:
+def _table(entries: Sequence[Entry]) -> list[str]:
     rows = [f"| {_link(e)} (`{e.key}`) | {e.title} *{e.paper}* | {_abilities(e)} |" for e in entries]
     return ["| method | what it does | for |", "| --- | --- | --- |", *rows]
 
@@ -130,6 +143,17 @@ def _write_pages() -> None:
     for name, text in {"index.md": _api_page(), "catalogue.md": _catalogue_page()}.items():
         if not (path := folder / name).exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+
+
+def _draw_electricity() -> None:
+    """Draw the run of the first page, in light and in dark."""
+    from matplotlib import style as styles
+
+    folder = Path(__file__).parent / "api"
+    result = tamis.prequential(tamis.load_dataset("electricity"), tamis.FIRES(n_features_to_select=2))
+    for name, style in {"light": "default", "dark": "dark_background"}.items():
+        with styles.context(style):
+            result.plot().savefig(folder / f"electricity_{name}.png", dpi=110, transparent=True)
 
 
 def _is_routing(
@@ -157,4 +181,5 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_block_formula, None))
 
 
-_write_pages()  # before Sphinx looks for its sources
+_write_pages()
+_draw_electricity()  # before Sphinx looks for its sources

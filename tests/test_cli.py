@@ -354,8 +354,8 @@ def wrong(path, row):
     [
         (["run", "nowhere.csv", "--label", "state"], 1, "There is no file 'nowhere.csv'"),
         (["run", "electricity", "--label", "state"], 1, "--dataset electricity"),
-        (["run", "table.csv", "--label", "stat"], 1, "did you mean 'state'"),
-        (["run", "table.csv", "--label", "9"], 1, "has 5 columns, so there is none at position 9"),
+        (["run", "table.csv", "--label", "stat"], 2, "did you mean 'state'"),
+        (["run", "table.csv", "--label", "9"], 2, "has 5 columns, so there is none at position 9"),
         (["run", "table.csv"], 2, "'table.csv': the label column is not named; add --label state."),
         (["run"], 2, "a FILE (- is standard input) or --dataset NAME"),
         (["run", "table.csv", "--dataset", "electricity"], 2, "one of them"),

@@ -168,7 +168,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
      ("train table.csv --label state --cost table.csv --save m", "--cost table.csv is no JSON document"),
      ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),
-     ("train table.csv --label state --cost -1 --save m", "cost of column 0 is -1.0: it must be 0 or more"),
+     ("train table.csv --label state --cost -1 --save m", "--cost -1 must be 0 or more"),
      ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),
      ("train table.csv --label state --set bins=3 --save m", "has no parameter 'bins'; did you mean 'n_bins'?"),
      ("train table.csv --label state --save none/m", "/none' does not exist; make it first"),

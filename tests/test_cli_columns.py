@@ -261,7 +261,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
     ("line", "code", "message"),
     [
         (("--rule", "alpha-investin"), 2, "--rule alpha-investin is no rule; did you mean 'alpha-investing'? "),
-        (("--label", "prise"), 1, "'table.csv' has no column 'prise'; did you mean 'price'"),
+        (("--label", "prise"), 2, "'table.csv' has no column 'prise'; did you mean 'price'"),
         (("--model", "logit"), 2, "--model logit is no model; did you mean 'logistic'? Known: linear, "),
         (("--label", "same"), 1, "Each of the 300 rows has the label 1, so there is nothing to explain: "),
         (("--model", "logistic"), 1, "'price' has 300 different labels, but a logistic model has two: choose --mod"),

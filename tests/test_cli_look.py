@@ -185,3 +185,27 @@ def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
     assert min(accuracy.values()) > 0.85
     told = tamis.load(folder / "2.tamis")["categories"]
     assert set(told) == {"id", "comment"}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_command_numbers_the_columns_of_svmlight_as_the_file_does(call, tmp_path, first):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    lines = []
+    for label in y.tolist():
+        cells = {j: rng.random() for j in range(12) if j == 0 or rng.random() < 0.3}
+        cells[7] = label + 0.1 * rng.random()
+        lines.append(f"{label} " + " ".join(f"{j + first}:{value:.3f}" for j, value in sorted(cells.items())))
+    words, best = tmp_path / "words.svm", f"x{7 + first}"
+    words.write_text("\n".join(lines) + "\n")
+    code, out, _ = call("look", words)
+    assert (code, "300 rows, 12 columns" in out) == (0, True)
+    kept = tmp_path / "kept.txt"
+    run = ("--batch-size", "50", "--baselines", "none", "--json", "-q", "--columns", kept, "--force")
+    found = json.loads(call("run", words, "--selector", "mi", "--select", "1", *run)[1])
+    assert found["selected"] == [best] == kept.read_text().split()
+    assert json.loads(call("screen", words, "--json", "-q")[1])["features"][0]["feature"] == best
+    assert json.loads(call("columns", words, "--json", "-q")[1])["selected"] == [best]
+    model = tmp_path / "m.tamis"
+    assert json.loads(call("train", words, "--save", model, "--json", "-q")[1])["may_ask_for"][7] == best
+    assert tamis.load(model)["model"].open().next_feature == best

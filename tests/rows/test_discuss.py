@@ -267,3 +267,34 @@ def test_neither_the_scale_nor_far_values_matter(scale):
     with np.errstate(all="raise", under="ignore"):
         selector = DISCUSS().fit(X, y)
     assert sorted(selector.selected_.tolist()) == [0, 1]
+
+
+def test_fewer_than_asked_for_are_explained(rng):
+    X = rng.normal(size=(1500, 6))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    X[:, 2] = X[:, 0] + 1e-3 * rng.normal(size=1500)  # a copy
+    selector = DISCUSS(4)
+    assert selector.partial_fit(X[:100], y[:100]).why_fewer_ == ""  # the window is not full: all are kept
+    selector.partial_fit(X[100:], y[100:])
+    assert len(selector.selected_) == 2
+    assert selector.why_fewer_ == (
+        "2 of at most 4 features are selected: of the others 3 tell no more of the class than the threshold and 1 adds"
+        " too little to a selected one; a lower threshold or redundancy=None takes more."
+    )
+    assert DISCUSS(2).fit(X, y).why_fewer_ == ""
+    assert DISCUSS().fit(X, y).why_fewer_ == ""
+    assert DISCUSS(4, threshold=0.0, redundancy=None).fit(X, y).why_fewer_ == ""
+
+
+def test_a_run_says_why_there_are_fewer(rng, tmp_path):
+    from sklearn.naive_bayes import GaussianNB
+
+    from tamis.evaluate import prequential
+
+    X = rng.normal(size=(1500, 6))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    result = prequential((X, y), DISCUSS(4), GaussianNB())
+    told = result.settings["why_fewer"]
+    assert told.startswith("2 of at most 4 features are selected: of the others 4 tell")
+    assert told in result.remarks()
+    assert told in result.report(tmp_path / "a.html").read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from tamis.base.cells import Acquisition, CellClassifier
 from tamis.base.columns import ColumnSelector, FeatureStream
+from tamis.base.glance import glance
 from tamis.base.rows import RowSelector, n_to_select, top_mask
 from tamis.base.session import Session, State
 from tamis.base.trace import Trace, Verdicts
@@ -33,6 +34,7 @@ __all__ = [
     "State",
     "Trace",
     "Verdicts",
+    "glance",
     "n_to_select",
     "top_mask",
 ]

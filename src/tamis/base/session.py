@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis.base.glance import glance
 from tamis.errors import DataError
 
 __all__ = ["Session", "State"]
@@ -110,6 +111,18 @@ class Session:
         self._choose()
         if state is not None:
             self._replay(state)
+
+    def __repr__(self) -> str:
+        return f"Session({', '.join(self._facts())})"
+
+    def _repr_html_(self) -> str:
+        paid = {str(step["feature"]): [str(step["value"]), f"{step['cost']:g}"] for step in self._steps}
+        return glance("Session", self._facts(), paid, ("value of", "", "paid"))
+
+    def _facts(self) -> list[str]:
+        likeliest = max(self.posterior.values())
+        asks = [] if self.finished else [f"next {self.next_feature!r} for {self.next_cost:g}"]
+        return [*asks, f"decision {self.decision!r}", f"probability {likeliest:.3f}", f"paid {self.cost:g}"]
 
     # -- what is known -------------------------------------------------------------------------------------
 

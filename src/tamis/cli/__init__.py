@@ -7,6 +7,7 @@ so that help and mistakes are answered at once.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tamis
-from tamis.cli.failure import INTERRUPTED, explain
+from tamis.cli.failure import FAILED, INTERRUPTED, explain
 
 if TYPE_CHECKING:
     import typer
@@ -58,7 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ):  # what a terminal cannot show becomes a question mark, not an error
             stream.reconfigure(errors="replace")
     try:
-        code = app()(args=given, prog_name="tamis", standalone_mode=False)
+        command = app()  # says so if typer or rich is missing
+        from tamis.cli.output import GIVEN
+
+        GIVEN.set(tuple(given))
+        code = command(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             saved = any(text.split("=")[0] == "--checkpoint" for text in given)
@@ -66,15 +71,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"tamis: interrupted{hint}", file=sys.stderr)
         return code if isinstance(code, int) else 0
     except (BrokenPipeError, SystemExit):  # who reads our output has seen enough; rich then exits
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return 0
     except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            _write_no_more()
+            print(
+                f"tamis: standard output cannot be written ({error.strerror}): make room there.",
+                file=sys.stderr,
+            )
+            return FAILED
         if "--debug" in given:
             traceback.print_exc()
         message, code = explain(error, given)
         if message:
             print(f"tamis: {message}", file=sys.stderr)
         return code
+
+
+def _write_no_more() -> None:
+    """Let what is still to be written go nowhere, so that the end of the process does not fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def app() -> typer.Typer:

@@ -73,9 +73,10 @@ class Dialogue:
     def load(cls, path: str) -> Dialogue:
         """Return the dialogue of a saved model."""
         import tamis
+
+        found = tamis.load(path)  # first: a wrong path is told at once
         from tamis.cells import CellClassifier
 
-        found = tamis.load(path)
         model, categories = found, {}
         if isinstance(found, dict):
             model, categories = found.get("model"), found.get("categories", {})

@@ -27,7 +27,7 @@ from tamis.cli.options import (
     keys,
     option,
 )
-from tamis.cli.output import check_outputs, print_json, terminal, warnings_in_one_line
+from tamis.cli.output import check_outputs, print_json, said_again, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _finish(result: ExperimentResult, out: str | None, report: str | None, as_js
     written = {} if out is None else {"results": out}
     done = bool((result.cells["status"] == "done").any())
     if report is not None and done:
-        written["report"] = str(result.report(report))
+        written["report"] = str(result.report(report, repeat=said_again()))
     if as_json:
         print_json({**document_of(result), "written": written})
     elif done:
@@ -232,8 +232,10 @@ def _finish(result: ExperimentResult, out: str | None, report: str | None, as_js
             print(f"The {name}: {place}")
         if out is None and not result.interrupted:
             print("Not kept: --out FOLDER keeps every run, and goes on after an interruption.")
-    for cell, error in result.failed.items():
-        print(f"tamis: failed: {cell}: {error}", file=sys.stderr)
+    for error in dict.fromkeys(result.failed.values()):
+        cells = [cell for cell, why in result.failed.items() if why == error]
+        more = f" (and {len(cells) - 1:,} more runs)" if len(cells) > 1 else ""
+        print(f"tamis: failed: {cells[0]}{more}: {error}", file=sys.stderr)
     if result.interrupted:
         if out is not None:
             print("tamis: the same command goes on from here", file=sys.stderr)

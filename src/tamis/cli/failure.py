@@ -30,6 +30,7 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "model": "--model",
     "target_fdr": "--target-fdr",
     "release": "--release",
+    "level": "--level",
     "initial_wealth": "--initial-wealth",
     "payout": "--payout",
     "max_seconds": "--max-seconds",
@@ -96,8 +97,15 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
         return message, MISUSED
     if isinstance(error, TamisError | ValueError | TypeError | OSError):
         spelled = _spell(message, given)
-        return spelled, MISUSED if spelled.startswith("--") else FAILED
+        return spelled, MISUSED if spelled.startswith("--") or _names_no_column(message, given) else FAILED
     return f"unexpected {type(error).__name__}: {message}. Run it again with --debug to see where.", FAILED
+
+
+def _names_no_column(message: str, given: list[str]) -> bool:
+    """Return whether a word of the command line was to name a column, and the file has none of that name."""
+    found = re.search(r" has no column (?:like )?'(.*?)'[;,:]|there is none at position (-?\d+)\.$", message)
+    words = {part for word in given for one in (word, word.partition("=")[2]) for part in one.split(",")}
+    return found is not None and bool({found[1], found[2]} & words)
 
 
 def _one_line(text: str) -> str:

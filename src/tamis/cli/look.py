@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.options import AsJSON, Debug, Quiet, grouped, option
+from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, option
 from tamis.cli.output import print_json, terminal
 from tamis.cli.reading import Reading, stream_name, words_of, written_as
 
@@ -48,6 +48,7 @@ def look(
     """Look at the first rows of a file: what its columns hold, and what to say to the other commands."""
     from tamis.streams.look import look_at_rows
 
+    check_whole("--top", top, 1)
     reading.check()
     table = None if reading.file is None else reading.table(reading.file)
     found = look_at_rows(reading.open(width="any")) if table is None else reading.found(table)

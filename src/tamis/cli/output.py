@@ -7,10 +7,12 @@ import itertools
 import json
 import math
 import os
+import shlex
 import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,16 +22,28 @@ from rich.console import Console
 from tamis.cli.failure import MisuseError
 
 __all__ = [
+    "GIVEN",
     "PICTURE_MARK",
     "check_outputs",
     "is_ours",
     "note",
     "print_json",
     "progress",
+    "said_again",
     "terminal",
     "unhurried_interrupt",
     "warnings_in_one_line",
 ]
+
+
+GIVEN: ContextVar[tuple[str, ...]] = ContextVar("GIVEN", default=())  # the words of the command line
+_SILENT = ("--quiet", "-q", "--json", "--force", "--debug")
+
+
+def said_again() -> dict[str, str]:
+    """Return the command line that was given, for the page that shows its result; nothing where there was none."""
+    words = [word for word in GIVEN.get() if word not in _SILENT]
+    return {"In a shell": shlex.join(["tamis", *words])} if words else {}
 
 
 def terminal(stderr: bool = False) -> Console:

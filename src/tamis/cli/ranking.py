@@ -113,7 +113,7 @@ class Ranking:
         table = self.screening.table_
         at = np.arange(len(table["feature"]))
         if self._places is not None:
-            at = self._places.columns - getattr(self.stream, "unused", 0)
+            at = self._places.columns + getattr(self.stream, "number_of_first", 0)
             table = {name: column[: len(at)] for name, column in table.items()}
         names = self.stream.feature_names or [f"x{j}" for j in at]
         table["feature"] = np.array(names, dtype=object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,16 @@ class HowToRead:
 
     def __post_init__(self) -> None:
         check_whole("--n-features", self.n_features, 1)
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise MisuseError(
+                f"--encoding {self.encoding} is not known: write utf-8, utf-16 or latin-1."
+            ) from None
+        if self.time_format is not None and "%" not in self.time_format:
+            raise MisuseError(
+                f"--time-format {self.time_format} names no part of a date: write it as in %d/%m/%Y %H:%M."
+            )
 
     def look(
         self, file: str, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False
@@ -102,6 +113,8 @@ class HowToRead:
         if table is None:
             return None, {}
         found = self.found(table, classes=classes, most_texts=most_texts)
+        if found.whole and found.n_rows == 0:
+            raise StreamError(f"{found.path!r} has a header but no rows.")
         if found.problems:
             raise ProblemsError(found.path, [(one.text, words_of(one)) for one in found.problems])
         if not quiet:
@@ -204,6 +217,8 @@ class Reading(HowToRead):
             raise StreamError(
                 f"There is no file {self.file!r}: for the data set of that name say --dataset {self.file}."
             )
+        if self.file != "-" and not Path(self.file).exists():
+            raise StreamError(f"There is no file {self.file!r}: check the path.")
 
     def _dataset(self) -> Stream:
         from tamis.streams import list_streams, load_dataset, load_stream

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +14,8 @@ import typer
 from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells, make
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, grouped, keys, option
-from tamis.cli.output import check_outputs, print_json, progress, terminal
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, keys, option
+from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal
 from tamis.cli.reading import Reading
 from tamis.errors import DataError
 
@@ -87,6 +89,7 @@ def train(
     """Learn which value of a row to buy next, and when to stop."""
     import tamis
 
+    check_whole("--seed", seed, 0)
     entry = find({"adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
     parameters = dict(assignment(entry, text) for text in set_ or [])
     prices = _prices(cost)
@@ -103,6 +106,7 @@ def train(
         show(0.0, "learning")
         fitted = table.order_categories(learned, seed)
         model.fit(fitted, table.y[learned])
+        table.name_columns(model)
         told = _told(model, table, learned, held, entry)
     if save is not None:
         tamis.save({"model": model, "categories": table.categories}, save)
@@ -113,7 +117,7 @@ def train(
         with progress(quiet) as show:
             write_report(
                 model, fitted, table.y[learned], table.rows(held), table.y[held], report, table.title,
-                categories=table.categories, on_progress=show,
+                categories=table.categories, on_progress=show, repeat=said_again(),
             )  # fmt: skip
         told["report"] = report
     if as_json:
@@ -124,10 +128,11 @@ def train(
 
 def _prices(text: str) -> Any:
     """Return one price, or the price of each column by name."""
-    try:
-        return float(text)
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+        price = float(text)
+        if not 0 <= price < math.inf:
+            raise MisuseError(f"--cost {text} must be 0 or more, and finite.")
+        return price
     try:
         found = json.loads(Path(text).read_text(encoding="utf-8"))
     except OSError:
@@ -211,6 +216,13 @@ class Table:
                 others[fold] = _mean_labels(own[rest], label[rest], len(values))[own[fold]]
             places[name] = np.rint(np.interp(others, mean[order], np.arange(len(order), dtype=np.float64)))
         return self.rows(learned, places)
+
+    def name_columns(self, model: CellClassifier) -> None:
+        """Let a model that learned from sparse rows, which carry no names, call the columns as the file does."""
+        import numpy as np
+
+        if self.names is not None and not hasattr(model, "feature_names_in_"):
+            model.feature_names_in_ = np.array(self.names, dtype=object)
 
     def rows(self, which: NDArray[Any], instead: dict[str, Any] | None = None) -> Any:
         """Return some rows, with their names if they have any; `instead` has other values of some columns."""

@@ -63,6 +63,9 @@ class Detector(Guarded, ABC):
     def _run(self, values: Floats) -> int:
         """Move the state through the values up to the first drift; return its index, or -1."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_seen={self.n_seen}, in_warning={self.in_warning})"
+
     @property
     def n_seen(self) -> int:
         """Values since the last detection or reset."""

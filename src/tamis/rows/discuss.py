@@ -159,6 +159,8 @@ class DISCUSS(RowSelector):
     drift_detected_ : bool
         Whether a drift was found in the last `partial_fit`; two windows after one it is True once more, since the first
         rows after a gradual drift are of both kinds. A change of the set alone is none.
+    why_fewer_ : str
+        Why fewer features are selected than `n_features_to_select` allows; empty if there are as many.
     n_replay : int
         Of how many last rows a learner should begin anew: those since the last drift, at most `window`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -276,6 +278,7 @@ class DISCUSS(RowSelector):
         self._present = Present(self._counts, exact, self.alpha_drift or 1.0)
         self._su, self._mean = np.zeros(n_features), np.zeros(n_features)
         self._selected: list[int] = []
+        self._n_told = 0  # features above their thresholds at the last selection
         self._age_then = 0  # rows since the last drift at the last selection
         self._base = -1  # the feature whose SU is the bar, where it moves
         # How far above or below the bar SU of each feature fires the trigger; now at once
@@ -456,6 +459,7 @@ class DISCUSS(RowSelector):
             if self.half_life is not None:
                 rank = self._mean.copy()
                 rank[kept] *= _INERTIA
+        self._n_told = int(np.count_nonzero(seen.su > bar))
         return rules.walk(seen, bar, rank, kept, self._counts)
 
     def _arm(self, bar: Floats, above: NDArray[np.bool_], shift: Floats, rules: Rules) -> None:
@@ -487,6 +491,28 @@ class DISCUSS(RowSelector):
         """The selected features in order of selection."""
         self.waiting_  # noqa: B018 - says so if nothing was learned
         return np.array(self._selected, dtype=np.intp)
+
+    @property
+    def why_fewer_(self) -> str:
+        """Why fewer features are selected than may be, in a sentence; empty if there are as many, or no limit."""
+        n, n_selected = len(self._su), len(self.selected_)
+        most = min(self._most(n), n)
+        if self.n_features_to_select is None or not 0 < n_selected < most:
+            return ""
+        redundant = max(self._n_told - n_selected, 0)
+        weak = n - n_selected - redundant
+        reasons = [
+            f"{weak:,} {'tells' if weak == 1 else 'tell'} no more of the class than the threshold"
+            if weak
+            else "",
+            f"{redundant:,} {'adds' if redundant == 1 else 'add'} too little to a selected one"
+            if redundant
+            else "",
+        ]
+        return (
+            f"{n_selected:,} of at most {most:,} features are selected: of the others"
+            f" {' and '.join(filter(None, reasons))}; a lower threshold or redundancy=None takes more."
+        )
 
     @property
     def n_replay(self) -> int:

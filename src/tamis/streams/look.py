@@ -185,7 +185,7 @@ def look_at_rows(stream: Stream) -> Look:
     described = stream.describe()
     found = Look(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
     found.whole = len(y) < _ROWS
-    found.n_columns = X.shape[1]
+    found.n_columns = X.shape[1] - getattr(stream, "unused", 0)
     found.label = str(described.get("label", "the label"))
     values, counts = np.unique(y, return_counts=True)
     _count(found, values.tolist(), counts.tolist())

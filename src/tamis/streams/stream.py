@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import Array, Rows, as_classes, as_column, as_rows, check_number
+from tamis.base import glance
 from tamis.errors import StreamError
 
 __all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "as_stream"]
@@ -83,10 +83,9 @@ class Stream(ABC):
         return f"{type(self).__name__}({', '.join(self._facts())})"
 
     def _repr_html_(self) -> str:
-        head, *rest = map(escape, [type(self).__name__, *self._facts()])
         names = self.feature_names or []
-        shown = ", ".join(map(escape, names[:12])) + (" ..." if len(names) > 12 else "")
-        return f"<b>{head}</b> {', '.join(rest)}" + (f"<br><small>{shown}</small>" if shown else "")
+        shown = {"columns": [", ".join(names[:12]) + (" ..." if len(names) > 12 else "")]} if names else None
+        return glance(type(self).__name__, self._facts(), shown)
 
     def _facts(self) -> list[str]:
         """Return what is known of the stream without reading it."""

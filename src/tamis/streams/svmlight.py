@@ -27,6 +27,8 @@ class SvmlightStream(FileStream):
 
     With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
     not given either, column j is then the one that the file calls j, and `unused` says whether there is one at 0.
+
+    The name of a column is its number in the file: ``x1`` is the first one where they are counted from 1.
     """
 
     def __init__(self, source: Source, n_features: int | str | None, zero_based: bool | None) -> None:
@@ -46,6 +48,14 @@ class SvmlightStream(FileStream):
             n_features = max(1, high + int(zero_based))
         self.n_features = n_features if isinstance(n_features, int) else None
         self._zero_based = bool(zero_based)
+        first = self.number_of_first
+        if self.n_features is not None:
+            self.feature_names = [f"x{j}" for j in range(first, first + self.n_features)]
+
+    @property
+    def number_of_first(self) -> int:
+        """What the file calls the first column of a batch: 0 or 1."""
+        return int(not self._zero_based)
 
     @property
     def unused(self) -> int:

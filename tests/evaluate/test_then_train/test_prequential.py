@@ -112,7 +112,7 @@ def test_summary_and_frames():
     assert summary["stability"] == pytest.approx(np.nanmean(steps["stability"]))
     assert steps["n_seen"].tolist() == list(range(200, 1501, 100))
     scores = result.frames["scores"]
-    assert set(scores["step"]) == {0, 10}
+    assert set(scores["step"]) == set(range(14))
     assert scores["name"][0] == names[scores["feature"][0]]
     assert (np.diff(scores["score"][scores["step"] == 0]) <= 0).all()
     for backend in ("pandas", "polars", "pyarrow"):
@@ -432,3 +432,11 @@ def test_an_empty_or_short_stream_gives_an_empty_result():
     assert result.selected() == []
     assert result.selection_map().shape == (0, 12)
     assert np.isnan(result.summary()["accuracy"])
+
+
+def test_scores_are_written_down_often_at_first_and_then_every_thousand_rows():
+    X, y = rows(30_000)
+    steps = np.unique(prequential(ArrayStream(X, y), FIRES(3), baselines="none").frames["scores"]["step"])
+    assert steps[:20].tolist() == list(range(20))
+    assert np.diff(steps).max() == 10
+    assert np.diff(steps[-8:]).tolist() == [10] * 7

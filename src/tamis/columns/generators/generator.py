@@ -99,6 +99,10 @@ class FeatureGenerator(ABC):
         self.place = 0  # in a chain
         self._made: Made | None = None
 
+    def __repr__(self) -> str:
+        table = "" if self.columns is None else repr(self.columns)
+        return f"{type(self).__name__}({table})"
+
     # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, as_frame, shown
+from tamis.base import glance
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.table import Columns
 from tamis.errors import DataError
@@ -65,6 +66,14 @@ class Recipes:
     def names(self) -> list[str]:
         """Names of the features, in the order of the columns that `transform` returns."""
         return list(self._recipes)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:4]) + (", ..." if len(self) > 4 else "")
+        return f"Recipes({len(self):,} features: {shown})" if shown else "Recipes()"
+
+    def _repr_html_(self) -> str:
+        made = {name: [str(recipe)] for name, recipe in self._recipes.items()}
+        return glance("Recipes", [f"{len(self):,} features"], made)
 
     def __getitem__(self, name: str) -> Recipe:
         return self._recipes[name]

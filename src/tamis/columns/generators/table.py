@@ -81,6 +81,9 @@ class Columns:
             twice = next(name for j, name in enumerate(self.names) if self.index[name] != j)
             raise DataError(f"Column {twice!r} stands twice in X: give each column its own name.")
 
+    def __repr__(self) -> str:
+        return f"Columns({self.n_rows:,} rows, {self.n_columns:,} columns)"
+
     @property
     def is_sparse(self) -> bool:
         """Whether blocks are CSC matrices."""

@@ -17,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from tamis._check import Array, check_choice
+from tamis.base import glance
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
@@ -71,6 +72,18 @@ class ExperimentResult:
         counts = ", ".join(f"{len(set(self.cells[part]))} {part}s" for part in _PARTS)
         status = [f"{np.sum(self.cells['status'] == one)} {one}" for one in ("done", "failed", "missing")]
         return f"ExperimentResult({counts}; cells: {', '.join(s for s in status if s[0] != '0')})"
+
+    def _repr_html_(self) -> str:
+        if "accuracy" not in self.metrics:
+            return glance("ExperimentResult", [repr(self)])
+        table = self.table("accuracy")
+        rows = {
+            stream: [table.cell(i, j) for j in range(len(table.methods))]
+            for i, stream in enumerate(table.streams)
+        }
+        done = int(np.sum(self.cells["status"] == "done"))
+        facts = [f"{done:,} of {len(self.cells['status']):,} runs done", "accuracy"]
+        return glance("ExperimentResult", facts, rows, ("", *table.methods))
 
     @property
     def streams(self) -> list[str]:
@@ -262,11 +275,22 @@ class ExperimentResult:
 
         return plot_experiment(self, column)
 
-    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
-        """Write one self-contained HTML file that shows the experiment, and return its path."""
+    def report(
+        self, path: str | os.PathLike[str], title: str | None = None, repeat: dict[str, str] | None = None
+    ) -> Path:
+        """Write one self-contained HTML file that shows the experiment, and return its path.
+
+        Parameters
+        ----------
+        path : path-like
+        title : str, optional
+            Heading of the page.
+        repeat : dict of str to str, optional
+            Lines that do the same again, by where they are typed.
+        """
         from tamis.report.comparison import write_comparison
 
-        return write_comparison(self, path, title=title)
+        return write_comparison(self, path, title=title, repeat=repeat)
 
 
 def is_finished(folder: Path, key: str) -> bool:

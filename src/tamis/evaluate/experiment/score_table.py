@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.base import glance
 from tamis.evaluate.significance import (
     BayesianSignedRank,
     Friedman,
@@ -141,6 +142,16 @@ class ScoreTable:
             f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |" for line in lines
         )
 
+    def _repr_html_(self) -> str:
+        rows = {
+            stream: [self.cell(i, j) for j in range(len(self.methods))]
+            for i, stream in enumerate(self.streams)
+        }
+        return glance(self.metric, (), rows, ("", *self.methods))
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [[self.metric, *self.methods]]
         for i, stream in enumerate(self.streams):
@@ -177,6 +188,22 @@ class Significance:
     nemenyi: Nemenyi
     holm: Holm
     bayes: dict[str, BayesianSignedRank]
+
+    def _repr_html_(self) -> str:
+        ranks = {
+            name: [f"{rank:.2f}"] for name, rank in sorted(self.nemenyi.ranks.items(), key=lambda one: one[1])
+        }
+        facts = [self.metric, f"{len(self.streams):,} streams", str(self.friedman)]
+        return glance("Significance", facts, ranks, ("method", "mean rank"))
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: the critical-difference diagram of Nemenyi's test."""
+        from tamis.report.ranks import plot_ranks
+
+        return plot_ranks(self.nemenyi)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         tests: list[Any] = [self.friedman, self.nemenyi, self.holm, *self.bayes.values()]

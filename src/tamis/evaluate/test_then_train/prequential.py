@@ -62,7 +62,7 @@ def prequential(
     stability_window : int, default=10
         Sets that the stability compares.
     n_tracked : int, default=20
-        How many of the highest scores are recorded, every thousand rows or so; 0: none.
+        How many of the highest scores are recorded, every thousand rows or so (more often at first); 0: none.
     auc : bool or "auto", default="auto"
         Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`, which costs
         another prediction), for the area under the ROC curve, average precision, and recall at a precision of .9. The

@@ -9,7 +9,7 @@ __all__ = ["remarks_on"]
 
 
 def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    """Return a sentence or two for each baseline that the run does not beat.
+    """Return a sentence or two for each baseline that the run does not beat, and why fewer features are selected.
 
     Parameters
     ----------
@@ -50,4 +50,5 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             f"The selection {verdict} random subsets of the same size: accuracy {accuracy:.3f} against"
             f" {mean:.3f} ± {spread:.3f} ({draws}). Try more features, or another selector."
         )
+    found += [why] if (why := settings.get("why_fewer")) else []
     return found

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice
+from tamis.base import glance
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.drift import Recovery, recovery
@@ -106,8 +107,8 @@ class PrequentialResult:
         ``"steps"``: a row per batch, with the columns of ``STEP_COLUMNS``. ``"changes"``: step, feature, name and event
         ("enter" or "leave") of each change of the selection. ``"truth"``: the same of the relevant features, where the
         stream knows them. ``"scores"``: step, feature, name and score of the columns
-        scored highest, every thousand rows or so. ``"reasons"``, if the selector tells: a row per column with its
-        feature, name, selected (1 or 0), what it tells of the target alone, what it added when it was chosen (or would
+        scored highest, every thousand rows or so (more often at first). ``"reasons"``, if the selector tells: a row per
+        column with its feature, name, selected (1 or 0), what it tells of the target alone, what it added when it was chosen (or would
         add at the end), and redundant_to, the column beside which it adds least ("": none).
     settings : dict
         Stream, selector, learner, options and versions: what it takes to repeat the run. ``interrupted`` is True if
@@ -147,6 +148,17 @@ class PrequentialResult:
             if name in _HEADLINE and not math.isnan(value)
         )
         return f"PrequentialResult({shown})"
+
+    def _repr_html_(self) -> str:
+        total, kept = self.summary(), self.selected()
+        numbers = {
+            label: [f"{total[name]:.3f}"] for name, label in _SHOWN.items() if math.isfinite(total.get(name, math.nan))
+        }  # fmt: skip
+        numbers["selected at the end"] = [
+            ", ".join(kept[:6]) + (" ..." if len(kept) > 6 else "") or "nothing"
+        ]
+        facts = [f"{len(kept):,} of {self.n_features:,} features", f"{total.get('n_rows', 0):,.0f} rows"]
+        return glance("PrequentialResult", [*facts, *self.remarks()], numbers)
 
     def to_frame(
         self, kind: str = "steps", backend: Literal["pandas", "polars", "pyarrow"] = "pandas"
@@ -207,7 +219,7 @@ class PrequentialResult:
         }
 
     def remarks(self) -> list[str]:
-        """Return in sentences which baselines the run does not beat; empty if it beats them all.
+        """Return in sentences which baselines the run does not beat, and why fewer features are selected than may be.
 
         The majority class, and random subsets of the same size by more than their standard deviation. To repeat the
         last label is not among them: it uses labels that a prediction ahead of time does not have.
@@ -371,6 +383,11 @@ class PrequentialResult:
 _MEASURES = (
     *MEASURES, "auc", "average_precision", "recall_at_precision", "random_accuracy", "random_spread", "all_accuracy",
 )  # fmt: skip
+_SHOWN = {
+    "accuracy": "accuracy", "random_accuracy": "random subsets", "majority_accuracy": "majority class",
+    "no_change_accuracy": "last label", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
+    "selection_accuracy": "selection accuracy", "stability": "stability",
+}  # fmt: skip
 _HEADLINE = (
     "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "random_accuracy", "kappa", "kappa_t",
     "balanced_accuracy", "selection_accuracy", "stability", "n_selected", "n_features",

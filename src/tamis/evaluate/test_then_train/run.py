@@ -37,6 +37,9 @@ from tamis.streams.stream import Stream
 __all__ = ["Run", "settings_of"]
 
 _ROWS_BETWEEN_SCORES = 1000
+_STEPS_OF_A_SHORT_RUN = (
+    20  # whose scores are all recorded; then those of every second step, of every third, ...
+)
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
 _STEPS_PER_BLOCK = (
     20  # records are written in blocks: one by one, between two models, they would cost three times as much
@@ -170,8 +173,10 @@ class Run:
         if self.scale is not None:
             self.scale.update(X)
         self.n_seen += len(y)
-        if self.n_steps % max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"]) == 0:
+        seldom = max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"])
+        if self.n_steps % min(seldom, 1 + self.n_steps // _STEPS_OF_A_SHORT_RUN) == 0:
             self.records.add_scores(self.n_steps, *self._top())
+        if self.n_steps % seldom == 0:
             self._weigh()
         seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
         self.pending.append(
@@ -425,6 +430,8 @@ class Run:
         }
         if self.n_seen and hasattr(self.selector, "race_summary"):
             settings["race"] = self.selector.race_summary()
+        if why := getattr(self.selector, "why_fewer_", ""):
+            settings["why_fewer"] = why
         names = list(self._names())
         frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
         return PrequentialResult(frames, settings, names, self.scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from tamis.report.acquisition.plots import plot_costs, plot_missing, plot_paths
 from tamis.report.figures import svg
 from tamis.report.figures.figure import figure, limits
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, plural, table, text
+from tamis.report.page.markup import name, plural, repeat_lines, table, text
 from tamis.report.page.number_format import count, fraction, scientific
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _FIRST = 5  # points of the other ways to spend that the figure has room for at 
 def write_report(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, path: str | os.PathLike[str],
     title: str = "the rows held out", *, categories: dict[str, list[Any]] | None = None,
-    on_progress: Callable[[float, str], None] | None = None,
+    on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
     """Write what a classifier buys, and what it comes to, as one HTML file that opens offline.
 
@@ -52,6 +53,8 @@ def write_report(
         Names of the values of columns that hold codes of text.
     on_progress : callable, optional
         Takes the share that is done, and what is done next.
+    repeat : dict of str to str, optional
+        Lines that do the same again, by where they are typed.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def write_report(
     return write_page(
         path,
         lambda: acquisition_page(
-            model, X, y, X_held, y_held, title, categories=categories, on_progress=on_progress
+            model, X, y, X_held, y_held, title, categories=categories, on_progress=on_progress, repeat=repeat
         ),
     )
 
@@ -86,7 +89,7 @@ def write_report(
 def acquisition_page(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, title: str = "the rows held out",
     *, categories: dict[str, list[Any]] | None = None,
-    on_progress: Callable[[float, str], None] | None = None,
+    on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> str:  # fmt: skip
     """Return the report as HTML; parameters as for :func:`write_report`."""
     curves = cost_curves(model, X, y, X_held, y_held, on_progress)
@@ -97,6 +100,7 @@ def acquisition_page(
         ("values", "Values bought", _bought(shown)),
         ("holes", "Missing values", _holes(model, X_held, y_held)),
         ("paths", "Single rows", _paths(shown)),
+        ("repeat", "Repeat this run", repeat_lines({**(repeat or {}), "In Python": _in_python(model)})),
     ]
     heading = f"{type(model).__name__} on {title}"
     links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, _ in parts)
@@ -106,6 +110,20 @@ def acquisition_page(
         f' said.</p>{_tiles(shown, curves)}<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
     )
     return document(heading, head, parts)
+
+
+def _in_python(model: CellClassifier) -> str:
+    made = re.sub(r"\s+", " ", repr(model))
+    return "\n".join(
+        [
+            f"from tamis import {type(model).__name__}",
+            "from tamis.report.acquisition import write_report",
+            "",
+            "# X, y: the rows learned from and their labels; X_held, y_held: the rows held out",
+            f"model = {made}.fit(X, y)",
+            'write_report(model, X, y, X_held, y_held, "report.html")',
+        ]
+    )
 
 
 @dataclass

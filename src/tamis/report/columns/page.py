@@ -17,7 +17,7 @@ from tamis.report.figures import svg
 from tamis.report.figures.figure import figure
 from tamis.report.figures.thinning import thin
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, plural, table, text
+from tamis.report.page.markup import name, plural, repeat_lines, table, text
 from tamis.report.page.number_format import count, duration, rate, scientific
 
 __all__ = ["columns_page", "plot_columns", "write_report"]
@@ -112,7 +112,7 @@ def columns_page(
         ("course", "What it took", _course(course, stages)),
         ("accepted", "Accepted features", _accepted(course, coefficients, speaks_for)),
         ("near", "Refused by the least", _near(course)),
-        ("repeat", "Repeat this run", _repeat(repeat or {"In Python": f"selector = {selector!r}"})),
+        ("repeat", "Repeat this run", repeat_lines(repeat or {"In Python": f"selector = {selector!r}"})),
     ]
     parts = [part for part in parts if part[2]]
     heading = title or type(selector).__name__
@@ -287,10 +287,3 @@ def _near(course: Course) -> str:
         + table("The nearest to their bar",
                 head, rows, ["n", "long", "n", "n", "n"])
     )  # fmt: skip
-
-
-def _repeat(lines: Mapping[str, str]) -> str:
-    return "".join(
-        f"<h3>{text(heading)}</h3><pre><code>{text(code, 8000)}</code></pre>"
-        for heading, code in lines.items()
-    )

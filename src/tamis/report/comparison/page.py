@@ -15,7 +15,8 @@ from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_ma
 from tamis.report.comparison.result import Comparison, Scores, Significance
 from tamis.report.page import number_format
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, names, plural, table, text
+from tamis.report.page.markup import name, names, plural, repeat_lines, table, text
+from tamis.report.page.rerun import snippet
 from tamis.report.ranks import draw_ranks
 
 __all__ = ["comparison_page", "write_comparison"]
@@ -50,7 +51,9 @@ _FEW = 5  # streams: fewer are no base for a test
 _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accuracy", "no change"))}
 
 
-def write_comparison(result: Comparison, path: str | os.PathLike[str], title: str | None = None) -> Path:
+def write_comparison(
+    result: Comparison, path: str | os.PathLike[str], title: str | None = None, repeat: dict[str, str] | None = None
+) -> Path:  # fmt: skip
     """Write the report of an experiment: one HTML file that opens offline.
 
     Parameters
@@ -61,6 +64,8 @@ def write_comparison(result: Comparison, path: str | os.PathLike[str], title: st
         The file; one that exists is replaced in one step, or stays as it is if anything fails.
     title : str, optional
         Heading of the page.
+    repeat : dict of str to str, optional
+        Lines that do the same again, by where they are typed.
 
     Returns
     -------
@@ -72,10 +77,12 @@ def write_comparison(result: Comparison, path: str | os.PathLike[str], title: st
     ValueError
         If the file cannot be written.
     """
-    return write_page(path, lambda: comparison_page(result, title))
+    return write_page(path, lambda: comparison_page(result, title, repeat))
 
 
-def comparison_page(result: Comparison, title: str | None = None) -> str:
+def comparison_page(
+    result: Comparison, title: str | None = None, repeat: dict[str, str] | None = None
+) -> str:
     """Return the report as HTML."""
     n_methods, n_streams = len(result.methods), len(result.streams)
     heading = title or (
@@ -83,6 +90,7 @@ def comparison_page(result: Comparison, title: str | None = None) -> str:
     )
     made = [(key, label, section(result)) for key, label, section in _SECTIONS]
     parts = [(key, label, content) for key, label, content in made if content]
+    parts.append(("repeat", "Repeat this run", _repeat(result, repeat or {})))
     links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, _ in parts)
     head = (
         f'<header><h1>{text(heading)}</h1><p class="lead">{_lead(result)}</p>{_alert(result)}{_tiles(result)}'
@@ -288,14 +296,21 @@ def _selection(result: Comparison) -> str:
 
 def _cells(result: Comparison) -> str:
     failed = [[text(cell), text(error, 400)] for cell, error in result.failed.items()]
-    told = table("Cells that failed", ("cell", "error"), failed, ["", ""]) if failed else ""
+    return table("Cells that failed", ("cell", "error"), failed, ["", ""]) if failed else ""
+
+
+def _repeat(result: Comparison, lines: dict[str, str]) -> str:
+    lines = dict(lines)
+    done = np.flatnonzero(result.cells["status"] == "done")
+    if len(done):
+        stream, method = (str(result.cells[one][done[0]]) for one in ("stream", "method"))
+        first = result.run(stream, method)
+        lines["In Python, the first of the runs"] = snippet(first.settings)
+    if not result.is_temporary:
+        load = f"from tamis.evaluate import ExperimentResult\n\nresult = ExperimentResult.load({str(result.folder)!r})"
+        lines["In Python, to look at all of them again"] = load
     listing = json.dumps(result.settings, indent=1, ensure_ascii=False, default=str)
-    code = f"from tamis.evaluate import ExperimentResult\n\nresult = ExperimentResult.load({str(result.folder)!r})"
-    again = "" if result.is_temporary else f"<h3>In Python</h3><pre><code>{text(code, 2000)}</code></pre>"
-    return (
-        f"{told}{again}<details><summary>All cells as JSON</summary><pre><code>{text(listing, 40_000)}</code></pre>"
-        "</details>"
-    )
+    return repeat_lines(lines, {"All runs as JSON": listing})
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Comparison], str]], ...] = (
@@ -303,6 +318,6 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Comparison], str]], ...] = (
     ("results", "Results", _tables),
     ("ranks", "Ranks", _ranks),
     ("curves", "Over time", _curves),
-    ("selection", "Selection beside the truth", _selection),
-    ("cells", "Cells", _cells),
+    ("selection", "What was kept", _selection),
+    ("cells", "Runs that failed", _cells),
 )

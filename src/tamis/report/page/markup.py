@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from tamis.report.page.number_format import count
 
-__all__ = ["name", "names", "plural", "shorten", "table", "text"]
+__all__ = ["name", "names", "plural", "repeat_lines", "shorten", "table", "text"]
 
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # by HTML and XML alike
 
@@ -63,3 +63,15 @@ def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], kind
         f'<div class="scroll" tabindex="0" role="group" aria-label="{caption}"><table><caption>{caption}</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def repeat_lines(lines: Mapping[str, str], listings: Mapping[str, str] | None = None) -> str:
+    """Return what it takes to do the same again: lines by where they are typed, and what is long folded away."""
+    typed = (
+        f"<h3>{text(where)}</h3><pre><code>{text(line, 4000)}</code></pre>" for where, line in lines.items()
+    )
+    folded = (
+        f"<details><summary>{text(what)}</summary><pre><code>{text(all_of_it, 40_000)}</code></pre></details>"
+        for what, all_of_it in (listings or {}).items()
+    )
+    return "".join([*typed, *folded])

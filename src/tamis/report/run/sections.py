@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
-from tamis.report.page.markup import names, plural, table, text
+from tamis.report.page.markup import names, plural, repeat_lines, table, text
 from tamis.report.page.number_format import count, duration, fraction, rate, scientific, size
 from tamis.report.page.rerun import command_line, option, snippet
 from tamis.report.run import numbers
@@ -427,13 +427,10 @@ def _time_table(parts: Sequence[tuple[str, NDArray[np.float64], int]]) -> str:
 def repeat(result: Result) -> str:
     """Return what it takes to run the same again."""
     settings, line = result.settings, command_line(result.settings)
-    shell = f"<h3>In a shell</h3><pre><code>{text(line, 4000)}</code></pre>" if line else ""
+    shell = {"In a shell": line} if line else {}
     own = {name: value for name, value in settings.items() if name != "race"}
     listing = json.dumps(own, indent=2, ensure_ascii=False, default=str)
-    return (
-        f"{shell}<h3>In Python</h3><pre><code>{text(snippet(settings), 4000)}</code></pre>"
-        f"<details><summary>All settings as JSON</summary><pre><code>{text(listing, 20_000)}</code></pre></details>"
-    )
+    return repeat_lines({**shell, "In Python": snippet(settings)}, {"All settings as JSON": listing})
 
 
 _SECTIONS: tuple[Section, ...] = (

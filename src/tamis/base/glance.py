@@ -1,0 +1,55 @@
+"""How a thing shows itself where its value is looked at: one line in a shell, a few lines of HTML in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+__all__ = ["glance"]
+
+_MOST = 20  # rows of a table
+_LONGEST = 60  # characters of a cell
+
+
+def glance(
+    kind: str,
+    facts: Iterable[str] = (),
+    numbers: Mapping[str, Sequence[str]] | None = None,
+    head: Sequence[str] = (),
+) -> str:
+    """Return a few lines of HTML: what it is, what is known of it, and a small table.
+
+    Everything is escaped, nothing is fetched, and long tables and texts are cut.
+
+    Parameters
+    ----------
+    kind : str
+        What it is, in bold.
+    facts : iterable of str
+    numbers : mapping of str to sequence of str, optional
+        A row for each name.
+    head : sequence of str
+        Of the columns, that of the names included.
+
+    Examples
+    --------
+    >>> glance("Session", ["paid 0.2"])
+    '<b>Session</b> paid 0.2'
+    >>> glance("Result", numbers={"<b>": ["1"]})
+    '<b>Result</b><table><tbody><tr><th>&lt;b&gt;</th><td>1</td></tr></tbody></table>'
+    """
+    told = ", ".join(map(_text, facts))
+    line = f"<b>{_text(kind)}</b>{' ' + told if told else ''}"
+    if not numbers:
+        return line
+    top = f"<thead><tr>{''.join(f'<th>{_text(name)}</th>' for name in head)}</tr></thead>" if head else ""
+    rows = "".join(
+        f"<tr><th>{_text(name)}</th>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
+        for name, cells in list(numbers.items())[:_MOST]
+    )
+    more = f"<small>and {len(numbers) - _MOST:,} more</small>" if len(numbers) > _MOST else ""
+    return f"{line}<table>{top}<tbody>{rows}</tbody></table>{more}"
+
+
+def _text(value: str) -> str:
+    return escape(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…")

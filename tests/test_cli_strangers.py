@@ -1,0 +1,148 @@
+"""The command line in the hands of a stranger: any option, any wrong word, any place to write to."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tamis.cli import app, main
+
+pytest.importorskip("pyarrow")
+typer = pytest.importorskip("typer")
+
+ROOT = typer.main.get_command(app())
+FILE = ["table.csv", "--label", "state"]
+USUAL = {
+    "look": FILE, "run": FILE, "compare": FILE, "screen": FILE, "columns": FILE, "train": [*FILE, "--save", "m.tamis"],
+    "generate": ["SEA", "--rows", "20", "--out", "made.csv"],
+}  # fmt: skip
+ANYTHING = ("--na",)  # any word may stand for a missing value
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3)).round(3)
+    rows = [f"{a},{b},{c},{'on' if a > 0 else 'off'}" for a, b, c in X.tolist()]
+    (tmp_path / "table.csv").write_text("\n".join(["heat,light,sound,state", *rows]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def options():
+    """Yield each option of each command that takes a value."""
+    for name, command in ROOT.commands.items():
+        for option in command.params:
+            if option.param_type_name == "option" and not option.is_flag and option.opts[0] not in ANYTHING:
+                yield pytest.param(name, option, id=f"{name} {option.opts[0]}")
+
+
+@pytest.mark.parametrize(("command", "option"), list(options()))
+def test_a_wrong_value_is_one_sentence_at_once_and_writes_nothing(here, capsys, command, option):
+    name, line = option.opts[0], list(USUAL.get(command, []))
+    if name in line:
+        at = line.index(name)
+        del line[at : at + 2]
+    is_place = option.metavar in ("FILE", "FOLDER")
+    for value in ("no/such/folder",) if is_place else ("non\x01sense", "1e999"):
+        before, began = sorted(os.listdir(here)), time.process_time()
+        code = main([command, *line, name, value])
+        out, err = capsys.readouterr()
+        if value == "1e999" and code == 0:  # a number without end may be one, such as a half-life
+            assert option.type.name == "float"
+            continue
+        assert (code, out) == (2, ""), err
+        assert len(err.splitlines()) == 1, err
+        assert err.startswith("tamis: ")
+        assert "unexpected" not in err
+        assert sorted(os.listdir(here)) == before
+        assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("command", sorted(set(USUAL) - {"generate"}))
+@pytest.mark.parametrize("kind", ["missing", "empty", "folder", "unreadable", "binary", "one line"])
+def test_what_cannot_be_read_is_one_sentence(here, capsys, command, kind):
+    path = here / "odd.csv"
+    if kind == "folder":
+        path.mkdir()
+    elif kind != "missing":
+        contents = {"binary": bytes(range(256)) * 50, "one line": b"heat,light,sound,state\n"}
+        path.write_bytes(contents.get(kind, b"" if kind == "empty" else (here / "table.csv").read_bytes()))
+    if kind == "unreadable":
+        path.chmod(0)
+        if os.access(path, os.R_OK):
+            pytest.skip("this user may read everything")
+    line = [command, "odd.csv", *USUAL[command][1:]]
+    code = main(line)
+    out, err = capsys.readouterr()
+    assert (code in (1, 2), out, len(err.splitlines())) == (True, "", 1), err
+    assert "odd.csv" in err
+    assert "unexpected" not in err
+
+
+def run(here, line, **more):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "", **more.pop("env", {})}
+    command = [sys.executable, "-m", "tamis", *line] if isinstance(line, list) else ["bash", "-c", line]
+    return subprocess.run(
+        command, cwd=here, env=environment, capture_output=True, text=True, check=False, **more
+    )
+
+
+def test_a_full_disk_is_one_sentence(here):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    for line in (
+        "datasets",
+        "list --json",
+        "look table.csv --label state",
+        "generate SEA --rows 5000 --out -",
+    ):
+        done = run(here, f"{sys.executable} -m tamis {line} > /dev/full")
+        assert done.returncode == 1, line
+        assert (
+            done.stderr
+            == "tamis: standard output cannot be written (No space left on device): make room there.\n"
+        )
+
+
+def test_who_stops_reading_hears_no_complaint(here):
+    for line in (
+        "list",
+        "datasets --json",
+        "look table.csv --label state",
+        "generate SEA --rows 20000 --out -",
+    ):
+        done = run(here, f"set -o pipefail; {sys.executable} -m tamis {line} | head -1")
+        assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1), line
+
+
+def test_colours_only_where_they_are_wanted(here):
+    plain = run(here, ["look", *FILE], env={"NO_COLOR": "1", "COLUMNS": "60"})
+    assert (plain.returncode, "\x1b" in plain.stdout) == (0, False)
+    assert max(map(len, plain.stdout.splitlines()[:-1])) <= 60
+    for width in ("", "0", "nonsense", "20"):
+        done = run(here, ["look", *FILE], env={"COLUMNS": width, "TERM": "dumb"})
+        assert (done.returncode, done.stderr) == (0, ""), width
+
+
+def test_all_is_said_as_one_json_document(here, monkeypatch, capsys):
+    import json
+
+    lines = [
+        ["list"], ["list", "fires"], ["datasets"], ["look", *FILE], ["screen", *FILE], ["columns", *FILE],
+        ["train", *FILE, "--save", "m.tamis"], ["run", *FILE, "--batch-size", "30", "--baselines", "none"],
+        ["compare", *FILE, "--batch-size", "30", "--seeds", "1", "--selector", "mi", "--baselines", "none"],
+        ["generate", "SEA", "--rows", "20", "--out", "made.csv"],
+    ]  # fmt: skip
+    for line in lines:
+        assert main([*line, "--json", "--quiet"]) == 0, line
+        out, err = capsys.readouterr()
+        assert json.loads(out), line
+        assert err == "", line
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"value": 1.0}\n{"stop": true}\n'))
+    assert main(["acquire", "m.tamis", "--json", "--quiet"]) == 0
+    assert [json.loads(line)["finished"] for line in capsys.readouterr().out.splitlines()][-1] is True

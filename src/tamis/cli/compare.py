@@ -144,6 +144,7 @@ def compare(
     check_whole("--batch-size", batch_size, 1)
     check_whole("--max-rows", max_rows, 1)
     check_whole("--window", window, 1)
+    check_word("--protocol", protocol, ("honest", "paper"))
     check_word("--scale", scale, SCALES)
     check_word("--baselines", baselines, BASELINES)
     if jobs != -1:

@@ -103,9 +103,13 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
 
 def _names_no_column(message: str, given: list[str]) -> bool:
     """Return whether a word of the command line was to name a column, and the file has none of that name."""
-    found = re.search(r" has no column (?:like )?'(.*?)'[;,:]|there is none at position (-?\d+)\.$", message)
     words = {part for word in given for one in (word, word.partition("=")[2]) for part in one.split(",")}
-    return found is not None and bool({found[1], found[2]} & words)
+    return any(
+        f" has no column {word!r}" in message
+        or f" has no column like {word!r}" in message
+        or message.endswith(f"there is none at position {word}.")
+        for word in words
+    )
 
 
 def _one_line(text: str) -> str:

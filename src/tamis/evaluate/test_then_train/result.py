@@ -108,8 +108,8 @@ class PrequentialResult:
         ("enter" or "leave") of each change of the selection. ``"truth"``: the same of the relevant features, where the
         stream knows them. ``"scores"``: step, feature, name and score of the columns
         scored highest, every thousand rows or so (more often at first). ``"reasons"``, if the selector tells: a row per
-        column with its feature, name, selected (1 or 0), what it tells of the target alone, what it added when it was chosen (or would
-        add at the end), and redundant_to, the column beside which it adds least ("": none).
+        column with its feature, name, selected (1 or 0), what it tells of the target alone, what it added when it was
+        chosen (or would add at the end), and redundant_to, the column beside which it adds least ("": none).
     settings : dict
         Stream, selector, learner, options and versions: what it takes to repeat the run. ``interrupted`` is True if
         it was stopped before the end of the stream.

@@ -324,3 +324,22 @@ def test_what_is_generated_holds_no_formula():
         stream = load_stream(row["name"])
         for text in (*stream.feature_names, *map(str, stream.classes)):
             assert not re.match(r"[=+@\t\r]|-\D", text), row["name"]
+
+
+def test_of_copies_few_are_shown_with_redundancy(call, tmp_path):
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(400, 2))
+    X = signals[:, [0] * 5 + [1]] + 0.1 * rng.normal(size=(400, 6))
+    y = 2 * signals[:, 0] + signals[:, 1] > 0
+    place = tmp_path / "copies.csv"
+    np.savetxt(place, np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,other,y", comments="")
+    line = (str(place), "--label", "y", "--top", "2", "--json", "-q")
+    shown = [
+        [row["feature"] for row in json.loads(call(*line, *more)[1])["features"]]
+        for more in ((), ("--redundancy", "6"))
+    ]
+    assert "other" not in shown[0]
+    assert "other" in shown[1]
+    code, _, err = call(*line, "--redundancy", "6", "--level", "0.05")
+    assert code == 2
+    assert "leave one out" in err

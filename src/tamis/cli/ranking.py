@@ -118,6 +118,8 @@ class Ranking:
         names = self.stream.feature_names or [f"x{j}" for j in at]
         table["feature"] = np.array(names, dtype=object)
         order = np.lexsort((at, -table[self.scores[0]]))
+        if self.screening.redundancy is not None:  # those that are kept come first
+            order = order[np.argsort(~table["selected"][order], kind="stable")]
         ranked = {name: column[order] for name, column in table.items()}
         return {"rank": np.arange(1, len(order) + 1), **ranked}
 
@@ -137,6 +139,10 @@ class Ranking:
         if self.screening.level is not None:
             n_selected = int(self.screening.get_support().sum())
             parts.append(f"{n_selected:,} selected at level {self.screening.level:g}")
+        if self.screening.redundancy is not None:
+            parts.append(
+                f"of the best {self.screening.redundancy:,} first those that add most to one another"
+            )
         return ", ".join(parts + ["interrupted"] * self.interrupted)
 
 

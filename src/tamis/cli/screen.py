@@ -67,6 +67,14 @@ def screen(
         ),
     ] = None,
     top: Annotated[int, option(_SCORING, "N", "How many columns to show.")] = 20,
+    redundancy: Annotated[
+        int | None,
+        option(
+            _SCORING,
+            "M",
+            "Of the M best columns show first those that add most to one another: few copies of one signal.",
+        ),
+    ] = None,
     half_life: Annotated[
         float | None, option(_SCORING, "ROWS", "After so many rows a row counts half.")
     ] = None,
@@ -98,6 +106,9 @@ def screen(
 
     names = list(dict.fromkeys(_score_name(name) for name in score or ["mi"]))
     check_whole("--top", top, 1)
+    check_whole("--redundancy", redundancy, 1)
+    if redundancy is not None and level is not None:
+        raise MisuseError("--level and --redundancy both decide which columns are kept: leave one out.")
     check_whole("--n-bins", n_bins, 2)
     check_whole("--batch-size", batch_size, 1)
     check_whole("--max-rows", max_rows, 1)
@@ -114,13 +125,17 @@ def screen(
     stream = reading.open(width="any", quiet=quiet)
     if eps is None and stream.n_features is None:
         eps = 0.01  # of columns that show only while they are read there may be many
+    if redundancy is not None and stream.n_features is None:
+        raise MisuseError("--redundancy needs to know how many columns there are: give --n-features.")
+    n_kept = 1.0 if redundancy is None else min(top, stream.n_features or top)
     screening = Screening(
-        1.0 if level is None else None,
+        n_kept if level is None else None,
         scores=names,
         half_life=half_life,
         n_bins=n_bins,
         eps=eps,
         level=level,
+        redundancy=redundancy,
     )
     ranking = Ranking(stream, screening)
     try:

@@ -116,7 +116,8 @@ def _document(
         "stream": ranking.stream.describe(),
         "scores": ranking.scores,
         "options": {
-            name: getattr(ranking.screening, name) for name in ("half_life", "n_bins", "eps", "level")
+            name: getattr(ranking.screening, name)
+            for name in ("half_life", "n_bins", "eps", "level", "redundancy")
         },
         "n_rows": ranking.n_rows,
         "n_features": len(columns["rank"]),
@@ -143,7 +144,7 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
     widest = max(4, min(max(map(len, shown["feature"])), width - 18 - 11 * len(names) - 12, 40))
     pvalue = f"{names[0]}_pvalue"
     grid = Table.grid(padding=(0, 2, 0, 0))
-    has_level = "selected" in shown
+    has_level = "evalue" in shown
     sizes = [4, widest, *[9] * len(names), *[8] * (pvalue in shown), *[8, 1] * has_level]
     sizes.append(max(width - sum(sizes) - 2 * len(sizes) - 2, 0))
     for i, size in enumerate(sizes):

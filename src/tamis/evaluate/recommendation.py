@@ -95,7 +95,7 @@ class Contestant:
         return mean, math.sqrt(float(share**2 @ (gap - mean) ** 2))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recommendation:
     """What the race says.
 

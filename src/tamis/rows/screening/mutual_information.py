@@ -41,6 +41,9 @@ class MutualInformation(BinScreener):
         With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
         often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
         `restart`.
+    redundancy : int, at least 1, optional
+        Of so many columns of the best scores, those are kept that add most to one another, by partial correlations in
+        the last 1000 rows: few copies of one signal. `scores_` stays what each column tells by itself.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
-from tamis.base import RowSelector
+from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.dependence.e_values import e_bh
 from tamis.errors import DataError
 from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
@@ -28,6 +28,7 @@ from tamis.rows.screening.mean_variance import (
     t_score,
     too_small,
 )
+from tamis.rows.screening.redundancy import LastRows, by_addition
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import (
     chi_square,
@@ -59,6 +60,8 @@ class Screener(RowSelector):
     _allows_nan = True
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _evidence: Evidence | None = None
+    redundancy: int | None = None  # an older file has none
+    _last_rows: LastRows | None = None  # with `redundancy`
     _n_restarts = 0
     _ticks: Array = np.empty(0)  # of the clock of each class, since the first row
 
@@ -71,9 +74,11 @@ class Screener(RowSelector):
         fade_per: str = "row",
         clock: str = "global",
         level: float | None = None,
+        redundancy: int | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.level = level
+        self.redundancy = redundancy
         self.half_life = half_life
         self.fading = fading
         self.fade_per = fade_per
@@ -98,6 +103,9 @@ class Screener(RowSelector):
                 )
         if self.level is not None:
             self._check_level(self.level)
+        if self.redundancy is not None:
+            self._check_redundancy(self.redundancy, n_features)
+        self._last_rows = None if self.redundancy is None else LastRows()
         # Without features, the moments still tell the effective number of rows, which p-values need.
         self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
         self._bins = self._new_bins(n_features)
@@ -118,9 +126,16 @@ class Screener(RowSelector):
                 " the past is to be forgotten."
             )
 
+    def _check_redundancy(self, redundancy: int, n_features: int) -> None:
+        check_number("redundancy", redundancy, low=1, integer=True)
+        if self.n_features_to_select is None:
+            raise ValueError(f"redundancy={redundancy!r} needs n_features_to_select: a count or a fraction.")
+        n_to_select(self.n_features_to_select, n_features)
+
     @property
     def _decides_how_many(self) -> bool:  # type: ignore[override]
-        return self.n_features_to_select is None and self.level is not None
+        by_level = self.n_features_to_select is None and self.level is not None
+        return by_level or vars(self).get("redundancy") is not None
 
     def _new_evidence(self, n_features: int) -> Evidence | None:
         if self.level is None:
@@ -133,7 +148,7 @@ class Screener(RowSelector):
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
-        within, ticks = self._clock(y)
+        within, ticks, given = *self._clock(y), sample_weight
         keep = self._factor**ticks
         if within is not None:
             sample_weight = within if sample_weight is None else within * sample_weight
@@ -153,6 +168,10 @@ class Screener(RowSelector):
         if self._evidence is not None:
             self._evidence.wait(X, y, sample_weight)
             self._evidence.weigh(self._cells_of(self._evidence))
+        if self._last_rows is not None:
+            self._last_rows = copy.copy(self._last_rows)
+            kept = slice(None) if given is None else given > 0.0
+            self._last_rows.add(X[kept], y[kept])
         self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
@@ -359,6 +378,8 @@ class Screener(RowSelector):
                     mine.fade(self._factor**their_ticks)
                 mine.merge(theirs)
             parts[name] = mine
+        if self._last_rows is not None and other._last_rows is not None:
+            parts["_last_rows"] = self._last_rows.merged(other._last_rows, codes, first=when == "before")
         parts["_evidence"] = self._merged_evidence(other, n_classes, order, parts["_bins"])
         ticks = np.maximum(my_ticks, their_ticks) if when == "together" else my_ticks + their_ticks
         self.__dict__.update(parts, **joint, _ticks=ticks, n_seen_=self.n_seen_ + other.n_seen_)
@@ -396,10 +417,24 @@ class Screener(RowSelector):
         return found
 
     def _selection(self) -> NDArray[np.bool_]:
+        if self.redundancy is not None:
+            return self._without_redundancy(self.redundancy)
         assert self._evidence is not None
         assert self.level is not None
         share = 6.0 / (np.pi * (self._n_restarts + 1)) ** 2
         return e_bh(self._evidence.log_e(), self.level * share)
+
+    def _without_redundancy(self, n_candidates: int) -> NDArray[np.bool_]:
+        """Return which of the best columns add most to one another, judged by the last rows."""
+        assert self._last_rows is not None
+        assert self.n_features_to_select is not None
+        scores, n_selected = self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_)
+        candidates = np.flatnonzero(top_mask(scores, max(n_candidates, n_selected)))
+        candidates = candidates[np.argsort(-scores[candidates], kind="stable")]
+        X, codes = self._last_rows.columns(candidates, self.n_features_in_)
+        kept = np.zeros(self.n_features_in_, dtype=bool)
+        kept[candidates[by_addition(X, codes, n_selected)]] = True
+        return kept
 
     @property
     def n_observed_(self) -> NDArray[np.float64]:
@@ -418,7 +453,7 @@ class Screener(RowSelector):
     def nbytes_(self) -> int:
         """Bytes of what is kept of the stream."""
         _ = self.waiting_
-        parts = (self._moments, self._bins, self._evidence)
+        parts = (self._moments, self._bins, self._evidence, self._last_rows)
         return sum(part.nbytes for part in parts if part is not None)
 
     def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
@@ -493,6 +528,7 @@ class BinScreener(Screener):
         fade_per: str = "row",
         clock: str = "global",
         level: float | None = None,
+        redundancy: int | None = None,
     ) -> None:
         super().__init__(
             n_features_to_select,
@@ -501,6 +537,7 @@ class BinScreener(Screener):
             fade_per=fade_per,
             clock=clock,
             level=level,
+            redundancy=redundancy,
         )
         self.n_bins = n_bins
         self.categorical = categorical

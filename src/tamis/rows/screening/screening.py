@@ -54,6 +54,9 @@ class Screening(BinScreener):
         With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
         often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
         `restart`.
+    redundancy : int, at least 1, optional
+        Of so many columns of the best scores, those are kept that add most to one another, by partial correlations in
+        the last 1000 rows: few copies of one signal. `scores_` stays what each column tells by itself.
 
     Attributes
     ----------
@@ -63,8 +66,8 @@ class Screening(BinScreener):
         Of that score; the Gini index has none.
     table_ : dict of str to ndarray of shape (n_features,)
         One row per feature: "feature" (its name), "n_observed", each score under its own name, and "t_pvalue",
-        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there; with `level`, "evalue" and "selected". A
-        data frame can be made of it.
+        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there; with `level`, "evalue"; with it or with
+        `redundancy`, "selected". A data frame can be made of it.
     evalues_ : ndarray of shape (n_features,), float64
         With `level`: the evidence of each feature against "it tells nothing of the class". It starts at 1, and if the
         feature tells nothing its mean is 1 at most at any time; see :mod:`tamis.summaries.evidence`.
@@ -126,10 +129,11 @@ class Screening(BinScreener):
         fade_per: str = "row",
         clock: str = "global",
         level: float | None = None,
+        redundancy: int | None = None,
     ) -> None:
         super().__init__(
             n_features_to_select, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
-            half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level,
+            half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level, redundancy=redundancy,
         )  # fmt: skip
         self.scores = scores
         self.select_by = select_by
@@ -184,5 +188,7 @@ class Screening(BinScreener):
             if readout.pvalues is not None:
                 table[f"{name}_pvalue"] = readout.pvalues
         if self.level is not None:
-            table |= {"evalue": self.evalues_, "selected": self.get_support()}
+            table["evalue"] = self.evalues_
+        if self._decides_how_many:
+            table["selected"] = self.get_support()
         return table

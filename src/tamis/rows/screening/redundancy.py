@@ -1,0 +1,134 @@
+"""Of the best columns by a score, those that add most to one another: forward selection by partial correlation.
+
+A screen scores each column by itself, and takes a dozen copies of one signal. With `redundancy`, the columns of the
+best scores compete: first the one of the largest correlation with the class, then the one of the largest correlation
+with what the first has left unexplained (Efroymson 1960). It is read from the last 1000 rows alone, which cost their
+memory, and hardly anything while rows are learned from.
+
+With R the correlations of the candidates, the ridge (1 + sqrt(m / n))^2 - 1 added to its diagonal, b_c their
+covariances with the indicator of class c over sqrt(p_c), v_j and r_c what the columns chosen so far leave of R_jj and
+b_c::
+
+    gain_j = sum_c r_cj^2 / v_j                                                      (1)
+    l = (R_i - sum_h L_h L_hi) / sqrt(v_i);   r_c <- r_c - l r_ci / sqrt(v_i);   v <- v - l^2     (2)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows
+
+__all__ = ["LastRows", "by_addition"]
+
+_KEPT = 1000
+
+
+class LastRows:
+    """The last 1000 rows and the codes of their classes, however batches and parts of a stream are cut.
+
+    Examples
+    --------
+    >>> rows = LastRows()
+    >>> rows.add(np.eye(2), np.array([0, 1]))
+    >>> rows.columns(np.array([1]), 2)[0].ravel()
+    array([0., 1.])
+    """
+
+    def __init__(self) -> None:
+        self.blocks: tuple[tuple[Rows, Array], ...] = ()
+        self.n_rows = 0
+
+    def add(self, X: Rows, codes: Array) -> None:
+        """Keep a copy of a batch, and forget the rows that are too old."""
+        X, codes = X[-_KEPT:].copy(), codes[-_KEPT:].copy()
+        blocks, self.n_rows = (*self.blocks, (X, codes)), self.n_rows + len(codes)
+        while self.n_rows - len(blocks[0][1]) >= _KEPT:
+            self.n_rows -= len(blocks[0][1])
+            blocks = blocks[1:]
+        self.blocks = blocks
+
+    def merged(self, other: LastRows, codes: Array, *, first: bool) -> LastRows:
+        """Return the last rows of both; those of the other, whose class c is `codes[c]` here, come first or last."""
+        theirs = [(X, codes[y]) for X, y in other.blocks]
+        found = LastRows()
+        for X, y in [*theirs, *self.blocks] if first else [*self.blocks, *theirs]:
+            found.add(X, y)
+        return found
+
+    def columns(self, which: Array, n_features: int) -> tuple[NDArray[np.float64], Array]:
+        """Return some columns of the rows, dense, and the codes; a block that knew fewer columns has 0 there."""
+        parts = []
+        for X, _ in self.blocks:
+            if sp.issparse(X):
+                wide = X.copy()
+                wide.resize((X.shape[0], n_features))
+                parts.append(wide[:, which].toarray())
+            else:
+                parts.append(X[:, which])
+        codes = np.concatenate([y for _, y in self.blocks])
+        return np.concatenate(parts).astype(np.float64)[-_KEPT:], codes[-_KEPT:]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return sum((X.data.nbytes if sp.issparse(X) else X.nbytes) + y.nbytes for X, y in self.blocks)
+
+
+def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[int]:
+    """Return the columns in the order in which they add most (1); then those that add nothing, the first ones first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns), float64
+        NaN counts as the mean of its column.
+    codes : ndarray of shape (n_rows,), int64
+    n_selected : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> signals = rng.normal(size=(500, 2))
+    >>> X = signals[:, [0, 0, 0, 1]] + 0.1 * rng.normal(size=(500, 4))
+    >>> sorted(by_addition(X, (2 * signals[:, 0] + signals[:, 1] > 0).astype(int), 2))[1]
+    3
+    """
+    (n, m), classes = X.shape, np.unique(codes)
+    Z = _standardised(X)
+    Y = (codes[:, None] == classes).astype(np.float64)
+    share = Y.mean(axis=0)
+    r = Z.T @ (Y - share) / n / np.sqrt(share)
+    ridge = (1.0 + np.sqrt(m / n)) ** 2 - 1.0
+    v, L, order = np.full(m, 1.0 + ridge), np.zeros((m, 0)), list[int]()
+    free = np.ones(m, dtype=bool)
+    while len(order) < n_selected:
+        gain: Any = np.where(free, (r**2).sum(axis=1) / v, -1.0)
+        i = int(gain.argmax())
+        if gain[i] <= 0.0:
+            break
+        order.append(i)
+        free[i] = False
+        row = Z.T @ Z[:, i] / n
+        row[i] += ridge
+        column = (row - L @ L[i]) / np.sqrt(v[i])  # (2)
+        r = r - np.outer(column, r[i] / np.sqrt(v[i]))
+        v = np.maximum(v - column**2, ridge)
+        L = np.column_stack([L, column])
+    return [*order, *np.flatnonzero(free)[: n_selected - len(order)].tolist()]
+
+
+def _standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the columns with mean 0 and deviation 1; 0 where a value is missing, or nothing varies."""
+    there = ~np.isnan(X)
+    count = np.maximum(there.sum(axis=0), 1)
+    top = np.abs(np.where(there, X, 0.0)).max(axis=0, initial=0.0)
+    unit = np.where(top > 0.0, top, 1.0)  # so that no square overflows
+    Z = np.where(there, X / unit, 0.0)
+    Z = np.where(there, Z - Z.sum(axis=0) / count, 0.0)
+    deviation = np.sqrt((Z**2).sum(axis=0) / len(Z))
+    found: NDArray[np.float64] = np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)
+    return found

@@ -58,8 +58,8 @@ def _show(output: Output) -> int:
     """Run the bundled stream, in which a feature comes alive, and say what there is to see."""
     pays = _pays()
     if not output.as_json:
-        names = textwrap.fill(", ".join(pays["names"]), 78, subsequent_indent="  ")
-        print(_PAYS.format(**{**pays, "names": names}), flush=True)
+        listed = textwrap.fill(", ".join(pays["names"]), 78, subsequent_indent="  ")
+        print(_PAYS.format(**{**pays, "names": listed}), flush=True)
         print(_BEFORE_THE_DEMO, flush=True)
     from sklearn.linear_model import Perceptron
 

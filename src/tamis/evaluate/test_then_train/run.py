@@ -438,7 +438,7 @@ class Run:
 
     def _reasons(self, names: Array) -> dict[str, Frame]:
         """Return why columns are kept and others are not, by a selector that tells: what they add, and beside which."""
-        because = getattr(self.selector, "redundant_to_", None)
+        because: Any = getattr(self.selector, "redundant_to_", None)
         table = None if because is None else getattr(self.selector, "table_", None)
         if table is None or not {"selected", "alone", "added"} <= set(table) or len(because) != len(names):
             return {}

@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from tamis.evaluate import run_experiment
@@ -52,6 +53,34 @@ def report(tmp_path_factory):
         "odd": write_report(make_run(450, 100, 20, odd, churn=0.9, interrupted=True), folder / "odd.html"),
         "short": write_report(make_run(1), folder / "short.html"),
         "compared": run_experiment(**COMPARED).report(folder / "compared.html"),
+        **searched(folder),
+    }
+
+
+def searched(folder):
+    """Return the pages of a search among columns, and of a classifier that buys values, with odd names."""
+    import pyarrow as pa
+
+    from tamis import IFC2F, AlphaInvesting
+    from tamis.report import acquisition, columns
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 12)) + y[:, None] * np.linspace(0, 3, 12)
+    names = [
+        "a_very_long_name_without_a_single_space_" * 4,
+        "<script>",
+        "特徴",
+        *(f"x{j}" for j in range(9)),
+    ][::-1]
+    frame = pa.table(dict(zip(names, X.T, strict=True)))
+    selector = AlphaInvesting(model="logistic", trace="all").fit(frame, y)
+    model = IFC2F(cost=0.001, random_state=0).fit(frame[:200], y[:200])
+    return {
+        "columns": columns.write_report(selector, folder / "columns.html"),
+        "bought": acquisition.write_report(
+            model, frame[:200], y[:200], frame[200:], y[200:], folder / "bought.html"
+        ),
     }
 
 
@@ -84,7 +113,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared"])
+@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared", "columns", "bought"])
 def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     import json
 
@@ -96,12 +125,32 @@ def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     address = report[name].as_uri()
+    assert browser.find_element("id", "repeat").find_element("tag name", "h2").text == "Repeat this run"
     by_page = {
         each["request"]["url"] for each in asked if each["documentURL"] == address
     }  # not by the browser
     assert {url for url in by_page if not url.startswith("data:")} == {address}
     root = "document.documentElement"
     assert browser.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
+    assert browser.execute_script(CUT) == []
+
+
+# Labels that stick out of the screen, or of the picture that scrolls in a box; boxes that scroll and do not show it.
+CUT = """
+const found = [], inside = (a, b) => a.left > b.left - 1.5 && a.right < b.right + 1.5;
+for (const label of document.querySelectorAll('svg text, .tick text, .legend li')) {
+    const box = label.closest('.scroll'), drawn = label.getBoundingClientRect();
+    const screen = {left: 0, right: innerWidth};
+    if (drawn.width && !inside(drawn, box ? label.closest('svg').getBoundingClientRect() : screen))
+        found.push(label.textContent);
+}
+for (const box of document.querySelectorAll('.scroll')) {
+    const shadow = getComputedStyle(box).backgroundImage;
+    if (box.scrollWidth > box.clientWidth + 1 && (box.tabIndex !== 0 || shadow === 'none'))
+        found.push('not shown to scroll: ' + box.getAttribute('aria-label'));
+}
+return found;
+"""
 
 
 def test_a_page_may_ask_for_nothing_and_run_nothing(browser, report, tmp_path):

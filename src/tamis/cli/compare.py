@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,11 +24,11 @@ from tamis.cli.options import (
     keys,
     option,
 )
-from tamis.cli.output import check_outputs, print_json, said_again, terminal, warnings_in_one_line
+from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
 
 if TYPE_CHECKING:
-    from tamis.evaluate import ExperimentResult, Progress
+    from tamis.evaluate import ExperimentResult
     from tamis.streams import Stream
 
 __all__ = ["add", "compare"]
@@ -157,7 +154,7 @@ def compare(
     options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}
     options |= {"scale": scale, "baselines": baselines}
     console = terminal(stderr=True)
-    with warnings_in_one_line(console), _progress(quiet) as watch:
+    with warnings_in_one_line(console), progress(quiet) as show:
         result = run_experiment(
             streams,
             chosen,
@@ -166,7 +163,7 @@ def compare(
             out,
             n_features_to_select=_amounts(opened) if select is None else amount(select),
             n_jobs=jobs,
-            on_progress=watch,
+            on_progress=lambda done: show(done.n_done / done.n_cells, str(done)),
             **options,
             **({} if max_rows is None else {"max_rows": max_rows}),
         )
@@ -242,26 +239,3 @@ def _finish(result: ExperimentResult, out: str | None, report: str | None, as_js
             print("tamis: the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
     return FAILED if result.failed else 0
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Yield what is told of the progress and shows it on standard error."""
-    from rich import progress as rich
-
-    console = terminal(stderr=True)
-    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
-    bar = rich.BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
-    said = time.monotonic()
-    parts = [bar, rich.TaskProgressColumn(), rich.TextColumn("{task.description}")]
-    with rich.Progress(*parts, console=console, transient=True, disable=not shown) as display:
-        task = display.add_task("the first run", total=None)
-
-        def watch(progress: Progress) -> None:
-            nonlocal said
-            display.update(task, total=progress.n_cells, completed=progress.n_done, description=str(progress))
-            if not (shown or quiet) and time.monotonic() - said > 10:
-                said = time.monotonic()
-                console.print(str(progress), markup=False, soft_wrap=True)
-
-        yield watch

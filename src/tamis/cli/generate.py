@@ -6,7 +6,6 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeAlias
 
@@ -15,7 +14,7 @@ import typer
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import part
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, option
-from tamis.cli.output import check_outputs, print_json, terminal
+from tamis.cli.output import check_outputs, print_json, progress
 
 if TYPE_CHECKING:
     from tamis.streams import SyntheticStream
@@ -75,7 +74,14 @@ def generate(
     truth = path.with_name(f"{path.stem}.truth.json")
     check_outputs([], {"--out": out, "--out (its truth)": str(truth)}, force=force)
     document = truth_of(made)
-    with _progress(made.n_rows, quiet) as advance:
+    with progress(quiet) as show:
+        written = 0
+
+        def advance(n: int) -> None:
+            nonlocal written
+            written += n
+            show(written / made.n_rows, f"{written:,} rows written")
+
         replace_file(path, lambda file: write(made, file, advance))
     replace_file(truth, lambda file: file.write(json.dumps(document, indent=1).encode()))
     if as_json:
@@ -195,17 +201,3 @@ def _write_arff(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> N
 
 def _arff_kind(n_values: int) -> str:
     return "{" + ",".join(map(str, range(n_values))) + "}" if n_values else "numeric"
-
-
-@contextmanager
-def _progress(n_rows: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes the number of rows just written, and shows all of them as a bar."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    console = terminal(stderr=True)
-    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
-    bar = BarColumn(complete_style="cyan", finished_style="cyan")
-    parts = [bar, TaskProgressColumn(), TextColumn("rows written"), TimeRemainingColumn()]
-    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
-        task = progress.add_task("", total=n_rows)
-        yield lambda n: progress.advance(task, n)

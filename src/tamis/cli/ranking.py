@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.output import terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.cli.output import progress, terminal, unhurried_interrupt, warnings_in_one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,18 +51,20 @@ class Ranking:
     def read(self, batch_size: int, max_rows: int | None, quiet: bool) -> None:
         """Learn from all rows, or until Ctrl-C; the model is whole whenever it ends."""
         began = time.perf_counter()
+        total = min((n for n in (max_rows, self.stream.n_rows) if n is not None), default=None)
         console = terminal(stderr=True)
         with (
             warnings_in_one_line(console),
             unhurried_interrupt() as stop_if_asked,
-            _progress(self.stream, max_rows, quiet) as advance,
+            progress(quiet) as show,
         ):
             try:
                 for X, y in self.stream.batches(min(batch_size, max_rows or batch_size)):
                     n = len(y) if max_rows is None else min(len(y), max_rows - self.n_rows)
                     self._learn(X[:n], y[:n])
                     self.n_rows += n
-                    advance(self.n_rows)
+                    share = self.n_rows / total if total else self.stream.progress()
+                    show(share, f"{self.n_rows:,} rows")
                     stop_if_asked()
                     if self.n_rows == max_rows:
                         break
@@ -170,32 +170,3 @@ class _Places:
         self._known = np.insert(self._known, at[is_new], new)
         found: NDArray[Any] = self._places[np.searchsorted(self._known, columns)]
         return found
-
-
-@contextmanager
-def _progress(stream: Stream, max_rows: int | None, quiet: bool) -> Iterator[Any]:
-    """Yield a function that takes the rows seen so far and shows them on standard error."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    console = terminal(stderr=True)
-    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
-    total = min((n for n in (max_rows, stream.n_rows) if n is not None), default=None)
-    bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
-    parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
-    said = time.monotonic()
-    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
-        task = progress.add_task("reading the first rows", total=None)
-
-        def advance(n_rows: int) -> None:
-            nonlocal said
-            share = n_rows / total if total else stream.progress()
-            text = f"{n_rows:,} rows"
-            if shown:
-                progress.update(
-                    task, description=text, total=None if share is None else 1.0, completed=share or 0
-                )
-            elif not quiet and time.monotonic() - said > 10:
-                said = time.monotonic()
-                console.print(text if share is None else f"{share:4.0%}  {text}")
-
-        yield advance

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.candidates import Generating, Matter
-from tamis.cli.output import terminal, warnings_in_one_line
+from tamis.cli.output import progress, terminal, warnings_in_one_line
 
 if TYPE_CHECKING:
     from tamis.columns.generators import Progress
@@ -66,16 +64,17 @@ class Walk:
         n_known, began = 0, time.perf_counter()
         with (
             warnings_in_one_line(console),
-            _progress(self, max_seconds, max_candidates, quiet) as show,
+            progress(quiet) as show,
         ):
 
-            def note(progress: Progress) -> None:
+            def note(step: Progress) -> None:
                 nonlocal n_known
-                kind = _STAGES.get(progress.stage, progress.stage)
+                kind = _STAGES.get(step.stage, step.stage)
                 if not self.stages or self.stages[-1][1] != kind:
                     self.stages.append((n_known + 1, kind))
-                n_known = progress.n_candidates
-                show(progress, kind)
+                n_known = step.n_candidates
+                share = self._share(step, max_seconds, max_candidates)
+                show(share, f"{step.n_candidates:,} candidates, {step.n_selected:,} accepted ({kind})")
 
             try:
                 found = explore(
@@ -85,6 +84,12 @@ class Walk:
             finally:
                 self.seconds = time.perf_counter() - began
         self.ended, self.seconds = found.ended, found.seconds
+
+    def _share(self, step: Progress, max_seconds: float | None, max_candidates: int | None) -> float:
+        """Return which share of the search is over: of the candidates expected, or of the time."""
+        expected = self.expected()
+        share = step.n_candidates / max(min(expected, max_candidates or expected), step.n_candidates, 1)
+        return share if max_seconds is None else max(share, min(step.seconds / max_seconds, 1.0))
 
     def expected(self) -> int:
         """Return how many candidates there will be, as far as can be told."""
@@ -148,34 +153,3 @@ class Walk:
             "exhausted": "no more candidates", "max_candidates": "--max-candidates", "max_seconds": "--max-seconds",
             "interrupted": "interrupted",
         }.get(self.ended, self.ended)  # fmt: skip
-
-
-@contextmanager
-def _progress(
-    walk: Walk, max_seconds: float | None, max_candidates: int | None, quiet: bool
-) -> Iterator[Any]:
-    """Yield a function that shows how far a search is, on standard error."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    console = terminal(stderr=True)
-    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
-    bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
-    parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
-    said = time.monotonic()
-    with Progress(*parts, console=console, transient=True, disable=not shown) as progress:
-        task = progress.add_task("the first candidates", total=None)
-
-        def show(step: Any, kind: str) -> None:
-            nonlocal said
-            expected = walk.expected()
-            share = step.n_candidates / max(min(expected, max_candidates or expected), step.n_candidates, 1)
-            if max_seconds is not None:
-                share = max(share, min(step.seconds / max_seconds, 1.0))
-            text = f"{step.n_candidates:,} candidates, {step.n_selected:,} accepted ({kind})"
-            if shown:
-                progress.update(task, description=text, total=1.0, completed=share)
-            elif not quiet and time.monotonic() - said > 10:
-                said = time.monotonic()
-                console.print(f"{share:4.0%}  {text}")
-
-        yield show

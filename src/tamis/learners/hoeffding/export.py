@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["export_text", "plot_tree"]
 
 
+_LONGEST = 32  # characters of a name in a box
+
+
 def export_text(
     tree: HoeffdingTree,
     feature_names: Sequence[str] | None = None,
@@ -125,12 +128,14 @@ def plot_tree(
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
-    names = _names(tree, feature_names)
+    names = [_short(name) for name in _names(tree, feature_names)]
     nodes = [node for node in tree.nodes_ if max_depth is None or node.depth <= max_depth]
     x = _places(nodes)
     deepest = max(node.depth for node in nodes)
     if ax is None:
-        figure = Figure(figsize=(max(4.0, 1.8 * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
+        longest = max((len(names[node.feature]) for node in nodes if node.feature is not None), default=0)
+        leaf = max(1.8, 0.5 + 0.08 * longest)  # inches, so that no box covers its neighbour
+        figure = Figure(figsize=(max(4.0, leaf * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
         ax = figure.subplots()
     ax.set(xlim=(-0.6, max(x) + 0.6), ylim=(-deepest - 0.5, 0.5))
     ax.axis("off")
@@ -151,6 +156,10 @@ def plot_tree(
         box = {"boxstyle": "round", "facecolor": shade, "edgecolor": "0.4", "alpha": 1.0}
         ax.text(x[at], -node.depth, text, ha="center", va="center", size=9, bbox=box)
     return ax
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-_LONGEST // 2 :]}"
 
 
 def _names(tree: HoeffdingTree, given: Sequence[str] | None) -> list[str]:

@@ -327,12 +327,13 @@ def _path(shown: _Shown, i: int, says: str) -> str:
             zip(trace.features, trace.values, itertools.pairwise(posteriors), strict=True), start=1
         )
     ]
+    has_texts = any(str(feature) in shown.categories for feature in trace.features)
     listing = (
         table(
             f"Paid {scientific(trace.cost)}",
             ["", "column", "value", f"P({text(trace.label, 20)})"],
             rows,
-            ["n", "", "", "n"],
+            ["n", "", "" if has_texts else "n", "n"],
         )
         if rows
         else '<p class="note">Nothing is worth its price here: the decision of the class shares.</p>'

@@ -182,7 +182,8 @@ def _candidates(last: float) -> Any:
 
 
 def _line(course: Course, key: str, title: str, values: Floats, x: svg.Axis, borders: str, kind: str) -> str:
-    y = svg.axis(0.0, max(float(np.nanmax(values)), 1e-12) * 1.06, 5)
+    whole = (lambda at: f"{at:,.0f}" if at.is_integer() else "") if key == "acc" else None
+    y = svg.axis(0.0, max(float(np.nanmax(values)), 1e-12) * 1.06, 5, whole)
     at, shown = thin(course.offer, values)
     if key == "acc":  # it goes up in steps
         at, shown = np.repeat(at, 2)[1:], np.repeat(shown, 2)[:-1]

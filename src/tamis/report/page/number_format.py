@@ -6,18 +6,18 @@ import math
 
 __all__ = ["count", "duration", "fraction", "rate", "scientific", "size", "ticks"]
 
-MISSING = "–"
+MISSING, MINUS = "–", "−"  # the sign of pages and figures; CSV and JSON have that of a keyboard
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def fraction(value: float) -> str:
     """Return a share, an accuracy or another number of about one, with three decimals.
 
-    >>> fraction(0.81249), fraction(float("nan"))
-    ('0.812', '–')
+    >>> fraction(0.81249), fraction(float("nan")), fraction(-0.25)
+    ('0.812', '–', '−0.250')
     """
     text = f"{value:.3f}" if math.isfinite(value) else MISSING
-    return text.removeprefix("-") if text == "-0.000" else text
+    return (text.removeprefix("-") if text == "-0.000" else text).replace("-", MINUS)
 
 
 def count(value: float) -> str:
@@ -26,7 +26,7 @@ def count(value: float) -> str:
     >>> count(45312)
     '45,312'
     """
-    return f"{round(value):,}" if math.isfinite(value) else MISSING
+    return f"{round(value):,}".replace("-", MINUS) if math.isfinite(value) else MISSING
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -34,7 +34,8 @@ def significant(value: float, digits: int = 3) -> str:
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else MISSING
     value = float(f"{value:.{digits - 1}e}")  # rounded first: 99.97 has its three digits before the point
-    return f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    text = f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    return text.replace("-", MINUS)
 
 
 def scientific(value: float) -> str:
@@ -46,9 +47,9 @@ def scientific(value: float) -> str:
     if not math.isfinite(value):
         return MISSING
     if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return significant(value).replace("-", "−")
+        return significant(value)
     mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{mantissa.replace('-', '−')} × {power_of_ten(int(exponent))}"
+    return f"{mantissa.replace('-', MINUS)} × {power_of_ten(int(exponent))}"
 
 
 def power_of_ten(exponent: int) -> str:

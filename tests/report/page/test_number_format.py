@@ -9,7 +9,7 @@ from tamis.report.page import number_format
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.5, "0.500"), (1, "1.000"), (-0.0001, "0.000"), (-0.25, "-0.250"), (math.nan, "–"), (math.inf, "–")],
+    [(0.5, "0.500"), (1, "1.000"), (-0.0001, "0.000"), (-0.25, "−0.250"), (math.nan, "–"), (math.inf, "–")],
 )
 def test_fraction(value, shown):
     assert number_format.fraction(value) == shown

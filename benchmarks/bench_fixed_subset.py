@@ -56,7 +56,9 @@ def main() -> None:
         y = rng.integers(0, 2, n)
         X = rng.normal(size=(n, d)) + rng.uniform(0, 1.5, d) * y[:, None]
         bins = Bins.quantile(X, 4)
-        ours, found = seconds(lambda X=X, y=y, bins=bins, d=d: mrmr(X, y, bins, 2, np.ones(d), CHOSEN))
+        ours, found = seconds(
+            lambda X=X, y=y, bins=bins, d=d: mrmr(X, y, bins, bins.tables(X, y, 2), np.ones(d), CHOSEN)
+        )
         theirs, expected = seconds(lambda X=X, y=y, bins=bins: peer(bins.codes(X), y))
         assert np.asarray(found).tolist() == expected
         whole, _ = seconds(lambda X=X, y=y: FixedSubset().fit(X, y))

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import IFC2F, AdaptiveIFC2F
-from tamis.cells.adaptive import thresholds
+from tamis.cells.held_out import best_thresholds
 from tests.cells.test_ifc2f import rows
 from tests.twins import adaptive as twin
 from tests.twins.ifc2f import joint
@@ -35,7 +35,7 @@ def test_buys_as_the_twin(rng, settings):
     traces, used, cost = model.acquire(test), model.n_features_used_, model.cost_
     for trace, row, n, paid in zip(traces, codes, used, cost, strict=True):
         bought, spent, belief = twin.walk(
-            P, row, model._Q, model.prices_, model.max_risk_, model.min_rate_, model._group,
+            P, row, model._Q, model.prices_, model.max_risk_, model.min_rate_, model._offers.group,
             settings.get("budget", np.inf), settings.get("max_steps", 30),
         )  # fmt: skip
         assert trace.features == [model.name_of(k) for k in bought]
@@ -55,11 +55,11 @@ def test_thresholds_are_the_best_of_all_tried(rng):
             total, paid = total + wrong[k, i], paid + spent[k, i]
         return total / 50, paid / 50
 
-    found = thresholds(risk, rate, spent, wrong)
+    found = best_thresholds(risk, rate, spent, wrong)
     grid = np.linspace(0, 1, 25)
     tried = [(a, b) for a in [-np.inf, *np.quantile(risk, grid)] for b in np.quantile(rate, grid)]
     assert sum(cost(*found)) == pytest.approx(min(sum(cost(a, b)) for a, b in tried))
-    within = thresholds(risk, rate, spent, wrong, mean_budget=0.1)
+    within = best_thresholds(risk, rate, spent, wrong, mean_budget=0.1)
     assert cost(*within)[1] <= 0.1
     assert cost(*within)[0] == pytest.approx(
         min(e for e, paid in (cost(a, b) for a, b in tried) if paid <= 0.1)

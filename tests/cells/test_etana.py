@@ -49,7 +49,8 @@ def test_finer_grids_approach_the_best_policy(rng):
 def test_order_is_by_how_much_the_classes_differ(rng):
     y = rng.integers(0, 2, 3000)
     X = rng.normal(size=(3000, 5)) + y[:, None] * np.array([0.0, 1.0, 3.0, 0.5, 2.0])
-    assert ETANA(random_state=0).fit(X, y).candidates_.tolist() == [2, 4, 1, 3, 0]
+    assert ETANA(threshold="all", random_state=0).fit(X, y).candidates_.tolist() == [2, 4, 1, 3, 0]
+    assert ETANA(random_state=0).fit(X, y).candidates_.tolist() == [2, 4, 1, 3]
     assert ETANA(max_features=2, random_state=0).fit(X, y).candidates_.tolist() == [2, 4]
 
 

@@ -38,13 +38,14 @@ def copies(rng, n=800):
 def test_order_is_the_definition(rng, price):
     X, y = copies(rng)
     bins = Bins.quantile(X, 4)
-    found = mrmr(X, y, bins, 2, price, 9).tolist()
+    found = mrmr(X, y, bins, bins.tables(X, y, 2), price, 9).tolist()
     assert found == twin.mrmr(bins.codes(X).tolist(), y.tolist(), price, 9)
 
 
 def test_a_copy_does_not_come_second(rng):
     X, y = copies(rng)
-    order = mrmr(X, y, Bins.quantile(X, 4), 2, np.ones(9), 9).tolist()
+    bins = Bins.quantile(X, 4)
+    order = mrmr(X, y, bins, bins.tables(X, y, 2), np.ones(9), 9).tolist()
     assert set(order[:2]) & {0, 1, 2}
     assert 3 in order[:2]
 
@@ -71,7 +72,7 @@ def test_any_classifier_decides(rng, classifier):
     model = FixedSubset(n_features=3, classifier=classifier).fit(X[:500], y[:500])
     columns = model.candidates_[:3]
     own = classifier.fit(X[:500, columns], y[:500])
-    np.testing.assert_allclose(model.predict_proba(X[500:]), own.predict_proba(X[500:, columns]), rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X[500:]), own.predict_proba(X[500:, columns]), rtol=1e-10)
     holes = X[500:].copy()
     holes[rng.random(holes.shape) < 0.3] = np.nan
     assert (model.predict(holes) == y[500:]).mean() > 0.6
@@ -84,7 +85,7 @@ def test_sparse_named_and_saved(rng, tmp_path):
     model = FixedSubset(n_features=2, classifier=LogisticRegression()).fit(frame, y)
     assert set(model.acquire(frame.iloc[:1])[0].features) <= set("abcdefghi")
     sparse = FixedSubset(n_features=2).fit(sp.csr_array(X), y).predict_proba(sp.csr_array(X))
-    np.testing.assert_allclose(sparse, FixedSubset(n_features=2).fit(X, y).predict_proba(X), rtol=1e-12)
+    np.testing.assert_allclose(sparse, FixedSubset(n_features=2).fit(X, y).predict_proba(X), rtol=1e-10)
     save(model, tmp_path / "model.tamis")
     np.testing.assert_array_equal(load(tmp_path / "model.tamis").predict(frame), model.predict(frame))
 

@@ -75,11 +75,21 @@ def by_trying_one(walk, policy, y, Q):
         k = 0
         while k < policy.most:
             risk = (walk.posterior[k, i] @ Q).min()
-            if walk.stops[k, i] if policy.rule == "own" else risk <= policy.max_risk:
+            if k > 0 and (walk.stops[k, i] if policy.rule == "own" else risk <= policy.max_risk):
                 break
             k += 1
         total += Q[y[i], (walk.posterior[k, i] @ Q).argmin()] + walk.spent[k, i]
     return total / len(y)
+
+
+def test_no_rule_tells_the_folds_apart():
+    """Before the first value only the folds differ: a level of risk between them would buy for some folds only."""
+    y = np.arange(200) % 2
+    first = np.where(np.arange(200) < 100, 0.49, 0.47)  # the share of class 1 in two folds
+    after = np.where(y == 1, 0.6, 0.4) + np.where(np.arange(200) < 100, 0.0, 0.35 * (1 - 2 * y))
+    posterior = np.stack([np.column_stack([1 - p, p]) for p in (first, after)])
+    policy = best_policy([Walks("own", posterior, np.array([[0.0] * 200, [0.3] * 200]))], y, 1 - np.eye(2))
+    assert policy.most == 0 or policy.max_risk == -np.inf
 
 
 def test_folds_hold_every_class():

@@ -247,7 +247,8 @@ def test_free_features_are_all_bought_while_they_help(rng):
 def test_columns_that_say_nothing_are_refused():
     X, y = np.ones((40, 3)), np.arange(40) % 2
     with pytest.raises(ValueError, match="No column tells anything about the class: check the labels"):
-        IFC2F().fit(X, y)
+        IFC2F(threshold="count").fit(X, y)
+    assert IFC2F().fit(X, y).predict(X).tolist() == [0] * 40  # nothing is bought, the classes decide
 
 
 @pytest.mark.parametrize(
@@ -305,7 +306,8 @@ def five_folds(model, X, y):
 )  # fmt: skip
 def test_accuracy_and_features_of_five_folds(load_shared, name, n_bins, accuracy, used):
     X, y, _ = load_shared(name)
-    found = five_folds(IFC2F(n_bins=n_bins, calibrate=False, random_state=0), np.asarray(X, dtype=float), y)
+    model = IFC2F(n_bins=n_bins, threshold="count", calibrate=False, random_state=0)
+    found = five_folds(model, np.asarray(X, dtype=float), y)
     assert found == (pytest.approx(accuracy, abs=0.005), pytest.approx(used, abs=0.3))
 
 
@@ -313,7 +315,9 @@ def test_dorothea_is_the_published_row(shared, load_shared):
     """Table 6 and 7 of the paper: accuracy 0.9429 with 2.29 features."""
     X, y, _ = load_shared("dorothea")
     split = np.load(shared / "data" / "dorothea" / "data.npz")["split"]
-    model = IFC2F(n_bins=10, calibrate=False, random_state=0).fit(X[split == 0], y[split == 0])
+    model = IFC2F(n_bins=10, threshold="count", calibrate=False, random_state=0).fit(
+        X[split == 0], y[split == 0]
+    )
     assert model.score(X[split == 1], y[split == 1]) == pytest.approx(0.9429, abs=0.003)
     assert model.n_features_used_.mean() == pytest.approx(2.29, abs=0.1)
 

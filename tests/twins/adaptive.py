@@ -50,7 +50,8 @@ def walk(P, codes, Q, prices, max_risk, min_rate, group=None, budget=np.inf, max
             return bought, spent, belief
         rate, _, f, price = max(offers)
         risk = min(belief @ Q[:, j] for j in range(len(Q)))
-        if np.isfinite(rate) and (risk <= max_risk or rate <= min_rate):
+        begun = asked or min_rate == np.inf
+        if begun and np.isfinite(rate) and (risk <= max_risk or rate <= min_rate):
             return bought, spent, belief
         asked.append(-f)
         if codes[-f] >= 0:

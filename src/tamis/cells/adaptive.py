@@ -9,7 +9,8 @@ inference in it, so that any feature may come next. With everything known of a r
 g(pi) = min_j Q_j . pi is the risk of deciding now. A single step of expected cost, the textbook rule, stops too early:
 most single values do not change the decision, so their value is 0 although two of them would. Hence the information
 chooses, and the two thresholds are found on the rows of `fit` themselves: each is walked to the end, and the pair is
-kept that makes errors and prices together the smallest.
+kept that makes errors and prices together the smallest. Before the first value all rows are alike: all are asked for
+it, or, with infinite thresholds, none.
 
 What a tree cannot see, a parity of three features say, a richer classifier may: with ``decision="boosting"`` the label
 and the risk come from gradient boosting over the values bought, trained on what the walks had seen at each step.
@@ -18,18 +19,20 @@ and the risk come from gradient boosting over the values bought, trained on what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number
-from tamis._jit import njit
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
-from tamis.cells.booster import Booster, most_gain
-from tamis.cells.discriminant import Discriminant, best_worth, posterior_of
-from tamis.cells.held_out import pays
+from tamis.cells.booster import Booster, boosted, most_gain
+from tamis.cells.discriminant import Discriminant, Judge, best_worth, posterior_of
+from tamis.cells.held_out import ROUNDING, Paths, best_thresholds, decided, folds_of, pays, stops_at
+from tamis.cells.masked import Masked, check_classifier
 from tamis.cells.network import Network, spanning_tree
+from tamis.cells.offers import Offers
 from tamis.cells.relevance import relevance
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
@@ -37,34 +40,13 @@ from tamis.dependence.information import conditional_mutual_information
 __all__ = ["AdaptiveIFC2F"]
 
 Floats = NDArray[np.float64]
-_QUANTILES = np.linspace(0.0, 1.0, 25)  # of the walks: the thresholds that are tried
+_QUANTILES = np.linspace(
+    0.0, 1.0, 25
+)  # of the rates met: those that are tried where a mean budget is exceeded
 _FOLDS = 3
-_WALKS = 5_000  # rows walked to find the thresholds, and that boosting learns from
+_WALKS = 3_000  # rows walked to find the thresholds, and that boosting learns from
 _GROWN = 1_000  # columns that boosting chooses from
-_NUMBERS = 1 << 22  # expectations held at once
-_ROUNDING = 1e-9
-
-
-@njit()
-def _information(posterior: Array, given: Array, found: Array) -> None:
-    """Fill in (1) of every row and feature."""
-    n, K, V, L = given.shape
-    for i in range(n):
-        before = 0.0
-        for c in range(L):
-            if posterior[i, c] > 0.0:
-                before -= posterior[i, c] * np.log(posterior[i, c])
-        for f in range(K):
-            after = 0.0
-            for v in range(V):
-                p = 0.0
-                for c in range(L):
-                    p += given[i, f, v, c] * posterior[i, c]
-                for c in range(L):
-                    joint = given[i, f, v, c] * posterior[i, c]
-                    if joint > 0.0:
-                        after -= joint * np.log(joint / p)
-            found[i, f] = max(before - after, 0.0)
+_NUMBERS = 1 << 20  # offers looked at at once
 
 
 class AdaptiveIFC2F(CellClassifier):
@@ -87,6 +69,9 @@ class AdaptiveIFC2F(CellClassifier):
     decision : {"auto", "tree", "discriminant", "boosting"}, default="auto"
         Whether the tree decides, a discriminant analysis of the values bought, or gradient boosting over them; "auto":
         the tree or the discriminant, whichever costs less on rows that were not learned from.
+    classifier : scikit-learn classifier with `predict_proba`, optional
+        Decides, with ``decision="auto"``: see :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing
+        values; where a classifier takes none, they are means.
     n_bins : int, default=4
         V: levels of each column, from 2 on (quantiles).
     max_features : int, default=64
@@ -103,7 +88,7 @@ class AdaptiveIFC2F(CellClassifier):
         As in :class:`tamis.base.CellClassifier`.
     parent_ : ndarray of shape (K,), int
         The tree.
-    belief_ : {"tree", "discriminant", "boosting"}
+    belief_ : {"tree", "discriminant", "boosting", "classifier"}
         What decides.
     max_risk_, min_rate_ : float
         tau_risk and tau_rate of (2).
@@ -150,6 +135,7 @@ class AdaptiveIFC2F(CellClassifier):
         budget: float | None = None,
         mean_budget: float | None = None,
         decision: str = "auto",
+        classifier: Any = None,
         n_bins: int = 4,
         max_features: int = 64,
         max_steps: int = 30,
@@ -161,6 +147,7 @@ class AdaptiveIFC2F(CellClassifier):
         self.budget = budget
         self.mean_budget = mean_budget
         self.decision = decision
+        self.classifier = classifier
         self.n_bins = n_bins
         self.max_features = max_features
         self.max_steps = max_steps
@@ -168,7 +155,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     _numbers_count = True
     _booster: Booster | None
-    _discriminant: Discriminant | None
+    _judge: Judge | None
 
     # -- fitting -------------------------------------------------------------------------------------------
 
@@ -177,15 +164,20 @@ class AdaptiveIFC2F(CellClassifier):
         bins = Bins.quantile(X, self.n_bins)
         self.candidates_ = self._candidates(X, y, bins.tables(X, y, len(self.classes_)))
         self._bins = bins.of(self.candidates_)
-        self._group = self._groups()
-        price = self._costs()[self.candidates_]
-        self.prices_ = np.array([price[self._group == g].max() for g in self._group])
+        group, price = self._groups(), self._costs()[self.candidates_]
+        self.prices_ = np.array([price[group == g].max() for g in group])
+        budget = np.inf if self.budget is None else self.budget
+        self._offers = Offers(self.prices_, group, budget, self.max_steps)
         rows = np.arange(X.shape[0])
         if len(rows) > _WALKS:
-            rows = np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False)
-        values, codes = self._cells(X[np.sort(rows)], np.arange(len(rows)))
-        self._calibrate(values, codes, y[np.sort(rows)])
-        self._plant(self._cells(X, np.arange(X.shape[0]))[1], y)
+            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
+        values, codes = self._cells(X[rows], np.arange(len(rows)))
+        worth = self._calibrate(values, codes, y[rows])
+        all_values, all_codes = self._cells(X, np.arange(X.shape[0]))
+        if self.belief_ in ("discriminant", "classifier"):
+            self._judge = self._taught(all_values, y)
+            self._judge.worth = worth
+        self._plant(all_codes, y)
         self.parent_ = self._tree.parent
         if self.mean_budget is not None:
             self._keep_within(self.mean_budget, values, codes)
@@ -195,6 +187,7 @@ class AdaptiveIFC2F(CellClassifier):
         check_number("max_features", self.max_features, low=1, integer=True)
         check_number("max_steps", self.max_steps, low=1, integer=True)
         check_choice("decision", self.decision, ("auto", "tree", "discriminant", "boosting"))
+        check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         for name in ("budget", "mean_budget"):
             if (value := getattr(self, name)) is not None:
                 check_number(name, value, low=0)
@@ -236,47 +229,69 @@ class AdaptiveIFC2F(CellClassifier):
         network = Network(codes, y, spanning_tree(shared), self.n_bins, len(self.classes_))
         self._tree = Tree(network.parent, network.tables(), network.prior())
 
-    def _calibrate(self, values: Array, codes: Array, y: Array) -> None:
-        """Walk rows through models that have not seen them; find whom to believe, and the thresholds of (2)."""
-        fold = _folds(y, len(self.classes_))
-        self.max_risk_, self.min_rate_, self._booster, self._discriminant = -np.inf, 0.0, None, None
-        walks, evidence, priors = [], [], []
-        for held in np.unique(fold):
-            others, here = fold != held if fold.any() else fold == held, fold == held
-            self._plant(codes[others], y[others])
-            walks.append(self._walk_to_the_end(values[here], codes[here]))
-            if self.decision in ("auto", "discriminant"):
-                evidence.append(
-                    self._discriminate(values[others], y[others]).evidence(values[here], walks[-1][-1])
-                )
-                priors.append(np.tile(self._tree.prior, (int(here.sum()), 1)))
-        at = np.concatenate([np.flatnonzero(fold == held) for held in np.unique(fold)])
-        steps = [np.concatenate(part, axis=1) for part in list(zip(*walks, strict=True))[:-1]]
-        posterior, numbers, rate, spent = steps
-        beliefs = {"tree": posterior}
-        if evidence:
-            said, prior = np.concatenate(evidence, axis=1), np.concatenate(priors)
-            worth = best_worth(said[1:], prior, y[at])
-            beliefs["discriminant"] = posterior_of(said, prior, worth)
+    def _calibrate(self, values: Array, codes: Array, y: Array) -> float:
+        """Walk rows through trees that have not seen them; find whom to believe, and the thresholds of (2).
+
+        Returns what the evidence of who decides, if not the tree, is worth.
+        """
+        self._booster, self._judge = None, None
+        self.belief_, self.max_risk_, self.min_rate_ = "tree", np.inf, np.inf
+        fold = folds_of(y, _FOLDS)
+        held = [np.flatnonzero(fold == f) for f in range(_FOLDS) if (fold == f).any()]
+        if not held:  # no class has two rows
+            return 1.0
+        paths, believed, worth = self._held_out_paths(values, codes, y, held)
+        rows = np.concatenate(held)
+        beliefs = {"tree": paths.posterior}
         if self.decision == "boosting":
-            beliefs["boosting"] = self._boost(posterior, numbers, y[at], fold[at])
-        wanted = ("tree", "discriminant") if self.decision == "auto" else (self.decision,)
-        choices = [self._limits(beliefs[name], rate, spent, y[at]) for name in wanted]
-        best = int(np.argmin([cost for cost, *_ in choices]))
-        self.belief_, (_, self.max_risk_, self.min_rate_) = wanted[best], choices[best]
-        if self.belief_ == "discriminant":
-            self._discriminant = self._discriminate(values, y)
-            self._discriminant.worth = worth
+            believed, self._booster = boosted(
+                paths.posterior, paths.numbers, y[rows], fold[rows], self.random_state
+            )
+        if self.classifier is not None or self.decision != "auto":
+            beliefs = {self.decision if self.classifier is None else "classifier": believed}
+        elif self.decision == "auto":
+            beliefs["discriminant"] = believed
+        if self.decision == "tree":
+            beliefs = {"tree": paths.posterior}
+        choices = {name: self._limits(belief, paths, y[rows]) for name, belief in beliefs.items()}
+        self.belief_ = min(choices, key=lambda name: choices[name][0])
+        _, self.max_risk_, self.min_rate_ = choices[self.belief_]
+        return worth
 
-    def _discriminate(self, values: Array, y: Array) -> Discriminant:
-        return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
+    def _held_out_paths(
+        self, values: Array, codes: Array, y: Array, held: list[NDArray[np.int64]]
+    ) -> tuple[Paths, Floats, float]:
+        """Return the walks by the tree, the posteriors of who else may decide, and what its evidence is worth."""
+        parts, evidence, priors = [], [], []
+        for rows in held:
+            others = np.setdiff1d(np.arange(len(y)), rows)
+            self._plant(codes[others], y[others])
+            parts.append(self._walk_to_the_end(values[rows], codes[rows]))
+            if self.decision in ("auto", "discriminant"):
+                judge = self._taught(values[others], y[others])
+                evidence.append(judge.evidence(values[rows], parts[-1].order))
+                priors.append(np.tile(self._tree.prior, (len(rows), 1)))
+        paths = Paths.joined(parts)
+        if not evidence:
+            return paths, paths.posterior, 1.0
+        said, prior = np.concatenate(evidence, axis=1), np.concatenate(priors)
+        worth = best_worth(said[1:], prior, y[np.concatenate(held)])
+        return paths, posterior_of(said, prior, worth), worth
 
-    def _limits(self, posterior: Floats, rate: Floats, spent: Floats, y: Array) -> tuple[float, float, float]:
+    def _taught(self, values: Array, y: Array) -> Judge:
+        """Return who decides, if not the tree: the classifier, or a discriminant analysis; taught by these rows."""
+        if self.classifier is None:
+            return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
+        order = self._walk_to_the_end(values, self._codes(values, np.arange(values.shape[1]))).order
+        return Masked(self.classifier, len(self.classes_)).fit(values, y, order)
+
+    def _limits(self, posterior: Floats, paths: Paths, y: Array) -> tuple[float, float, float]:
         """Return the mean cost of the best thresholds of (2), and these; none is reached where buying does not pay."""
-        expected = posterior @ self._Q
-        risk, wrong = expected.min(axis=2), self._Q[y, expected.argmin(axis=2)]
-        highest, lowest = thresholds(risk, rate, spent, wrong, self.mean_budget)
-        at, rows = _stops(risk, rate, highest, lowest), np.arange(len(y))
+        risk, rate, spent = (posterior @ self._Q).min(axis=2), paths.rate.copy(), paths.spent
+        rate[0] = np.inf  # before the first value all rows are alike: no threshold may tell the folds apart
+        wrong = np.stack([decided(step, y, self._Q) for step in posterior])
+        highest, lowest = best_thresholds(risk, rate, spent, wrong, self.mean_budget)
+        at, rows = stops_at(risk, rate, highest, lowest), np.arange(len(y))
         cost = wrong[at, rows] + (0.0 if self.mean_budget is not None else spent[at, rows])
         if not pays(cost, wrong[0]):
             return float(wrong[0].mean()), np.inf, np.inf
@@ -284,52 +299,40 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _keep_within(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Ask for a higher rate if the last tree would spend more than those that found the thresholds."""
-        posterior, numbers, rate, spent, _ = self._walk_to_the_end(values, codes)
+        paths = self._walk_to_the_end(values, codes)
+        numbers, posterior = (part.reshape(-1, part.shape[2]) for part in (paths.numbers, paths.posterior))
         if self._booster is not None:
-            posterior = self._booster.posterior(_flat(numbers), _flat(posterior)).reshape(posterior.shape)
-        if self._discriminant is not None:
-            posterior = self._discriminant.posterior(_flat(numbers)).reshape(posterior.shape)
-        risk = (posterior @ self._Q).min(axis=2)
-        for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rate[np.isfinite(rate)], _QUANTILES)]):
+            posterior = self._booster.posterior(numbers, posterior)
+        if self._judge is not None:
+            posterior = self._judge.posterior(numbers)
+        risk = (posterior @ self._Q).min(axis=1).reshape(paths.rate.shape)
+        rates, rate = paths.rate[np.isfinite(paths.rate)], paths.rate.copy()
+        rate[0] = np.inf
+        for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rates, _QUANTILES)]):
             self.min_rate_ = max(self.min_rate_, float(lowest))
-            at = _stops(risk, rate, self.max_risk_, self.min_rate_)
-            if spent[at, np.arange(len(at))].mean() <= mean_budget + _ROUNDING:
+            at = stops_at(risk, rate, self.max_risk_, self.min_rate_)
+            if paths.spent[at, np.arange(len(at))].mean() <= mean_budget + ROUNDING:
                 return
 
-    def _walk_to_the_end(self, values: Array, codes: Array) -> tuple[Floats, Floats, Floats, Floats, Array]:
-        """Return posteriors, values bought, best rates and money spent of each step and row, and what was bought."""
+    def _walk_to_the_end(self, values: Array, codes: Array) -> Paths:
+        """Walk rows by the tree until nothing is left to buy, and the decisions be the tree's."""
         state, rows = self._start(len(codes)), np.arange(len(codes))
+        state.numbers = np.full(codes.shape, np.nan)
         found: list[tuple[Floats, Floats, Floats, Floats]] = []
         order = np.full((len(codes), self.max_steps), -1)
         for step in range(self.max_steps + 1):
-            position, rate = self._best(state)
-            found.append((state.posterior.copy(), state.numbers.copy(), rate, state.spent.copy()))
+            position, rate, believed = self._best(state)
+            found.append((believed, state.numbers.copy(), rate, state.spent.copy()))
             go_on = rows[position >= 0]
             if step == self.max_steps or not len(go_on):
                 continue
-            part = state.of(go_on)
             at = order[go_on, step] = position[go_on]
-            part.spent += np.where(codes[go_on, at] >= 0, self._price(part, at), 0.0)
-            self._observe(part, at, codes[go_on, at], values[go_on, at])
-            state.put(go_on, part)
+            code = codes[go_on, at]
+            state.spent[go_on] += np.where(code >= 0, self._price(state.of(go_on), at), 0.0)
+            state.values[go_on, at], state.numbers[go_on, at] = code, values[go_on, at]
+            state.asked[go_on, at] = True
         posterior, numbers, rate, spent = (np.stack(part) for part in zip(*found, strict=True))
-        return posterior, numbers, rate, spent, order
-
-    def _boost(self, posterior: Floats, numbers: Floats, y: Array, fold: Array) -> Floats:
-        """Return the posteriors of boosting at each step, each row's by a model that has not seen it."""
-        n_steps, n = posterior.shape[:2]
-        seen = np.arange(n_steps * n).reshape(n_steps, n)
-        found = posterior.copy()
-        for held in np.unique(fold):
-            others = seen[:, fold != held].ravel() if fold.any() else seen.ravel()
-            booster = Booster(len(self.classes_), self.random_state)
-            booster.fit(_flat(numbers)[others], _flat(posterior)[others], np.tile(y, n_steps)[others])
-            rows = seen[:, fold == held].ravel()
-            _flat(found)[rows] = booster.posterior(_flat(numbers)[rows], _flat(posterior)[rows])
-        booster = Booster(len(self.classes_), self.random_state)
-        booster.fit(_flat(numbers), _flat(posterior), np.tile(y, n_steps))
-        self._booster = booster
-        return found
+        return Paths(posterior, numbers, rate, spent, order)
 
     # -- walking -------------------------------------------------------------------------------------------
 
@@ -340,109 +343,41 @@ class AdaptiveIFC2F(CellClassifier):
         return self._tree.prior
 
     def _price(self, state: State, position: Array) -> Floats:
-        opened = (state.asked & (self._group == self._group[position][:, None])).any(axis=1)
-        return np.where(opened, 0.0, self.prices_[position])
+        return self._offers.price(state, position)
 
-    def _best(self, state: State) -> tuple[NDArray[np.int64], Floats]:
-        """Return the position of most information per price for each row, -1 if there is none, and that rate."""
+    def _best(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Return the best offer for each row, -1 if there is none, its rate, and what the tree believes."""
         n, K = state.asked.shape
-        position, rate = np.full(n, -1), np.zeros(n)
         if K == 0 or len(self.classes_) == 1:
-            return position, rate
-        step = max(1, _NUMBERS // (K * self.n_bins * len(self.classes_)))
+            return np.full(n, -1), np.zeros(n), np.tile(self._tree.prior, (n, 1))
+        step, parts = max(1, _NUMBERS // K), []
         for at in range(0, n, step):
             part = state.of(np.arange(at, min(at + step, n)))
-            position[at : at + step], rate[at : at + step] = self._best_of(part)
-        return position, rate
-
-    def _best_of(self, state: State) -> tuple[NDArray[np.int64], Floats]:
-        believed, given = self._tree.infer(state.values)
-        information = np.empty(state.asked.shape)
-        _information(believed, given, information)
-        information[state.asked] = 0.0
-        same = self._group[:, None] == self._group
-        price = np.where(state.asked @ same, 0.0, self.prices_)  # a group is paid once
-        # Members of a group are taken to tell different things, up to all there is to tell.
-        left = -np.sum(believed * np.log(np.maximum(believed, 1e-300)), axis=1)
-        whole = np.minimum(information @ same, left[:, None])
-        rate = np.divide(whole, price, out=np.full(price.shape, np.inf), where=price > 0.0)
-        spare = np.inf if self.budget is None else self.budget - state.spent[:, None] + _ROUNDING
-        full = state.asked.sum(axis=1, keepdims=True) >= self.max_steps
-        rate[state.asked | (price > spare) | (whole <= 0.0) | full] = -1.0
-        # Free values first, then the best rate; within a group, the most telling.
-        best = np.lexsort((-information, -rate), axis=1)[:, 0] if len(rate) else np.empty(0, dtype=np.int64)
-        reached = rate[np.arange(len(rate)), best]
-        return np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0)
+            believed, information = self._tree.inform(part.values)
+            parts.append((*self._offers.best(part, believed, information), believed))
+        if not parts:
+            return np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, len(self.classes_)))
+        position, rate, believed = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return position, rate, believed
 
     def _next(self, state: State) -> NDArray[np.int64]:
-        position, rate = self._best(state)
-        risk = (state.posterior @ self._Q).min(axis=1)
-        stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate)
+        position, rate, _ = self._best(state)
+        risk = (state.posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
+        begun = state.asked.any(axis=1) | np.isinf(
+            self.min_rate_
+        )  # all rows are asked for a first value, or none
+        stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & begun
         return np.where(stop, -1, position)
 
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position], state.numbers[rows, position] = code, value
         state.asked[rows, position] = True
-        believed = self._believe(state.values)
-        if self._booster is not None:
-            believed = self._booster.posterior(state.numbers, believed)
-        if self._discriminant is not None:
-            found = self._discriminant.posterior(state.numbers)
-            believed = np.where((code >= 0)[:, None], found, state.posterior)
-        state.posterior[:] = believed
-
-    def _believe(self, values: Array) -> Floats:
-        step = max(1, _NUMBERS // max(values.shape[1] * self.n_bins * len(self.classes_), 1))
-        parts = [self._tree.infer(values[at : at + step])[0] for at in range(0, len(values), step)]
-        return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
-
-
-def thresholds(
-    risk: Floats, rate: Floats, spent: Floats, wrong: Floats, mean_budget: float | None = None
-) -> tuple[float, float]:
-    """Return the pair of thresholds of (2) that costs least on these walks.
-
-    Parameters
-    ----------
-    risk, rate, spent, wrong : ndarray of shape (n_steps, n_rows)
-        Risk of deciding, best rate, money spent and what the decision then costs, at each step of each walk.
-    mean_budget : float, optional
-        Keep the mean of what is spent within it, and count errors only.
-    """
-    rows = np.arange(risk.shape[1])
-    best, found = (np.inf, np.inf), (np.inf, np.inf)
-    for highest in np.unique(np.r_[-np.inf, np.quantile(risk, _QUANTILES)]):
-        for lowest in np.unique(np.quantile(rate[np.isfinite(rate)], _QUANTILES)):
-            at = _stops(risk, rate, highest, lowest)
-            paid, errors = spent[at, rows].mean(), wrong[at, rows].mean()
-            if mean_budget is None:
-                cost = (errors + paid, paid)
-            else:
-                cost = (errors, paid) if paid <= mean_budget + _ROUNDING else (np.inf, paid)
-            if cost < best:
-                best, found = cost, (float(highest), float(lowest))
-    return found
-
-
-def _stops(risk: Floats, rate: Floats, max_risk: float, min_rate: float) -> NDArray[np.int64]:
-    """Return the step at which (2) stops each walk."""
-    stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
-    stop[-1] = True
-    found: NDArray[np.int64] = stop.argmax(axis=0)
-    return found
-
-
-def _flat(steps: Floats) -> Floats:
-    """Return the steps of all rows under one another; a view."""
-    return steps.reshape(-1, steps.shape[2])
-
-
-def _folds(y: Array, n_classes: int) -> NDArray[np.int64]:
-    """Return the fold of each row, the classes spread over all; one fold if a class is too small."""
-    found = np.zeros(len(y), dtype=np.int64)
-    if np.bincount(y, minlength=n_classes).min() < 2 * _FOLDS:
-        return found
-    for c in range(n_classes):
-        found[y == c] = np.arange(np.count_nonzero(y == c)) % _FOLDS
-    return found
+        if self._judge is None:
+            believed = self._tree.inform(state.values)[0]
+            state.posterior[:] = (
+                believed if self._booster is None else self._booster.posterior(state.numbers, believed)
+            )
+            return
+        found = self._judge.posterior(state.numbers)
+        state.posterior[:] = np.where((code >= 0)[:, None], found, state.posterior)

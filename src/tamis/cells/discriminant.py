@@ -22,6 +22,8 @@ b          ``worth``         of the evidence
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -30,7 +32,7 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis.cells.bins import Bins
 
-__all__ = ["Discriminant"]
+__all__ = ["Discriminant", "Judge", "best_worth", "judged", "posterior_of"]
 
 Floats = NDArray[np.float64]
 
@@ -249,6 +251,31 @@ class Discriminant:
         return x.reshape(len(values), values.shape[1], self.n_bins)
 
 
+class Judge(Protocol):
+    """Who says what the values bought mean: a discriminant, or :class:`tamis.cells.masked.Masked`."""
+
+    worth: float
+    prior: Floats
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns it knows."""
+
+    def evidence(self, values: Floats, order: Array | None = None) -> Floats:
+        """Return what the values say of each class, see :meth:`Discriminant.evidence`."""
+
+    def posterior(self, values: Floats) -> Floats:
+        """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown."""
+
+    def updated(self, values: Floats, y: Array, fading: float) -> Judge:
+        """Take in more rows."""
+
+
+def judged(judge: Judge, values: Array, order: Array | None = None) -> Floats:
+    """Return P(class) before the first column and after each, shape (n_steps + 1, n_rows, n_classes), (1)."""
+    return posterior_of(judge.evidence(values, order), judge.prior, judge.worth)
+
+
 def posterior_of(evidence: Floats, prior: Floats, worth: float) -> Floats:
     """Return P(class) from the evidence for each class, the last axis, (1)."""
     score = worth * evidence + np.log(np.maximum(prior, 1e-300))
@@ -256,6 +283,23 @@ def posterior_of(evidence: Floats, prior: Floats, worth: float) -> Floats:
     found[..., prior == 0.0] = 0.0
     found /= found.sum(axis=-1, keepdims=True)
     return found
+
+
+@njit()
+def _label_loss(evidence: Array, base: Array, y: Array, worth: float) -> float:
+    """Return the negative logarithm of the likelihood of the labels, added up over steps and rows."""
+    n_steps, n, n_classes = evidence.shape
+    total = 0.0
+    for s in range(n_steps):
+        for i in range(n):
+            top = -np.inf
+            for c in range(n_classes):
+                top = max(top, worth * evidence[s, i, c] + base[i, c])
+            norm = 0.0
+            for c in range(n_classes):
+                norm += np.exp(worth * evidence[s, i, c] + base[i, c] - top)
+            total += top + np.log(norm) - (worth * evidence[s, i, y[i]] + base[i, y[i]])
+    return total
 
 
 def best_worth(evidence: Floats, prior: Floats, y: Array) -> float:
@@ -268,12 +312,16 @@ def best_worth(evidence: Floats, prior: Floats, y: Array) -> float:
     prior : ndarray of shape (n_rows, n_classes)
     y : ndarray of shape (n_rows,)
     """
-    at = np.arange(len(y))
     base = np.log(np.maximum(prior, 1e-300))
-    losses = []
-    for worth in _WORTHS:
-        score = worth * evidence + base
-        top = score.max(axis=-1)
-        norm = top + np.log(np.exp(score - top[..., None]).sum(axis=-1))
-        losses.append(float((norm - score[..., at, y]).mean()))
-    return float(_WORTHS[int(np.argmin(losses))])
+    steps = np.ascontiguousarray(evidence).reshape(-1, *prior.shape)
+    # The loss is convex in what the evidence is worth: down the slope from 1, the first rise is the end.
+    at = int(np.argmin(np.abs(_WORTHS - 1.0)))
+    loss = {i: _label_loss(steps, base, y, float(_WORTHS[i])) for i in (at - 1, at)}
+    down = -1 if loss[at - 1] <= loss[at] else 1
+    while 0 <= at + down < len(_WORTHS):
+        if at + down not in loss:
+            loss[at + down] = _label_loss(steps, base, y, float(_WORTHS[at + down]))
+        if loss[at + down] > loss[at] or (down > 0 and loss[at + down] == loss[at]):
+            break
+        at += down
+    return float(_WORTHS[at])

@@ -25,6 +25,7 @@ Deviations, each with its reason; :meth:`ETANA.published` takes the published ch
 * The program computes the class shares and then starts from 1 / L; rows of a rare class are then bought too little for.
 * The program rounds to one decimal, so only eta = 10 works; the largest remainders are rounded up here.
 * Bins hold about equally many rows; see :mod:`tamis.cells.ifc2f`.
+* Columns that tell no more than by chance are left out; the program keeps all. See :mod:`tamis.cells.relevance`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from tamis._check import Array, Rows, check_choice, check_number
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import Chain
+from tamis.cells.relevance import beyond_chance
 from tamis.cells.stopping import PointBased, walk_beliefs
 
 __all__ = ["ETANA", "Grid", "Independent"]
@@ -49,27 +51,33 @@ _MOST_POINTS = 20_000
 
 
 class Independent(FixedOrder):
-    """Model and order that ETANA and F-ETANA share: a table P(x = v | c) for each column, none left out."""
+    """Model and order that ETANA and F-ETANA share: a table P(x = v | c) for each column."""
 
     n_bins: int
     binning: str
     prior: str
+    threshold: str
     max_features: int | None
 
-    def _learn_tables(self, X: Rows, y: Array) -> list[Floats]:
-        """Set the candidates in their order, their bins and chain; return a table (n_classes, n_values, 1) of each."""
+    def _bin(self, X: Rows) -> Bins:
         check_number("n_bins", self.n_bins, low=2, integer=True)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("prior", self.prior, ("empirical", "uniform"))
+        check_choice("threshold", self.threshold, ("chance", "all"))
         if self.max_features is not None:
             check_number("max_features", self.max_features, low=1, integer=True)
-        bins = (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
-        counts = bins.tables(X, y, len(self.classes_)).astype(np.float64)
+        return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
+
+    def _learn_tables(self, bins: Bins, counts: Array) -> list[Floats]:
+        """Set the candidates in their order, their bins and chain; return a table (n_classes, n_values, 1) of each."""
         tables = (counts + 1.0) / (counts.sum(axis=1, keepdims=True) + self.n_bins)
         price = self._costs()
         spread = tables.var(axis=2).sum(axis=1)
         worth = np.divide(spread, price, out=np.where(spread > 0.0, np.inf, 0.0), where=price > 0.0)
-        order = np.argsort(-worth, kind="stable")[: self.max_features]
+        order = np.argsort(-worth, kind="stable")
+        if self.threshold == "chance":
+            order = order[beyond_chance(counts)[order]]
+        order = order[: self.max_features]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
         chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))
@@ -101,6 +109,8 @@ class ETANA(Independent):
         Vectors at reachable beliefs, or the published grid (few classes only).
     resolution : int, default=10
         eta: steps of the grid.
+    threshold : {"chance", "all"}, default="chance"
+        Columns that tell more of the class than by chance, at a false discovery rate of 0.1; or all, as published.
     max_features : int, optional
         Use at most so many of the columns, the first in order.
     n_beliefs : int, default=100
@@ -109,6 +119,10 @@ class ETANA(Independent):
         Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
         believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
         bought unless that pays. False: as published.
+    classifier : scikit-learn classifier with `predict_proba`, optional
+        Decides in place of both, and its probabilities say whether the next value pays: see
+        :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing values; where a classifier takes none, they
+        are means. Needs `calibrate`.
     random_state : int, optional
         Seed of the walks.
 
@@ -150,9 +164,11 @@ class ETANA(Independent):
         prior: str = "empirical",
         method: str = "points",
         resolution: int = 10,
+        threshold: str = "chance",
         max_features: int | None = None,
         n_beliefs: int = 100,
         calibrate: bool = True,
+        classifier: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -162,27 +178,39 @@ class ETANA(Independent):
         self.prior = prior
         self.method = method
         self.resolution = resolution
+        self.threshold = threshold
         self.max_features = max_features
         self.n_beliefs = n_beliefs
         self.calibrate = calibrate
+        self.classifier = classifier
         self.random_state = random_state
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` are parameters that differ from it."""
-        settings = {"n_bins": 3, "binning": "width", "prior": "uniform", "method": "grid", "calibrate": False}
+        settings = {
+            "n_bins": 3,
+            "binning": "width",
+            "prior": "uniform",
+            "threshold": "all",
+            "method": "grid",
+            "calibrate": False,
+        }
         return cls(cost, **{**settings, **changes})
 
     _learned_by = ("_fit", "stopping_")
 
-    def _learn_own(self, X: Rows, y: Array) -> None:
+    def _bin(self, X: Rows) -> Bins:
         check_choice("method", self.method, ("points", "grid"))
         check_number("resolution", self.resolution, low=1, integer=True)
         check_number("n_beliefs", self.n_beliefs, low=1, integer=True)
-        tables = self._learn_tables(X, y)
+        return super()._bin(X)
+
+    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+        own = self._learn_tables(bins, tables)
         price = self._costs()[self.candidates_]
         if self.method == "grid":
-            self.stopping_: Grid | PointBased = Grid(tables, self._Q, price, self.resolution)
+            self.stopping_: Grid | PointBased = Grid(own, self._Q, price, self.resolution)
             return
         rng = np.random.default_rng(self.random_state)
         points = PointBased(self._chain, self.n_bins, self._Q, price)

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_number
 from tamis._jit import njit
+from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
 
 __all__ = ["FETANA"]
@@ -124,12 +125,18 @@ class FETANA(Independent):
         T: rows drawn for each class.
     patience : int, default=0
         Stop training after so many slopes of 0 in a row; 0: never; the authors' program has 1.
+    threshold : {"chance", "all"}, default="chance"
+        Columns that tell more of the class than by chance, at a false discovery rate of 0.1; or all, as published.
     max_features : int, optional
         Use at most so many of the columns, the first in order.
     calibrate : bool, default=True
         Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
         believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
         bought unless that pays. False: as published.
+    classifier : scikit-learn classifier with `predict_proba`, optional
+        Decides in place of both, and its probabilities say whether the next value pays: see
+        :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing values; where a classifier takes none, they
+        are means. Needs `calibrate`.
     random_state : int, optional
         Seed of rows and signs.
 
@@ -181,8 +188,10 @@ class FETANA(Independent):
         learning_rate: float = 0.0167,
         n_iterations: int = 4000,
         patience: int = 0,
+        threshold: str = "chance",
         max_features: int | None = None,
         calibrate: bool = True,
+        classifier: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -195,29 +204,37 @@ class FETANA(Independent):
         self.learning_rate = learning_rate
         self.n_iterations = n_iterations
         self.patience = patience
+        self.threshold = threshold
         self.max_features = max_features
         self.calibrate = calibrate
+        self.classifier = classifier
         self.random_state = random_state
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` are parameters that differ from it."""
         settings = {
-            "n_bins": 3, "binning": "width", "prior": "uniform", "confidence": None, "perturbation": 2.0,
-            "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1, "calibrate": False,
+            "n_bins": 3, "binning": "width", "prior": "uniform", "threshold": "all", "confidence": None,
+            "perturbation": 2.0, "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1, "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
-    def _learn_own(self, X: Rows, y: Array) -> None:
+    def _bin(self, X: Rows) -> Bins:
         if self.confidence is not None:
             check_number("confidence", self.confidence, low=0, high=1, open_low=True, open_high=True)
         check_number("perturbation", self.perturbation, low=0, open_low=True)
         check_number("learning_rate", self.learning_rate, low=0, open_low=True)
         check_number("n_iterations", self.n_iterations, low=1, integer=True)
         check_number("patience", self.patience, low=0, integer=True)
-        tables = self._learn_tables(X, y)
+        return super()._bin(X)
+
+    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+        own = self._learn_tables(bins, tables)
         K, L = len(self.candidates_), len(self.classes_)
-        likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in tables]))
+        if not K:  # nothing can be bought
+            self.thresholds_, self.n_iter_ = np.empty((L, 0, L)), np.zeros(L, dtype=np.int64)
+            return
+        likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in own]))
         price = self._costs()[self.candidates_]
         rng = np.random.default_rng(self.random_state)
         self.thresholds_ = np.empty((L, K, L))

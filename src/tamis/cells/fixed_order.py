@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from tamis._check import Array, Rows, check_choice
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins
-from tamis.cells.discriminant import Discriminant, best_worth, posterior_of
+from tamis.cells.discriminant import Discriminant, Judge, best_worth, judged, posterior_of
 from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of
+from tamis.cells.masked import Masked, check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.relevance import NothingTellsError
 from tamis.cells.stopping import updated
@@ -40,18 +40,23 @@ class FixedOrder(CellClassifier):
     """
 
     calibrate: bool
+    classifier: Any
     random_state: int | None
     n_bins: int
     policy_: Policy | None
     _bins: Bins  # of the candidates
     _chain: Chain | ExactChain  # what each value says of the class
-    _discriminant: Discriminant | None
+    _judge: Judge | None  # who decides, if not the chain
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _learn_own(self, X: Rows, y: Array) -> None:
-        """Fit the model as published; sets `candidates_`, `_bins` and `_chain`."""
+    def _bin(self, X: Rows) -> Bins:
+        """Check the parameters; return the bins of every column."""
+
+    @abstractmethod
+    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+        """Fit the model as published from rows and their counts; sets `candidates_`, `_bins` and `_chain`."""
 
     @abstractmethod
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
@@ -65,43 +70,63 @@ class FixedOrder(CellClassifier):
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_choice("calibrate", self.calibrate, (False, True))
-        self.policy_, self._discriminant = None, None
-        self._learn_own(X, y)
+        check_classifier(self.classifier, self.calibrate, "calibrate=True")
+        self.policy_, self._judge = None, None
+        bins = self._bin(X)
+        tables = bins.tables(X, y, len(self.classes_))
+        self._learn_own(X, y, bins, tables)
         if self.calibrate:
-            self._calibrate(X, y)
+            self._calibrate(X, y, bins, tables)
 
-    def _calibrate(self, X: Rows, y: Array) -> None:
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         """Choose the policy by walks of rows that were not learned from."""
-        rows = np.arange(X.shape[0])
-        if len(rows) > _WALKS:
-            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
-        walks, worth, y_walked = self._held_out_walks(X[rows], y[rows])
+        walked, y_walked = X, y
+        if X.shape[0] > _WALKS:
+            rng = np.random.default_rng(self.random_state)
+            rows = np.sort(rng.choice(X.shape[0], _WALKS, replace=False))
+            walked, y_walked = X[rows], y[rows]
+            tables = bins.tables(walked, y_walked, len(self.classes_))
+        walks, worth, y_walked = self._held_out_walks(walked, y_walked, bins, tables)
         if not walks:  # no class has two rows
             return
         self.policy_ = self._policy(walks, y_walked)
-        if self.policy_.belief == "discriminant" and self.policy_.most > 0:
-            values = self._cells(X, np.arange(X.shape[0]))[0][:, : self.policy_.most]
-            self._discriminant = Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
-            self._discriminant.worth = worth
+        if self.policy_.belief != "own" and self.policy_.most > 0:
+            self._judge = self._taught(X, y, self.policy_.most)
+            self._judge.worth = worth
 
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         return best_policy(walks, y, self._Q)
 
-    def _take_in(self, X: Rows, y: Array, fading: float) -> None:
-        """Let the discriminant learn from more rows; the policy stays."""
-        if self._discriminant is not None:
-            values = dense(X[:, self.candidates_[: self._discriminant.n_columns]])
-            self._discriminant = copy.deepcopy(self._discriminant).updated(values, y, fading)
+    def _taught(self, X: Rows, y: Array, n_columns: int) -> Judge:
+        """Return who decides, if not the chain: the classifier, or a discriminant analysis; taught by these rows."""
+        values = dense(X[:, self.candidates_[:n_columns]])
+        if self.classifier is not None:
+            return Masked(self.classifier, len(self.classes_)).fit(values, y)
+        return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
 
-    def _held_out_walks(self, X: Rows, y: Array) -> tuple[list[Walks], float, Array]:
-        """Return walks by the discriminant and by the model itself, what evidence is worth, and the rows' classes."""
+    def _take_in(self, X: Rows, y: Array, fading: float) -> None:
+        """Let who decides learn from more rows; the policy stays."""
+        if self._judge is not None:
+            values = dense(X[:, self.candidates_[: self._judge.n_columns]])
+            self._judge = copy.deepcopy(self._judge).updated(values, y, fading)
+
+    def _held_out_walks(
+        self, X: Rows, y: Array, bins: Bins, tables: Array
+    ) -> tuple[list[Walks], float, Array]:
+        """Return walks by who else may decide and by the model itself, what evidence is worth, and the rows' classes.
+
+        The bins are those of all rows, as they do not depend on the classes; the counts of those that a model learns
+        from are all counts less those of the rows held out.
+        """
         fold = folds_of(y)
         held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
         if not held:
             return [], 1.0, y
-        parts = [
-            self._fold_walks(X[fold != fold[rows[0]]], y[fold != fold[rows[0]]], X[rows]) for rows in held
-        ]
+        parts = []
+        for rows in held:
+            rest = np.flatnonzero(fold != fold[rows[0]])
+            counts = tables - bins.tables(X[rows], y[rows], len(self.classes_))
+            parts.append(self._fold_walks(X[rest], y[rest], bins, counts, X[rows]))
         n_steps = max(len(own.spent) for own, *_ in parts) - 1
         own = Walks("own", *(np.concatenate([_longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
                              for name in ("posterior", "spent", "stops")))  # fmt: skip
@@ -109,24 +134,26 @@ class FixedOrder(CellClassifier):
         prior = np.concatenate([prior for *_, prior in parts])
         walked = y[np.concatenate(held)]
         worth = best_worth(evidence[1:], prior, walked) if n_steps else 1.0
-        believed = Walks("discriminant", posterior_of(evidence, prior, worth), own.spent)
-        return [believed, own], worth, walked
+        believed = posterior_of(evidence, prior, worth)
+        if self.classifier is not None:
+            return [Walks("classifier", believed, own.spent)], worth, walked
+        return [Walks("discriminant", believed, own.spent), own], worth, walked
 
-    def _fold_walks(self, X: Rows, y: Array, X_held: Rows) -> tuple[Walks, Floats, Floats]:
-        """Return the model's own walks of rows held out, the discriminant's evidence, and the prior of each row."""
-        n, share = X_held.shape[0], np.bincount(y, minlength=len(self.classes_)) / len(y)
-        prior = np.tile(share, (n, 1))
-        model: Self = clone(self).set_params(cost=self._costs(), misclassification_cost=self._Q)
-        model.calibrate = False
+    def _fold_walks(
+        self, X: Rows, y: Array, bins: Bins, tables: Array, X_held: Rows
+    ) -> tuple[Walks, Floats, Floats]:
+        """Return the model's own walks of rows held out, evidence of who else may decide, and the prior of each row."""
+        model: Self = copy.copy(self)
+        model.prior_ = np.bincount(y, minlength=len(self.classes_)) / len(y)
+        prior = np.tile(model.prior_, (X_held.shape[0], 1))
         try:
-            model.fit(X, y)
+            model._learn_own(X, y, bins, tables)
         except NothingTellsError:  # then nothing can be bought
-            return (
-                Walks("own", prior[None], np.zeros((1, n)), np.ones((1, n), dtype=bool)),
-                0.0 * prior[None],
-                prior,
-            )
-        return model._own_walks(X_held), model._evidence(X, y, X_held), prior
+            n = (1, len(prior))
+            return Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool)), 0.0 * prior[None], prior
+        model.prices_ = self._costs()[model.candidates_]
+        values = dense(X_held[:, model.candidates_[:_STEPS]])
+        return model._own_walks(X_held), model._taught(X, y, _STEPS).evidence(values), prior
 
     def _own_walks(self, X: Rows) -> Walks:
         """Walk rows to the end, or for so many steps as may be chosen from."""
@@ -142,17 +169,11 @@ class FixedOrder(CellClassifier):
             walked.append(posterior)
         return Walks("own", np.stack(walked), spent, stops)
 
-    def _evidence(self, X: Rows, y: Array, X_held: Rows) -> Floats:
-        """Return what the discriminant of some rows says of others, before the first value and after each."""
-        columns = self.candidates_[:_STEPS]
-        rows, held = (dense(part[:, columns]) for part in (X, X_held))
-        return Discriminant(self.n_bins, len(self.classes_)).fit(rows, y).evidence(held)
-
     # -- walking -------------------------------------------------------------------------------------------
 
     @property
     def _numbers_count(self) -> bool:  # type: ignore[override]
-        return self._discriminant is not None
+        return self._judge is not None
 
     def _first_belief(self) -> Floats:
         return self._own_belief() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
@@ -162,6 +183,8 @@ class FixedOrder(CellClassifier):
         policy = self.policy_
         if policy is not None and k >= policy.most:
             return np.zeros(len(posterior), dtype=bool)
+        if policy is not None and k == 0:  # all rows are alike
+            return np.ones(len(posterior), dtype=bool)
         if policy is None or policy.rule == "own":
             return self._goes_on(k, posterior, values)
         # Added up class by class, so that a row alone has the same bits as among others.
@@ -171,11 +194,9 @@ class FixedOrder(CellClassifier):
 
     def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
         """Return the posterior after the k-th value."""
-        if self._discriminant is None:
+        if self._judge is None:
             return updated(self._chain, k, posterior, values, code)  # (3)
-        found = self._discriminant.posterior(
-            _first_columns(numbers[:, : self._discriminant.n_columns], k + 1)
-        )
+        found = self._judge.posterior(_first_columns(numbers[:, : self._judge.n_columns], k + 1))
         return np.where((code >= 0)[:, None], found, posterior)  # a missing value changes nothing, not a bit
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
@@ -194,13 +215,17 @@ class FixedOrder(CellClassifier):
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
         alive = np.arange(len(rows))
+        ahead = _Ahead(self._judge, values)
         for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
             pays = self._pays(k, posterior, known)
             alive, known = alive[pays], known[pays]
             if not len(alive):
                 break
-            after = self._believe(k, posterior[pays], known, known[:, k], values[alive])
+            if self._judge is None:
+                after = updated(self._chain, k, posterior[pays], known, known[:, k])  # (3)
+            else:
+                after = np.where((known[:, k] >= 0)[:, None], ahead.after(k, alive), posterior[pays])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
             price = np.full(len(alive), self.prices_[k])
@@ -221,7 +246,7 @@ class FixedOrder(CellClassifier):
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position] = code
-        if self._discriminant is not None:
+        if self._judge is not None:
             state.numbers[rows, position] = value
         state.asked[rows, position] = True
         due = np.flatnonzero(position == state.stage)
@@ -236,6 +261,33 @@ class FixedOrder(CellClassifier):
             before, known, numbers = state.posterior[mine], state.values[mine], state.numbers[mine]
             state.posterior[mine] = self._believe(int(k), before, known, code[mine], numbers)
         state.stage += 1
+
+
+class _Ahead:
+    """What a judge believes of rows after each of the next stages: so that no stage begins at the first column again.
+
+    As many stages are looked ahead as were walked, so that rows that stop early cost little.
+    """
+
+    def __init__(self, judge: Judge | None, values: Array) -> None:
+        self._judge, self._values = judge, values
+        self._until, self._place = 0, np.empty(0, dtype=np.int64)
+        self._believed: Floats = np.empty((0, 0, 0))
+
+    def after(self, k: int, rows: NDArray[np.int64]) -> Floats:
+        """Return the posterior of rows after the k-th column; the same rows, or some of them, as for the one before."""
+        assert self._judge is not None
+        if k >= self._until:
+            n_columns = self._judge.n_columns
+            self._until = min(2 * k + 2, n_columns)
+            order = np.broadcast_to(np.arange(self._until), (len(rows), self._until))
+            known = np.full((len(rows), n_columns), np.nan)
+            known[:, : self._until] = self._values[rows, : self._until]
+            self._believed = judged(self._judge, known, order)
+            self._place = np.zeros(len(self._values), dtype=np.int64)
+            self._place[rows] = np.arange(len(rows))
+        found: Floats = self._believed[k + 1, self._place[rows]]
+        return found
 
 
 def dense(X: Rows) -> Floats:

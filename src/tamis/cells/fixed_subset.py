@@ -26,13 +26,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import get_tags
 
 from tamis._check import Array, Rows, check_number
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder, dense
 from tamis.cells.held_out import Policy, Walks, best_policy
+from tamis.cells.masked import Masked
 from tamis.dependence.information import adjusted_mutual_information
 
 __all__ = ["FixedSubset", "mrmr"]
@@ -68,8 +67,6 @@ class FixedSubset(FixedOrder):
         As in :class:`tamis.base.CellClassifier`; `candidates_` in the order in which they are bought.
     policy_ : Policy
         ``policy_.most`` is m.
-    classifier_ : estimator or None
-        The fitted classifier, if one was given.
 
     Raises
     ------
@@ -118,33 +115,30 @@ class FixedSubset(FixedOrder):
         self.n_bins = n_bins
         self.random_state = random_state
 
-    def _learn_own(self, X: Rows, y: Array) -> None:
+    def _bin(self, X: Rows) -> Bins:
         check_number("n_bins", self.n_bins, low=2, integer=True)
         if self.n_features is not None:
             check_number("n_features", self.n_features, low=0, integer=True)
-        bins = Bins.quantile(X, self.n_bins)
-        self.candidates_ = mrmr(X, y, bins, len(self.classes_), self._costs(), self._n_steps())
+        return Bins.quantile(X, self.n_bins)
+
+    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+        self.candidates_ = mrmr(X, y, bins, tables, self._costs(), self._n_steps())
         self._bins = bins.of(self.candidates_)
-        self.classifier_: Any = None
 
     def _n_steps(self) -> int:
         return _STEPS if self.n_features is None else max(self.n_features, 1)
 
-    def _calibrate(self, X: Rows, y: Array) -> None:
-        super()._calibrate(X, y)
-        most = 0 if self.policy_ is None else self.policy_.most
-        if self.classifier is not None and most > 0:
-            values = dense(X[:, self.candidates_[:most]])
-            self.classifier_ = clone(self.classifier)
-            known = ~np.isnan(values)
-            self._means = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-            self.classifier_.fit(self._filled(values), y)
-
-    def _filled(self, values: Floats) -> Floats:
-        """Return the values with means for those missing, where the classifier takes none."""
-        if get_tags(self.classifier_).input_tags.allow_nan:
-            return values
-        return np.where(np.isnan(values), self._means, values)
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+        if self.classifier is None or self.n_features is None:
+            super()._calibrate(X, y, bins, tables)
+        else:
+            self.policy_ = Policy("classifier", "risk", min(self.n_features, len(self.candidates_)), -np.inf)
+        if self.classifier is not None and self.policy_ is not None and self.policy_.most > 0:
+            # Every row is asked the same, so it is taught by rows that were asked all of it.
+            values = dense(X[:, self.candidates_[: self.policy_.most]])
+            taught = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
+            taught.worth = 1.0 if self._judge is None else self._judge.worth
+            self._judge = taught
 
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         if self.n_features is None:
@@ -162,18 +156,8 @@ class FixedSubset(FixedOrder):
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         return np.ones(len(posterior), dtype=bool)
 
-    def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
-        most = 0 if self.policy_ is None else self.policy_.most
-        if self.classifier_ is None or k + 1 < most:
-            return super()._believe(k, posterior, values, code, numbers)
-        found = np.zeros((len(numbers), len(self.classes_)))
-        found[:, self.classifier_.classes_] = self.classifier_.predict_proba(
-            self._filled(numbers[:, : k + 1])
-        )
-        return found
 
-
-def mrmr(X: Rows, y: Array, bins: Bins, n_classes: int, price: Floats, n_columns: int) -> NDArray[np.int64]:
+def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns: int) -> NDArray[np.int64]:
     """Return the columns in the order of (1), so many of them at most; columns that do not vary are left out.
 
     Parameters
@@ -182,11 +166,11 @@ def mrmr(X: Rows, y: Array, bins: Bins, n_classes: int, price: Floats, n_columns
     y : ndarray of shape (n_rows,), int
     bins : Bins
         Of every column.
-    n_classes : int
+    tables : ndarray of shape (n_features, n_bins, n_classes), int
+        Their counts.
     price : ndarray of shape (n_features,)
     n_columns : int
     """
-    tables = bins.tables(X, y, n_classes)
     vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
     relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
     pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]

@@ -26,6 +26,7 @@ Deviations, each with its reason; :meth:`IFC2F.published` takes the published ch
 * Bins hold about equally many rows. Equal widths lose 0.11 of the accuracy on Spambase (spread by outliers).
 * Relevance is that of the quantised column. The authors' program scores the raw one, in which every distinct number
   is a cluster of its own: on continuous data it picks noise.
+* Relevance must be more than chance gives (`threshold`). The program halves the bar until 15 columns pass.
 * A row may stop before the first feature. The program always buys one.
 * Vectors are used in the context they were made in, and all beliefs are backed up: :mod:`tamis.cells.stopping`.
 * Before a feature is bought, the stage is backed up once more at the row's own posterior (`lookahead`).
@@ -78,10 +79,11 @@ class IFC2F(FixedOrder):
         Bins of equal numbers of rows, or of equal width as published.
     score_on : {"bins", "raw"}, default="bins"
         Whether relevance is that of the binned column or, as published, of its distinct values.
-    threshold : {"count", "half", "any"} or int, default="count"
-        Halve the least relevance from 0.8 until 15 features pass, or half of them if these are fewer (as in the
-        authors' program), or so many, or from 1 until one does (as in the paper's text). All must be above 0. Sparse
-        rows of words need more than 15: most of a few words are absent from most rows.
+    threshold : {"chance", "count", "half", "any"} or int, default="chance"
+        Keep what tells more of the class than by chance, at a false discovery rate of 0.1 and at most 100 columns; see
+        :mod:`tamis.cells.relevance`. Or halve the least relevance from 0.8 until 15 features pass, or half of them if
+        these are fewer (as in the authors' program), or so many, or from 1 until one does (as in the paper's text); of
+        these all must be above 0. Rows of words need more than 15: most of a few words are absent from most rows.
     max_features : int, optional
         Keep at most so many of the features that pass.
     structure : {"tree", "line", "random"}, default="tree"
@@ -106,6 +108,10 @@ class IFC2F(FixedOrder):
         Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
         believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
         bought unless that pays. False: as published.
+    classifier : scikit-learn classifier with `predict_proba`, optional
+        Decides in place of both, and its probabilities say whether the next value pays: see
+        :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing values; where a classifier takes none, they
+        are means. Needs `calibrate`.
     random_state : int, optional
         Seed of the walks (and of a random structure).
 
@@ -126,7 +132,8 @@ class IFC2F(FixedOrder):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, or no column tells anything about the class.
+        If a parameter is out of its range; if no column tells anything about the class, unless `threshold` is
+        "chance": then nothing is bought.
     DataError
         If a value is infinite.
 
@@ -165,7 +172,7 @@ class IFC2F(FixedOrder):
         n_bins: int = 4,
         binning: str = "quantile",
         score_on: str = "bins",
-        threshold: str | int = "count",
+        threshold: str | int = "chance",
         max_features: int | None = None,
         structure: str = "tree",
         order: str = "markov_blanket",
@@ -177,6 +184,7 @@ class IFC2F(FixedOrder):
         lookahead: bool = True,
         always_first: bool = False,
         calibrate: bool = True,
+        classifier: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -196,6 +204,7 @@ class IFC2F(FixedOrder):
         self.lookahead = lookahead
         self.always_first = always_first
         self.calibrate = calibrate
+        self.classifier = classifier
         self.random_state = random_state
 
     @classmethod
@@ -207,12 +216,12 @@ class IFC2F(FixedOrder):
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
-    def _learn_own(self, X: Rows, y: Array) -> None:
+    def _bin(self, X: Rows) -> Bins:
         self._check()
+        return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
+
+    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         rng = np.random.default_rng(self.random_state)
-        make = Bins.quantile if self.binning == "quantile" else Bins.width
-        bins = make(X, self.n_bins)
-        tables = bins.tables(X, y, len(self.classes_))
         raw = X if self.score_on == "raw" else None
         self.scores_, self.threshold_ = relevance(tables, self.threshold, raw, y)
         passed = np.flatnonzero(self.scores_ > self.threshold_)
@@ -281,7 +290,7 @@ class IFC2F(FixedOrder):
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("score_on", self.score_on, ("bins", "raw"))
         if isinstance(self.threshold, str):
-            check_choice("threshold", self.threshold, ("count", "half", "any"))
+            check_choice("threshold", self.threshold, ("chance", "count", "half", "any"))
         else:
             check_number("threshold", self.threshold, low=1, integer=True)
         check_choice("structure", self.structure, ("tree", "line", "random"))

@@ -1,21 +1,40 @@
 """Which columns say enough of the class to be worth a place in the network.
 
 Liyanage, Zois, Chelmis (2021), Section 4.1: the adjusted mutual information of each column with the class, and a least
-one that is halved until enough columns pass.
+one that is halved until enough columns pass. On few rows noise passes it: where nothing tells, the bar is halved until
+noise is above it. So a column may instead be asked for more information I than chance gives it. With N rows, df the
+(values - 1) (classes - 1) of its table, and E[I] the exact expectation of I over all orders of the labels::
+
+    p = P(chi2_df > df I / E[I])                                                                     (1)
+
+the likelihood ratio test with its mean set right (Bartlett 1937), as 2 N E[I] = df for many rows only. Of the columns
+those are kept that Benjamini and Hochberg's rule calls discoveries at a false discovery rate of 0.1, at most 100.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.special
+import scipy.stats
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis.dependence.information import adjusted_mutual_information, mutual_information_ratio
+from tamis.dependence.information import (
+    adjusted_mutual_information,
+    expected_mutual_information,
+    mutual_information,
+    mutual_information_ratio,
+)
 
-__all__ = ["NothingTellsError", "relevance"]
+__all__ = ["NothingTellsError", "beyond_chance", "chance", "discoveries", "relevance"]
 
 Floats = NDArray[np.float64]
+
+
+_RATE = 0.1  # of false discoveries
+_MOST = 100  # columns that pass
+_HOPELESS = 0.2  # p of the plain test
 
 
 class NothingTellsError(ValueError):
@@ -30,20 +49,24 @@ def relevance(
     Parameters
     ----------
     tables : ndarray of shape (n_features, n_bins, n_classes), int
-    threshold : {"count", "half", "any"} or int
-        What halving the threshold waits for: 15 columns, half of them if these are fewer, one, or so many.
+    threshold : {"chance", "count", "half", "any"} or int
+        What tells more than by chance, (1); or what halving the threshold waits for: 15 columns, half of them if these
+        are fewer, one, or so many.
     raw : rows, optional
         Score their distinct values instead.
 
     Returns
     -------
     scores : ndarray of shape (n_features,)
-        NaN where the bound is not above the threshold: expected information is the dear part, and not needed there.
+        NaN where the bound is not above the threshold, or nothing but chance is told: expected information is the dear
+        part, and not needed there.
     threshold : float
     """
     n = len(tables)
     if tables.shape[2] == 1:
         return np.zeros(n), 0.0  # one class: nothing to learn, nothing to buy
+    if threshold == "chance":
+        return _of_those_that_tell(tables)
     least = 1.0 if threshold == "any" else 0.8
     rules = {"count": 15, "half": min(n // 2, 15), "any": 1}
     wanted = max(min(n, rules[threshold] if isinstance(threshold, str) else threshold), 1)
@@ -67,6 +90,68 @@ def relevance(
             "No column tells anything about the class: check the labels, or choose other bins."
         )
     return scores, 0.0
+
+
+def _of_those_that_tell(tables: Array) -> tuple[Floats, float]:
+    """Return the scores of the columns that (1) lets pass, NaN of the others, and the least that is kept."""
+    passed = np.flatnonzero(beyond_chance(tables))
+    scores = np.full(len(tables), np.nan)
+    scores[passed] = adjusted_mutual_information(tables[passed])
+    if len(passed) <= _MOST:
+        return scores, 0.0
+    return scores, float(np.partition(scores[passed], -_MOST - 1)[-_MOST - 1])
+
+
+def beyond_chance(tables: Array) -> NDArray[np.bool_]:
+    """Return which columns tell more of the class than by chance, at a false discovery rate of 0.1."""
+    return discoveries(chance(tables), _RATE)
+
+
+def chance(tables: Array) -> Floats:
+    """Return (1) of each table: how often labels in another order tell as much.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_tables, n_values, n_classes), int
+
+    Returns
+    -------
+    ndarray of shape (n_tables,)
+        1 where nothing varies, and where even the uncorrected test is above 0.2.
+
+    Examples
+    --------
+    >>> chance(np.array([[[9, 1], [1, 9]], [[6, 4], [4, 6]]])).round(4)
+    array([0.0007, 1.    ])
+    """
+    of_value, of_class = tables.sum(axis=2), tables.sum(axis=1)
+    df = np.maximum((of_value > 0).sum(axis=1) - 1, 0) * np.maximum((of_class > 0).sum(axis=1) - 1, 0)
+    told, rows = mutual_information(tables), of_class.sum(axis=1)
+    found = np.ones(len(tables))
+    due = np.flatnonzero(df > 0)
+    due = due[scipy.stats.chi2.sf(2.0 * rows[due] * told[due], df[due]) < _HOPELESS]
+    expected: dict[bytes, float] = {}
+    for j in due:
+        a, b = np.sort(of_value[j]), np.sort(of_class[j])
+        key = a.tobytes() + b.tobytes()
+        if key not in expected:
+            expected[key] = expected_mutual_information(a, b)
+        found[j] = scipy.special.chdtrc(df[j], df[j] * told[j] / expected[key])  # (1)
+    return found
+
+
+def discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
+    """Return which tests are discoveries at that false discovery rate.
+
+    Benjamini, Hochberg: Controlling the False Discovery Rate, JRSS B 57(1), 1995.
+
+    >>> discoveries(np.array([0.01, 0.04, 0.03, 0.9]), 0.06)
+    array([ True,  True,  True, False])
+    """
+    ranked = np.sort(p)
+    passed = np.flatnonzero(ranked <= rate * np.arange(1, len(p) + 1) / len(p))
+    found: NDArray[np.bool_] = p <= (ranked[passed[-1]] if len(passed) else -1.0)
+    return found
 
 
 def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:

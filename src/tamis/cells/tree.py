@@ -95,6 +95,40 @@ def _infer(
                     given[i, f, v, c] = down[c, f, v]
 
 
+@njit()
+def _inform(
+    values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array,
+    information: Array,
+) -> None:  # fmt: skip
+    """Fill in the posterior of each row, and what each feature is expected to tell of the class."""
+    L, K, V = tables.shape[:3]
+    up, below = np.empty((K, V)), np.empty((K, V))
+    down, log_p = np.empty((L, K, V)), np.empty(L)
+    for i in range(len(values)):
+        for c in range(L):
+            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, down[c])
+            log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
+        largest, total, before = log_p.max(), 0.0, 0.0
+        for c in range(L):
+            posterior[i, c] = np.exp(log_p[c] - largest)
+            total += posterior[i, c]
+        for c in range(L):
+            posterior[i, c] /= total
+            if posterior[i, c] > 0.0:
+                before -= posterior[i, c] * np.log(posterior[i, c])
+        for f in range(K):
+            after = 0.0
+            for v in range(V):
+                p = 0.0
+                for c in range(L):
+                    p += down[c, f, v] * posterior[i, c]
+                for c in range(L):
+                    joint = down[c, f, v] * posterior[i, c]
+                    if joint > 0.0:
+                        after -= joint * np.log(joint / p)
+            information[i, f] = max(before - after, 0.0)
+
+
 class Tree:
     """A network whose posteriors are exact, whatever was bought first.
 
@@ -132,6 +166,28 @@ class Tree:
             np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior, given
         )
         return posterior, given
+
+    def inform(self, values: Array) -> tuple[Floats, Floats]:
+        """Return the posterior of each row, and how much of the entropy of the class each feature is expected to take.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, K), int
+            Codes; negative where unknown.
+
+        Returns
+        -------
+        posterior : ndarray of shape (n_rows, n_classes)
+        information : ndarray of shape (n_rows, K)
+            H(C | e) - sum_v P(x_f = v | e) H(C | e, x_f = v), in nats.
+        """
+        L, K = self.tables.shape[:2]
+        posterior, information = np.empty((len(values), L)), np.empty((len(values), K))
+        _inform(
+            np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior,
+            information,
+        )  # fmt: skip
+        return posterior, information
 
 
 class ExactChain:

@@ -27,6 +27,7 @@ __all__ = [
     "conditional_mutual_information",
     "entropy",
     "expected_mutual_information",
+    "mutual_information",
     "mutual_information_ratio",
 ]
 
@@ -52,6 +53,15 @@ def _information(tables: Array) -> tuple[Floats, Floats]:
     of_value, of_class = entropy(tables.sum(axis=-1)), entropy(tables.sum(axis=-2))
     joint = entropy(tables.reshape(*tables.shape[:-2], n_values * n_classes))
     return np.maximum(of_value + of_class - joint, 0.0), (of_value + of_class) / 2.0
+
+
+def mutual_information(tables: Array) -> Floats:
+    """Return (2) of each table of counts, shape (..., n_values, n_classes).
+
+    >>> mutual_information(np.array([[2, 0], [0, 2]])).round(4)
+    0.6931
+    """
+    return _information(tables)[0]
 
 
 def mutual_information_ratio(tables: Array) -> Floats:

@@ -1,0 +1,85 @@
+"""Random problems: buying is never dearer than deciding at once, whatever data, price and cost of errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+
+ALL = [IFC2F(random_state=0), ETANA(random_state=0), FETANA(n_iterations=300, random_state=0),
+       AdaptiveIFC2F(max_steps=5, random_state=0), FixedSubset()]  # fmt: skip
+names = pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
+PRICES = (0.001, 0.01, 0.05, 0.2, 0.6)
+HELD = 1500
+
+
+def problem(seed):
+    """Rows of two or three classes, of which some columns tell; whole numbers, gaps, costs of errors of any kind."""
+    rng = np.random.default_rng(seed)
+    L, n, K = int(rng.choice([2, 2, 3])), int(rng.choice([60, 120, 300])), int(rng.choice([3, 8]))
+    y = rng.choice(L, n + HELD, p=rng.dirichlet(np.full(L, 3.0)))
+    y[: 2 * L] = np.arange(2 * L) % L
+    X = rng.normal(size=(n + HELD, K))
+    told = int(rng.integers(0, K // 2 + 1))
+    X[:, :told] += rng.normal(size=(told, L))[:, y].T * rng.uniform(0.3, 1.5)
+    X = [X, np.round(X), np.where(rng.random(X.shape) < 0.1, np.nan, X)][int(rng.integers(3))]
+    low = np.arange(L)[:, None] > np.arange(L)
+    Q = 1.0 - np.eye(L)
+    Q *= [1.0, np.where(low, 10.0, 1.0), np.where(low, 1.0, 10.0), rng.uniform(0.2, 3.0, (L, L))][
+        int(rng.integers(4))
+    ]
+    return X, y, n, Q, float(rng.choice(PRICES))
+
+
+def losses(model, X, y, n, Q, price):
+    """What each held-out row costs, and what it costs to decide at once."""
+    own = {"random_state", "n_iterations", "max_steps"} & set(model.get_params())
+    settings = {name: model.get_params()[name] for name in own}
+    fitted = type(model)(price, misclassification_cost=Q, **settings).fit(X[:n], y[:n])
+    label = fitted.predict(X[n:])
+    at_once = int(Q[y[:n]].mean(axis=0).argmin())
+    return Q[y[n:], label] + fitted.cost_, Q[y[n:], at_once], fitted
+
+
+@names
+def test_never_dearer_than_deciding_at_once(model):
+    gains = []
+    for seed in range(24):
+        own, at_once, _ = losses(model, *problem(seed))
+        gains.append((at_once - own).mean() / at_once.mean())
+        # By chance alone, a policy that looked better on the rows of fit may be a little dearer on others.
+        assert gains[-1] > -0.12, seed
+    assert np.mean(gains) > 0.02
+    assert np.mean(np.array(gains) < -0.03) <= 2 / 24
+
+
+@names
+@pytest.mark.parametrize("transposed", [False, True])
+def test_costs_of_errors_change_what_is_bought_and_decided(model, transposed):
+    Q = np.array([[0.0, 1.0], [10.0, 0.0]])
+    Q = Q.T if transposed else Q
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400 + HELD)
+    X = rng.normal(size=(len(y), 5)) + 0.8 * y[:, None]
+    own, at_once, fitted = losses(model, X, y, 400, Q, 0.02)
+    assert own.mean() < 0.95 * at_once.mean()
+    shares = np.bincount(fitted.predict(X[400:]), minlength=2) / HELD
+    assert shares[0 if transposed else 1] > 0.55  # the class that it is dear to overlook is said more often
+
+
+@names
+def test_the_loss_grows_with_the_price(model):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 500 + HELD)
+    X = rng.normal(size=(len(y), 6))
+    X[:, :3] += 1.3 * (y[:, None] == np.arange(3))
+    found, bought = [], []
+    for price in (0.001, 0.01, 0.03, 0.1, 0.3, 0.6):
+        own, at_once, fitted = losses(model, X, y, 500, 1.0 - np.eye(3), price)
+        found.append(own.mean())
+        bought.append(fitted.n_features_used_.mean())
+        assert own.mean() <= at_once.mean() + 0.01
+    error = 1.0 / np.sqrt(HELD)
+    assert all(b >= a - error for a, b in itertools.pairwise(found))
+    assert bought[0] > 2.0 > bought[3] >= bought[-1] == 0.0  # a price of 0.6 is never worth it

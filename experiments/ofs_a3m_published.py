@@ -2,8 +2,8 @@
 
     python experiments/ofs_a3m_published.py [--seeds 3]
 
-Ten folds, one nearest neighbour. The article does not say how it divides the rows, scales the columns for the
-neighbour, or on which rows it selects, so each is varied: selection by the rows of the other folds or, wrongly, by all
+Ten folds, one nearest neighbour. How the article divides the rows, scales the columns for the neighbour, and on which
+rows it selects is not known here, so each is varied: selection by the rows of the other folds or, wrongly, by all
 rows; genes as they are, standardised, or discretised (7,070 genes cut at half a standard deviation, as in a public
 collection); genes in the order of the file or shuffled. The mean over seeds of the folds has its standard error.
 """

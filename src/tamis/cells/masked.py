@@ -48,7 +48,7 @@ class Masked:
     >>> X[:, 1] += 3 * y
     >>> model = Masked(LogisticRegression(), 2).fit(X, y)
     >>> np.exp(model.evidence(np.array([[0.0, 3.0]]))[:, 0, 1]).round(1)  # times its prior odds
-    array([1. , 1. , 1.9])
+    array([1. , 1. , 1.8])
     """
 
     # State, after fit:

@@ -122,7 +122,7 @@ def chance(tables: Array) -> Floats:
     Examples
     --------
     >>> chance(np.array([[[9, 1], [1, 9]], [[6, 4], [4, 6]]])).round(4)
-    array([0.0007, 1.    ])
+    array([2.e-04, 1.e+00])
     """
     of_value, of_class = tables.sum(axis=2), tables.sum(axis=1)
     df = np.maximum((of_value > 0).sum(axis=1) - 1, 0) * np.maximum((of_class > 0).sum(axis=1) - 1, 0)

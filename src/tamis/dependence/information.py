@@ -58,8 +58,8 @@ def _information(tables: Array) -> tuple[Floats, Floats]:
 def mutual_information(tables: Array) -> Floats:
     """Return (2) of each table of counts, shape (..., n_values, n_classes).
 
-    >>> mutual_information(np.array([[2, 0], [0, 2]])).round(4)
-    0.6931
+    >>> mutual_information(np.array([[[2, 0], [0, 2]], [[1, 1], [1, 1]]])).round(4)
+    array([0.6931, 0.    ])
     """
     return _information(tables)[0]
 

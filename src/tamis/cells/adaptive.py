@@ -123,7 +123,7 @@ class AdaptiveIFC2F(CellClassifier):
     >>> round(model.score(X[2000:], y[2000:]), 2)
     1.0
     >>> [trace.features for trace in model.acquire(X[2001:2004])]
-    [[1, 2, 0], [1, 2], [1, 0]]
+    [[1, 2], [1, 2], [1, 0]]
     """
 
     def __init__(

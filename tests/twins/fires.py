@@ -18,7 +18,7 @@ class FiresTwin:
         newton=False,
         scaling="standard",
         importance="parameter",
-        learning_rate=1.0,
+        learning_rate=None,
         half_life=2000,
         balanced=True,
         intercept=False,
@@ -95,6 +95,15 @@ class FiresTwin:
         part = self.counts[k] if inside else total - self.counts[k]
         return total / (2 * max(part, total / 20))
 
+    def _rate(self, label):
+        if self.rate is not None:
+            return self.rate
+        step, weights = min(max(self.mu.shape[1] / 10, 1.0), 10.0), []
+        for c, count in enumerate(self.counts):  # as many rows of each class as are known
+            weights.append((count, 1.0 if self.regression else self._row_weight(label, c == label) ** 2))
+        total = sum(count for count, _ in weights)
+        return step / max(sum(count * w for count, w in weights) / total if total else 1.0, 1.0)
+
     def _step(self, k, Z, y, weight, noise, sigma):
         label = 1 if self.n_models == 1 else k
         g1, g2, curves = np.zeros(Z.shape[1]), np.zeros(Z.shape[1]), np.zeros(len(Z))
@@ -126,7 +135,7 @@ class FiresTwin:
             curves[i] = w * h
             sum_a += w * a
             sum_b += w * (h if self.newton else b)
-        rate = self.rate / weight.sum()
+        rate = self._rate(label) / weight.sum()
         if self.newton:
             step = g1 / (1 / sigma**2 + g2)
             slope = g1 @ step

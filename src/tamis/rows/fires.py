@@ -34,6 +34,9 @@ Errata and deviations, each with its reason:
   pull equally.
 * The consistency proof assumes that gradient ascent converges, which a constant step does not: with a `half_life`
   the scores are read from the running average of mu (Polyak and Ruppert), and old evidence fades.
+* A published step of 0.01 learns next to nothing: rho^2 is about 1 + J at first, so the step grows with J, from 1 to
+  10. Rows of a rare class, which balancing makes heavy, make the gradient noisier by their mean squared weight: the
+  step is divided by it.
 * :meth:`FIRES.paper` switches all of this off.
 """
 
@@ -59,6 +62,7 @@ _MAX_BALANCE = 10.0  # a row of a rare class weighs at most this much
 _LEAST_NOISE = (
     1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
 )
+_STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
 _EQUAL = np.ones(2)
 _NOTHING = np.empty(0)
 
@@ -89,8 +93,9 @@ class FIRES(RowSelector):
     importance : {"parameter", "signal"}, default="parameter"
         Score the parameter itself, or times the feature's running variance (what it contributes to the margin);
         with ``scaling="standard"`` the two are the same.
-    learning_rate : float, default=1.0
-        alpha, in (0, inf): step of the gradient update.
+    learning_rate : float or None, default=None
+        alpha, in (0, inf): step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
+        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones.
     half_life : float or None, default=2000
         Rows after which evidence counts half, in (0, inf]; scores are then read from the running average of mu.
         None: nothing fades and the scores are those of the last mu, as published.
@@ -162,7 +167,7 @@ class FIRES(RowSelector):
         update: str = "gradient",
         scaling: str | None = "standard",
         importance: str = "parameter",
-        learning_rate: float = 1.0,
+        learning_rate: float | None = None,
         half_life: float | None = 2000,
         class_weight: str | None = "balanced",
         intercept: bool = False,
@@ -217,7 +222,8 @@ class FIRES(RowSelector):
         check_choice("class_weight", self.class_weight, ("balanced", None))
         check_choice("class_reduce", self.class_reduce, ("max", "mean"))
         check_choice("intercept", self.intercept, (True, False))
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
         check_number("sigma", self.sigma, low=0, open_low=True, open_high=True)
         check_number("uncertainty_penalty", self.uncertainty_penalty, low=0, open_high=True)
         check_number("batch_size", self.batch_size, low=1, integer=True)
@@ -255,9 +261,10 @@ class FIRES(RowSelector):
         else:
             self._count(y, weight, keep)
         for k in range(len(self._models.mu)):
+            balance = self._balance(first + k)
             done = self._models.step(
-                X, y, k, first + k, self._balance(first + k), weight,
-                noise=noise, newton=self.update == "assumed-density", rate=float(self.learning_rate),
+                X, y, k, first + k, balance, weight,
+                noise=noise, newton=self.update == "assumed-density", rate=self._rate(first + k, balance),
                 keep=keep, frame=frame, sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
             )  # fmt: skip
             if not done:
@@ -306,6 +313,16 @@ class FIRES(RowSelector):
         if total == 0.0:
             return _EQUAL
         return np.array([total / (2.0 * max(total - inside, least)), total / (2.0 * max(inside, least))])
+
+    def _rate(self, code: int, balance: NDArray[np.float64]) -> float:
+        """Return the step: wide models need a long one, and rows of uneven weight a short one."""
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        known = 0 <= code < len(self._counts) and self._counts.any()
+        share = self._counts[code] / self._counts.sum() if known else 0.5
+        unevenness = (1.0 - share) * balance[0] ** 2 + share * balance[1] ** 2
+        step = min(max(_STEP_PER_FEATURE * self.n_features_in_, 1.0), _LONGEST_STEP)
+        return float(step / max(unevenness, 1.0))
 
     def _standard_target(
         self, X: Rows, y: Array, weight: Array, keep: float, frame: tuple[Array, Array] | None

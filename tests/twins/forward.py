@@ -70,7 +70,7 @@ class ForwardPartialCorrelation:
         if chosen:
             A = R[np.ix_(chosen, chosen)] + ridge * np.eye(len(chosen))
             left -= R[j, chosen] @ np.linalg.solve(A, R[chosen, j])
-        return np.sqrt(max(left - ridge, 0.0) / (n * left))
+        return np.sqrt(max(left - ridge, 0.0) / (n * left * (1 + ridge)))
 
     def choose(self):
         R, B, n = self.moments()

@@ -24,9 +24,9 @@ What the data decide, so that the user need not:
 
 * ridge = (1 + sqrt(p / n))^2 - 1: how far the largest eigenvalue of R is from 1 if the features are independent
   (Marchenko and Pastur 1967). Residual variances smaller than that may be chance, and are not trusted.         (3)
-* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3 sqrt((v - ridge) / (n v)))^2,
-  that is three standard errors of r / sqrt(v) more, whichever is larger: so near ties do not flicker, and neither does
-  chance. What little is left of a feature has a small error, so it is not held for that.                      (4)
+* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3 e)^2, whichever is larger,
+  where e^2 = (v - ridge) / (n v (1 + ridge)): the variance of r / sqrt(v), less where a ridge holds the set still
+  anyway. So near ties do not flicker, and neither does chance.                                                (4)
 * How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
   one degree of freedom per class but one. Then the ridge is next to nothing, for a copy must not add anything.    (5)
 * Rows fade only when they weigh more than five times the columns, and 5000: what a correlation matrix needs.
@@ -98,7 +98,7 @@ def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Arr
         if not taken[j] and gain[j] > 0.0:
             g = gain[j]
             if held[j]:  # (4)
-                error = np.sqrt(max(v[j] - ridge, 0.0) / (n * v[j]))
+                error = np.sqrt(max(v[j] - ridge, 0.0) / (n * v[j] * (1.0 + ridge)))
                 g = max(_HOLD * g, (np.sqrt(g) + _ERRORS * error) ** 2)
             if g > best:
                 best, at = g, j
@@ -687,6 +687,8 @@ class ForwardPartialCorrelation(RowSelector):
 
 def _joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
     """Return rows, targets and weights of all blocks."""
+    if len(blocks) == 1:
+        return blocks[0]
     parts, targets, weights = zip(*blocks, strict=True)
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     return X, np.concatenate(targets), np.concatenate(weights)

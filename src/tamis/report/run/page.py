@@ -42,7 +42,7 @@ def write_report(result: Result, path: str | os.PathLike[str], title: str | None
     >>> result = prequential(load_dataset("electricity"), FIRES(n_features_to_select=4), max_rows=3000)
     >>> path = write_report(result, tempfile.mkdtemp() + "/report.html")
     >>> page = path.read_text(encoding="utf-8")
-    >>> "<h1>FIRES on electricity</h1>" in page, "http" in page, len(page) < 100_000
+    >>> "<h1>FIRES on electricity</h1>" in page, "http:" in page, len(page) < 100_000
     (True, False, True)
     """
     return write_page(path, lambda: page(result, title))

@@ -68,6 +68,7 @@ TUNED = SETS[::2]
 SELECTORS: dict[str, Callable[[float], Any]] = {
     "forward": ForwardPartialCorrelation,
     "fires": FIRES,
+    "fires-rate-1": lambda share: FIRES(share, learning_rate=1.0),
     "fires-rate-10": lambda share: FIRES(share, learning_rate=10.0),
     "fires-paper": FIRES.paper,
     "ofs": OFS,

@@ -1,6 +1,7 @@
 """One call at a time on one object: kernels let go of the GIL, so two threads would write into the same arrays.
 
-A public method or property of a :class:`Guarded` class waits until no other thread is inside the same object. Locks are
+A public method or property of a :class:`Guarded` class waits until no other thread is inside the same object, and
+refuses an object whose arrays do not fit together (`_shapes`). Locks are
 kept beside the objects, not in them: a copy, a pickle, a clone and a saved file know nothing of them.
 """
 
@@ -17,6 +18,8 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tamis._shapes import Shapes
+
 __all__ = ["Guarded", "held"]
 
 _TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
@@ -25,24 +28,30 @@ _TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
 class _Lock:
     """A lock that one thread may take again, and that it leaves to those who wait when it has done."""
 
-    __slots__ = ("_lock", "_waiting")
+    __slots__ = ("_lock", "_waiting", "depth")
 
     def __init__(self) -> None:
         self._lock, self._waiting = threading.RLock(), 0
+        self.depth = 0  # how often the thread that has the lock took it
 
     def take(self) -> bool:
         """Take the lock if it is free; return whether it was."""
-        return self._lock.acquire(blocking=False)
+        is_free = self._lock.acquire(blocking=False)
+        self.depth += is_free
+        return is_free
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> int:
         if not self._lock.acquire(blocking=False):
             self._wait(1)
             try:
                 self._lock.acquire()
             finally:
                 self._wait(-1)
+        self.depth += 1
+        return self.depth
 
     def __exit__(self, *_: object) -> None:
+        self.depth -= 1
         self._lock.release()
         if self._waiting and not self._lock._is_owned():  # type: ignore[attr-defined]
             time.sleep(_TURN)  # else a thread that calls again at once would always be the first
@@ -109,8 +118,13 @@ def held(objects: Iterable[Any]) -> Iterator[None]:
 class Guarded:
     """A class whose objects are used by one thread at a time; a second thread waits."""
 
+    _shapes: str = ""  # of the arrays that the class itself adds
+    _fit_together: Shapes | None = None
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        shapes = "  ".join(vars(owner).get("_shapes", "") for owner in reversed(cls.__mro__))
+        cls._fit_together = Shapes(shapes) if shapes.strip() else None
         for name, member in list(vars(cls).items()):
             if name.startswith("_") and name != "_get_support_mask":
                 continue
@@ -143,14 +157,21 @@ class Guarded:
 def _alone(method: Any, *, of_two: bool = False) -> Any:
     """Return the method so that it waits for other threads to leave the object, or both objects."""
 
+    forgets = method.__name__ in ("fit", "reset")  # whatever the arrays were
+
     @functools.wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _locks.get(id(self)) or _lock_of(self):
+        with _locks.get(id(self)) or _lock_of(self) as depth:
+            if depth == 1 and self._fit_together is not None and not forgets:
+                self._fit_together.check(self)
             return method(self, *args, **kwargs)
 
     @functools.wraps(method)
     def together(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         with held([self, other]) if isinstance(other, Guarded) else _lock_of(self):
+            for one in (self, other):
+                if isinstance(one, Guarded) and one._fit_together is not None:
+                    one._fit_together.check(one)
             return method(self, other, *args, **kwargs)
 
     return together if of_two else alone

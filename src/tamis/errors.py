@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CheckpointError", "DataError", "StreamError", "TamisError", "UnknownNameError"]
+__all__ = ["CheckpointError", "DataError", "StateError", "StreamError", "TamisError", "UnknownNameError"]
 
 
 class TamisError(Exception):
@@ -19,6 +19,10 @@ class StreamError(TamisError, ValueError):
 
 class CheckpointError(TamisError, ValueError):
     """A saved state that is truncated, altered, or of another kind than expected."""
+
+
+class StateError(TamisError, ValueError):
+    """A model whose arrays do not fit together: it was changed from outside; what it held is left as it is."""
 
 
 class UnknownNameError(TamisError, KeyError):

@@ -84,6 +84,15 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         What they cost.
     """
 
+    _shapes = """
+        classes_ (k)  prior_ (k)  _Q (k, k)  candidates_ (c)  prices_ (c)  _bins.edges (c, a)
+        _bill.n_features (r)  _bill.cost (r)  _discriminant._bins.edges (d, e)  _discriminant._low (d)
+        _discriminant._high (d)  _discriminant._middle (d*(e+1))  _discriminant._middle (f)
+        _discriminant._scale (f)  _discriminant._count (k)  _discriminant._sum (k, f)
+        _discriminant._products (f, f)  _discriminant._covariance (f, f)  _discriminant._factor (f, f)
+        _discriminant._means (k, f)  _discriminant._white_means (k, f)  _discriminant.prior (k)
+    """
+
     cost: float | Array | Mapping[str, float]
     misclassification_cost: Array | None
     classes_: Array

@@ -57,6 +57,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Present if the rows came as a frame with column names.
     """
 
+    _shapes = "n_features_in_ (=j)  classes_? (c)  _unseen (*)"
+
     n_features_to_select: int | float
     drift_detected_: bool  # where the method says so, with `n_replay`: see `tamis.replay`
     classes_: Array

@@ -175,6 +175,8 @@ class FETANA(Independent):
     (True, True)
     """
 
+    _shapes = "thresholds_ (*, c, k)  n_iter_ (k)"
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,

@@ -39,6 +39,11 @@ class FixedOrder(CellClassifier):
         Whose probabilities are believed and when to stop, chosen on held-out walks; None if `calibrate` is False.
     """
 
+    _shapes = """
+        _chain.link (c)  _chain.tables[] (k, *, *)  _chain._linked[] (*, *, k)
+        stopping_.prices (c)  stopping_.context[] (*)  stopping_.stages[].vectors (*, k)  stopping_.stages[].start (*)
+    """
+
     calibrate: bool
     classifier: Any
     random_state: int | None

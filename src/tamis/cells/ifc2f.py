@@ -164,6 +164,11 @@ class IFC2F(FixedOrder):
     True
     """
 
+    _shapes = """
+        scores_ (*)  kept_ (n)  _kept_bins.edges (n, b)  parent_ (n)  _network.counts (n, k, b+1, b+1)
+        _network.of_class (k)  _order (c)
+    """
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,

@@ -184,6 +184,8 @@ class ADWIN(Detector):
     (944, 1.0)
     """
 
+    _shapes = f"state ({STATE_SIZE})"
+
     def __init__(self, delta: float = 0.002, *, every: int = 32, two_sided: bool = False) -> None:
         check_number("delta", delta, low=0, high=1, open_low=True, open_high=True)
         check_number("every", every, low=1, integer=True)

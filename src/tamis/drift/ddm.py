@@ -78,6 +78,8 @@ class DDM(Detector):
     [1041]
     """
 
+    _shapes = "state (5)"
+
     def __init__(self, drift: float = 3.0, warning: float = 2.0) -> None:
         check_number("drift", drift, low=0, open_low=True, open_high=True)
         check_number("warning", warning, low=0, open_low=True, open_high=True)

@@ -52,6 +52,8 @@ class Detector(Guarded, ABC):
     how values move it. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
     """
 
+    _shapes = "_one (1)"
+
     state: Floats
     _low, _high = 0.0, 1.0  # an error, or a loss scaled to it
 

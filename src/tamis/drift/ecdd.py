@@ -114,6 +114,8 @@ class ECDD(Detector):
     1008
     """
 
+    _shapes = "state (4)  _limits (1001)"
+
     def __init__(self, arl0: int = 400, limit: str = "simulated") -> None:
         check_choice("limit", limit, ("simulated", "published"))
         if arl0 not in _LIMIT:

@@ -132,6 +132,8 @@ class HDDMA(Detector):
     [1017]
     """
 
+    _shapes = "state (7)"
+
     def __init__(
         self, alpha: float = 0.001, alpha_warning: float = 0.005, *, two_sided: bool = False
     ) -> None:
@@ -179,6 +181,8 @@ class HDDMW(Detector):
     >>> HDDMW().drifts(errors)
     [1012]
     """
+
+    _shapes = "state (14)"
 
     def __init__(
         self,

@@ -218,6 +218,7 @@ class ClassLikelihoods:
         self._rows, self._row_codes = np.zeros((window or 0, n_features)), np.zeros(window or 0, np.int64)
         self._clock = np.zeros(1, np.int64)
         self._columns = np.asarray(categorical, dtype=np.int64)
+        self._n_categorical = len(self._columns)
         self._is_number = np.ones(n_features, dtype=bool)
         self._is_number[self._columns] = False
         self._build_tables(np.where(self._is_number, 0, room_for(2)))

@@ -118,6 +118,12 @@ class WeightedKNN(DenseRowClassifier):
     (np.int64(31), True)
     """
 
+    _shapes = """
+        classes_ (k)  _weighting_.counts._class_counts (k)  _weighting_.counts._numeric (j)
+        _neighbours_._columns (j, n)  _neighbours_._row_codes (n)  _neighbours_._is_number (j)
+        _neighbours_._bounds (j, 2)  _neighbours_._n_missing (j)
+    """
+
     def __init__(
         self,
         n_neighbors: int = 10,

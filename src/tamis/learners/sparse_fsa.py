@@ -216,6 +216,8 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     True
     """
 
+    _shapes = "n_features_in_ (=j)  coef_ (m, j)  intercept_ (m)  _support (j)"
+
     def __init__(
         self,
         n_features_to_select: int | float = 0.5,

@@ -202,6 +202,14 @@ class DISCUSS(RowSelector):
     (True, array([0, 7]))
     """
 
+    _shapes = """
+        _counts._class_counts (c)  _counts._numeric (j)  _columns (v)  _numeric (j-v)
+        _su (j)  _mean (j)  _low (j)  _high (j)  _squash._middle? (j-v)  _squash._unit? (j-v)
+        _present._exact (j)  _present._edges (j?, 9?)  _present._tables (j?, 11?, c?)
+        _present.bayes[0] (g)  _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
+        _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
+    """
+
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _finite_in_kernel = True
     _allows_nan = True

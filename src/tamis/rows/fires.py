@@ -157,6 +157,11 @@ class FIRES(RowSelector):
     array([3, 7])
     """
 
+    _shapes = """
+        _counts? (c)  _moments.mean (j)  _moments.m2 (j)  _target.mean (1)  _target.m2 (1)  _error? (2)
+        _models.averaged (=a)  _models.mu (m, j)  _models.sigma (m, j)  _models.bias (m, 2)  _models._average (a*m, j)
+    """
+
     _finite_in_kernel = True
 
     def __init__(

@@ -265,6 +265,12 @@ class ForwardPartialCorrelation(RowSelector):
     ('x5', array([0.46, 0.09]), array([0.03, 0.11]))
     """
 
+    _shapes = """
+        _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)
+        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _order (o)  _entered (o)  _slopes (o, (m-q)*(o>0))
+        _pending[][0] (N, j)  _pending[][1] (N)  _pending[][2] (N)
+    """
+
     def __init__(
         self,
         n_features_to_select: int | float | None = 0.1,

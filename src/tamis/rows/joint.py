@@ -142,6 +142,13 @@ class JointScreening(RowSelector):
     ([3, 8], 8)
     """
 
+    _shapes = """
+        _recent (w, j)  _labels (w)  _seen (1)  _x_log_x (16384)  partners_ (j)  _scores (j)
+        _arrays[0] (j, e)  _arrays[1] (j, 9)  _arrays[2] (q)  _arrays[3] (e, q)  _arrays[4] (c)
+        _arrays[5] (j, 10, c)  _arrays[6] (q, e, c)  _arrays[7] (e, e, c, q*(q-1)//2)  _arrays[8] (2)
+        _bars (f)  _bars_alone (f)  _tables[] (q, q)  _pair (2)  _guess (e+1, e+1)  _evidence (2)  _steps (2, c)
+    """
+
     _decides_how_many = True
 
     def __init__(

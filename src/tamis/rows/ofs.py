@@ -341,6 +341,8 @@ class OFS(RowSelector):
     True
     """
 
+    _shapes = "_order (o)  classes_ (>o)  _weights (o-(o==2)+(o==0), j)  _support (j)  _random (1)"
+
     def __init__(
         self,
         n_features_to_select: int | float = 0.1,

@@ -67,6 +67,8 @@ class RandomSubset(RowSelector):
     (array([2, 7]), array([1, 2, 6, 7]))
     """
 
+    _shapes = "_rank (j)"
+
     _ignores_target = True
 
     def __init__(self, n_features_to_select: int | float = 0.1, *, random_state: Any = None) -> None:

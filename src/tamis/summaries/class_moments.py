@@ -208,6 +208,11 @@ class ClassMoments(Guarded):
     (array([1.000001e+06, 5.000000e+00]), array([1., 0.]), array([2., 1.]))
     """
 
+    _shapes = """
+        _gain (k)  _weight (k)  _weight2 (k)  _sparse_weight (k)
+        _present (k, j)  _mean (k, j)  _m2 (k, j)  _stored (k, j?)
+    """
+
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._gain = np.ones(n_classes)
         self._weight = np.zeros(n_classes)  # W_c

@@ -87,6 +87,8 @@ class Contingency(Guarded):
     array([0.69314718, 0.        ])
     """
 
+    _shapes = "_gain (k)  _table (*, *, k)"
+
     def __init__(self, n_features: int, n_bins: int, n_classes: int) -> None:
         for name, value in (("n_features", n_features), ("n_bins", n_bins), ("n_classes", n_classes)):
             check_number(name, value, low=0 if name == "n_classes" else 1, integer=True)

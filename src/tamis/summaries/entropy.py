@@ -123,6 +123,14 @@ class WindowCounts(Guarded):
     array([0.01, 0.21, 0.  ])
     """
 
+    _shapes = """
+        n_features (=j)  window (=w)  n_bins (=b)  _n_numeric (=p)  _numeric (j)  _ring (w)  _seen (1)
+        _class_counts (k)  _start? (j+1)  _start? (s)  _raw (p*(s>0), w)  _bins (j*(s>0), w)  _f (w+1)
+        _step (w+1)  _options (3)  _keys? (m)  _used? (j)  _counts? (m, k+1)  _sums? (j, 3)  _cuts? (j, b-1)
+        _grid? (j, 2)  _band? (j, 2)  _built? (j, 2)  _cells? (200*b+2)  _measures? (4, j)
+        _sparse._ones? (j, k+1)  _sparse._place? (w, 2)
+    """
+
     def __init__(
         self,
         n_features: int,
@@ -143,6 +151,7 @@ class WindowCounts(Guarded):
         self.n_features, self.window, self.n_bins = int(n_features), int(window), int(n_bins)
         self.discretizer, self.missing = discretizer, missing
         self._numeric = _numeric_columns(categorical, self.n_features)
+        self._n_numeric = int(np.count_nonzero(self._numeric >= 0))
         self._sparse: SparseWindow | None = None  # instead of what follows, if the first rows are CSR
         self._raw = np.zeros((0, self.window))  # made by the first rows, as is the rest of the state
         self._bins = np.zeros((0, self.window), np.int32)
@@ -186,7 +195,7 @@ class WindowCounts(Guarded):
             raise ValueError(
                 "The first rows were CSR, and only their ones are kept: take in rows with update()."
             )
-        if len(self._bins) == 0:
+        if "_start" not in vars(self):
             self._build()
         return (
             (self._raw, self._bins, self._ring, self._seen, self._class_counts),
@@ -199,7 +208,7 @@ class WindowCounts(Guarded):
 
     def _build(self) -> None:
         d = self.n_features
-        self._raw = np.zeros((np.count_nonzero(self._numeric >= 0), self.window))
+        self._raw = np.zeros((self._n_numeric, self.window))
         self._bins = np.zeros((d, self.window), np.int32)
         self._start = np.r_[0, np.cumsum(np.where(self._numeric >= 0, self.n_bins + 1, room_for(2)))]
         self._keys = np.full(self._start[-1], np.nan)
@@ -227,7 +236,7 @@ class WindowCounts(Guarded):
         self._class_counts = np.r_[self._class_counts, np.zeros(new, np.int64)]
         if self._sparse is not None:
             self._sparse.grow(n_classes)
-        elif len(self._bins):
+        elif "_start" in vars(self):
             self._counts = np.pad(self._counts, ((0, 0), (0, new)))
 
     def update(self, X: Rows, codes: Array) -> None:

@@ -121,6 +121,8 @@ class RunningMoments(Guarded):
     (array([1000001., 0.]), array([1., 0.]))
     """
 
+    _shapes = "mean (j)  m2 (j)"
+
     def __init__(self, n_features: int) -> None:
         self.weight = 0.0
         self.mean = np.zeros(n_features)

@@ -93,6 +93,8 @@ class SparseWindow(Guarded):
     The rows' classes, their number and the class counts belong to the caller and are handed in.
     """
 
+    _shapes = "_end (=e)  _pool (>e)  _place (*, 2)  _ones (*, *)"
+
     def __init__(self, n_features: int, n_classes: int, window: int) -> None:
         self._ones = np.zeros((n_features, 1 + n_classes), np.int32)
         self._pool = np.zeros(0, np.int32)  # columns of the ones, row after row

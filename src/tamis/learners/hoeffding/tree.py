@@ -137,6 +137,13 @@ class HoeffdingTree(DenseRowClassifier):
     array([0, 2, 1])
     """
 
+    _shapes = """
+        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _pools_.links (n, 13)  _pools_.numbers (n, 6)
+        _pools_.weights (n, k)  _pools_.gaussians (s, k, 5, p)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)
+        _pools_.next_cell (c)  _pools_.detectors (*, 629)  _pools_.state (11)  _pools_.notes (8, >n)
+        _pools_.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
+    """
+
     _adaptive = False
 
     def __init__(

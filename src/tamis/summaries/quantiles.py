@@ -41,15 +41,24 @@ _LARGEST_GAIN = 1e100
 
 
 @njit()
-def _count_unfit(X: Array, largest: float, smallest: float) -> tuple[int, int]:
-    """Count the values that are NaN, infinite or too large, and those that are too small, but not 0."""
-    unfit, small = 0, 0
+def _count_unfit(X: Array, largest: float) -> int:
+    """Count the values that are NaN, infinite or too large."""
+    unfit = 0
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            unfit += not abs(X[i, j]) <= largest
+    return unfit
+
+
+@njit()
+def _count_lost(X: Array, smallest: float) -> int:
+    """Count the values that are too small, but not 0."""
+    lost = 0
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             size = abs(X[i, j])
-            unfit += not size <= largest
-            small += (size < smallest) & (size > 0.0)
-    return unfit, small
+            lost += (size < smallest) & (size > 0.0)
+    return lost
 
 
 @njit(strict=True)
@@ -102,7 +111,14 @@ class QuantileSummary(Guarded):
     (200000, True)
     """
 
-    underflow = -1  # column of the first value of the last batch that the dtype rounds to 0
+    _shapes = """
+        n_features (=j)  _gain (k)  _weight (k)  _sparse_weight (k)  _stored (k, j?)  _missing (k, j?)
+        _points[].staged (N, j)  _points[].staged_weight (N)  _points[].slot (j)
+        _points[].levels.low (L)  _points[].levels.high (L)
+        _points[].levels.buffers[].points (B, *)  _points[].levels.buffers[].weight (B)
+        _points[].waiting.columns (W)  _points[].waiting.values (W)  _points[].waiting.weights (W)
+        _points[].table.start (j+1)  _points[].table.value (T)  _points[].table.weight (T)
+    """
 
     def __init__(
         self, n_features: int, n_classes: int, eps: float = 0.01, dtype: DTypeLike = np.float32
@@ -168,7 +184,11 @@ class QuantileSummary(Guarded):
     # -- learning ------------------------------------------------------------------------------------------
 
     def update(
-        self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
+        self,
+        X: Rows,
+        codes: Array,
+        sample_weight: Array | None = None,
+        keep: float | Array = 1.0,
     ) -> bool:
         """Take in a batch of rows.
 
@@ -202,8 +222,7 @@ class QuantileSummary(Guarded):
         largest = float(np.finfo(self.dtype).max)
         missing = np.zeros((0, 0))
         values = X.data.reshape(1, -1) if sp.issparse(X) else X
-        unfit, small = _count_unfit(values, largest, float(np.finfo(self.dtype).smallest_subnormal))
-        if unfit:
+        if _count_unfit(values, largest):
             if sp.issparse(X):
                 if not (np.isnan(X.data) | (np.abs(X.data) <= largest)).all():
                     return False
@@ -211,7 +230,6 @@ class QuantileSummary(Guarded):
                 missing = np.zeros((self.n_classes, self.n_features))
                 if not _weigh_missing(X, codes, weight, largest, missing):
                     return False
-        self.underflow = self._first_below(X) if small else -1
         self._gain = gain
         self._weight = self._weight + np.bincount(codes, weight, minlength=self.n_classes)
         if sp.issparse(X):
@@ -220,10 +238,21 @@ class QuantileSummary(Guarded):
             self._take_dense(X, codes, weight, missing)
         return True
 
-    def _first_below(self, X: Rows) -> int:
-        """Return the column of the first value that the dtype rounds to 0."""
-        values = X.data if sp.issparse(X) else X
-        lost = (values != 0.0) & (np.abs(values) < np.finfo(self.dtype).smallest_subnormal)
+    def first_lost(self, X: Rows) -> int:
+        """Return the column of the first value that `dtype` rounds to 0, or -1.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features), floating
+
+        Returns
+        -------
+        int
+        """
+        values, smallest = X.data if sp.issparse(X) else X, np.finfo(self.dtype).smallest_subnormal
+        if not _count_lost(np.atleast_2d(values), float(smallest)):
+            return -1
+        lost = (values != 0.0) & (np.abs(values) < smallest)
         return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
 
     def _take_dense(self, X: Array, codes: Array, weight: Array, missing: Array) -> None:

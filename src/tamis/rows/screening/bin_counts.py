@@ -133,10 +133,11 @@ class BinCounts:
         low, high = (part.reduce(values, axis=None, initial=0.0) for part in (np.fmin, np.fmax))
         return bool(-largest <= low and high <= largest)
 
-    @property
-    def underflow(self) -> int:
-        """Column of the first value of the last batch that the dtype rounds to 0, or -1."""
-        at = self._quantiles.underflow
+    def first_lost(self, X: Rows) -> int:
+        """Return the column of the first number that the dtype rounds to 0, or -1."""
+        if not len(self.numeric) or X.dtype.name == self._quantiles.dtype:
+            return -1
+        at = self._quantiles.first_lost(self._part(X, self.numeric, dense=False))
         return -1 if at < 0 else int(self.numeric[at])
 
     def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:

@@ -56,6 +56,11 @@ class Readout(NamedTuple):
 class Screener(RowSelector):
     """Selects by one score of a feature by itself; a subclass names its scores."""
 
+    _shapes = """
+        _ticks (c)  _moments._weight (c)
+        _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
+    """
+
     _finite_in_kernel = True
     _allows_nan = True
     n_features_to_select: int | float | None  # type: ignore[assignment]
@@ -157,14 +162,13 @@ class Screener(RowSelector):
             self._bins.check_categories(X, self._names())
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
+            self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
         moments = copy.copy(self._moments)
         rows = X if moments.n_features else np.empty((len(y), 0))
         if not moments.update(rows, y, sample_weight, keep):
             self._refuse(X)
-        if self._bins is not None:
-            if not self._bins.update(X, y, sample_weight, keep):
-                self._refuse(X)
-            self._say_what_float32_loses()
+        if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
+            self._refuse(X)
         if self._evidence is not None:
             self._evidence.wait(X, y, sample_weight)
             self._evidence.weigh(self._cells_of(self._evidence))
@@ -209,9 +213,9 @@ class Screener(RowSelector):
             raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
         raise DataError("X holds values whose squares are too large to sum: rescale the features.")
 
-    def _say_what_float32_loses(self) -> None:
+    def _say_what_float32_loses(self, X: Rows) -> None:
         assert self._bins is not None
-        if (column := self._bins.underflow) >= 0:
+        if (column := self._bins.first_lost(X)) >= 0:
             warnings.warn(
                 f"Column {self._column(column)} holds values that float32 rounds to 0, which makes them equal: rescale"
                 " it, or choose dtype='float64'.",
@@ -514,6 +518,12 @@ class Screener(RowSelector):
 
 class BinScreener(Screener):
     """A screener whose scores are read from bin counts."""
+
+    _shapes = """
+        _bins.numeric (p)  _bins.categorical (j-p)  _bins._exact._gain? (c)
+        _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N)  _bins._exact._waiting[][2] (N)
+        _bins._exact._parts[].edges (p, e)  _bins._exact._parts[].table (p, e+1, c)
+    """
 
     def __init__(
         self,

@@ -41,13 +41,8 @@ class TScore(Screener):
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger T between classes of equal means (large samples); of three classes or more, times
         the number of classes.
-    evalues_ : ndarray of shape (n_features,), float64
-        With `level`: the evidence of each feature against "it tells nothing of the class". It starts at 1, and if the
-        feature tells nothing its mean is 1 at most at any time; see :mod:`tamis.summaries.evidence`.
-    n_observed_ : ndarray of shape (n_features,), float64
-        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
-    nbytes_ : int
-        Bytes of what is kept of the stream.
+    evalues_, n_observed_, nbytes_
+        As in :class:`tamis.rows.Screening`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 

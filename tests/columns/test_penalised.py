@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
-from tamis import PenalisedSelector
+from tamis import ForwardStepwise, PenalisedSelector
 from tests.twins.penalised import penalised
 
 
@@ -52,6 +53,29 @@ def test_gain_of_what_is_accepted_is_a_likelihood_ratio(model, rng):
     accepted = selector.trace_["decision"] == "accepted"
     assert (selector.trace_["statistic"][accepted] > np.log(80)).all()
     assert {"x20", "x90"} <= set(selector.selected_)
+
+
+@pytest.mark.parametrize("kind", [PenalisedSelector, ForwardStepwise])
+@pytest.mark.parametrize("varies", ["a feature still to come", "more than Poisson"])
+def test_counts_that_vary_more_than_poisson_accept_no_noise(kind, varies):
+    """Plain likelihood ratios take 23 of 99 columns of noise with a strong feature still to come."""
+    false, found = 0, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(500, 100))
+        mean = np.exp(0.5 + X[:, 99])
+        if varies == "more than Poisson":
+            mean = mean * rng.gamma(1.0, 1.0, size=500)
+        names = kind("ric", model="poisson", n_candidates=100).fit(X, rng.poisson(mean)).selected_
+        false, found = false + len(names) - ("x99" in names), found + ("x99" in names)
+    assert found == 4
+    assert false <= 3
+
+
+def test_the_gain_of_counts_has_the_p_value_of_the_robust_test(rng):
+    X = rng.normal(size=(60, 5))
+    trace = PenalisedSelector("ric", model="poisson").fit(X, rng.poisson(np.exp(X[:, 4]))).trace_
+    np.testing.assert_allclose(chi2.logsf(trace["statistic"], 1), trace["log_p"], rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,9 @@ class _GrowingModel:
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y, weight, intercept
+        self.in_likelihood = (
+            False  # whether a robust test is given as the likelihood ratio of the same p-value
+        )
         self.robust, self.exp_tail = robust and not exp_tail, exp_tail
         # A score test is followed by the likelihood ratio if its p is within a factor of 100; a robust one by none.
         self.slack = 1e-6 if self.robust else math.log(100.0)
@@ -106,9 +109,13 @@ class _GrowingModel:
         X = scale_rows(X, self.root)
         if self.robust:
             X = X.toarray() if sp.issparse(X) else X
-            return robust_evidence(
+            found = robust_evidence(
                 X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
             )
+            if not self.in_likelihood:
+                return found
+            ratio = special.ndtri_exp(np.minimum(found.log_p, 0.0) - math.log(2.0)) ** 2
+            return Evidence(ratio, found.log_p, found.status)
         zz, c, status = project(X, self.basis, self.residual, self.intercept)
         statistic = c * c / np.where(status == REJECTED, zz, np.inf)  # (1)
         return Evidence(statistic, self._log_p(statistic), status)

@@ -77,7 +77,8 @@ class PenalisedSelector(SequentialSelector):
     ----------
     criterion : {"aic", "bic", "ric"}, default="bic"
     model : {"linear", "logistic", "poisson"}, default="linear"
-        A numeric target, two classes, or counts.
+        A numeric target, two classes, or counts. Counts vary more than Poisson's do as long as a feature that explains
+        them is still to come, so their gain is the likelihood ratio that has the p-value of a robust test.
     n_candidates : int or None, default=None
         p of RIC; None: the number of features offered so far, and one.
     intercept : bool, default=True
@@ -140,7 +141,9 @@ class PenalisedSelector(SequentialSelector):
 
     def _begin(self, y: Array, weight: Array) -> None:
         check_penalty(self.criterion, self.n_candidates)
-        self._start_model(y, weight)
+        self._start_model(y, weight, robust=self.model == "poisson")
+        if self.model == "poisson":
+            self._model.in_likelihood = True
 
     def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
         counts = (places + 2).astype(np.float64)

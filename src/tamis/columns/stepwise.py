@@ -32,7 +32,8 @@ class ForwardStepwise(RegressionSelector):
     criterion : {"aic", "bic", "ric"}, default="bic"
         See :mod:`tamis.columns.penalised`.
     model : {"linear", "logistic", "poisson"}, default="linear"
-        A numeric target, two classes, or counts.
+        A numeric target, two classes, or counts. Counts vary more than Poisson's do as long as a feature that explains
+        them is still to come, so their gain is the likelihood ratio that has the p-value of a robust test.
     n_candidates : int or None, default=None
         p of RIC; None: the number of features offered so far, the block included, and one.
     intercept : bool, default=True
@@ -101,7 +102,9 @@ class ForwardStepwise(RegressionSelector):
 
     def _begin(self, y: Array, weight: Array) -> None:
         check_penalty(self.criterion, self.n_candidates)
-        self._start_model(y, weight)
+        self._start_model(y, weight, robust=self.model == "poisson")
+        if self.model == "poisson":
+            self._model.in_likelihood = True
 
     def _consider_block(self, columns: Any) -> Verdicts:
         m = columns.shape[1]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis.dependence.chance import MANY, expected, fill_expected
+from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.squash import EARLY, Squash
 from tamis.summaries.categories import find_slot, room_for
 
@@ -24,7 +25,6 @@ __all__ = ["Observers", "Stump", "Values"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _CUTS = 10  # equally spaced cut points of a numeric feature
-_LEAST = 0.01  # share of the weight that a branch must exceed to count as one
 _MEAN, _SQUARES, _LOW, _HIGH = 0, 1, 2, 3
 
 
@@ -68,40 +68,12 @@ def _observe(
 
 
 @njit(strict=True)
-def _bits(part: Array) -> float:
-    """Return the weight of a branch times its entropy."""
-    whole, found = 0.0, 0.0
-    for w in part:
-        whole += w
-        if w > 0.0:
-            found -= w * np.log2(w)
-    return max(found + whole * np.log2(whole), 0.0) if whole > 0.0 else 0.0
-
-
-@njit(strict=True)
-def _split(total: Array, left: Array, right: Array) -> float:
-    """Return the gain of two branches; 0 if one is too light."""
-    whole, inside = 0.0, 0.0
-    for c in range(len(total)):
-        whole += total[c]
-        inside += left[c]
-        right[c] = total[c] - left[c]
-    if inside <= _LEAST * whole or whole - inside <= _LEAST * whole:
-        return 0.0
-    return max((_bits(total) - _bits(left) - _bits(right)) / whole, 0.0)
-
-
-@njit(strict=True)
 def _below(cut: float, c: int, j: int, total: Array, normal: Array) -> float:
     """Return how much of a class' weight has values up to the cut."""
-    if total[c] == 0.0 or cut < normal[_LOW, c, j]:
+    if total[c] == 0.0:
         return 0.0
-    if cut >= normal[_HIGH, c, j]:
-        return total[c]  # type: ignore[no-any-return]
     deviation = np.sqrt(normal[_SQUARES, c, j] / total[c])
-    if deviation == 0.0:  # values so near that their squares vanish
-        return total[c] if cut >= normal[_MEAN, c, j] else 0.0
-    share = 0.5 * (1.0 + math.erf((cut - normal[_MEAN, c, j]) / (deviation * np.sqrt(2.0))))
+    share = share_below(cut, normal[_MEAN, c, j], deviation, normal[_LOW, c, j], normal[_HIGH, c, j])
     return share * total[c]  # type: ignore[no-any-return]
 
 
@@ -118,7 +90,7 @@ def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> No
             cut = low + (high * (k / (_CUTS + 1)) - low * (k / (_CUTS + 1)))
             for c in range(len(total)):
                 left[c] = _below(cut, c, j, total, normal)
-            gain = _split(total, left, right)
+            gain = gain_of_two(total, left, right)
             if gain > gains[j]:
                 gains[j], cuts[j] = gain, cut
 
@@ -138,15 +110,15 @@ def _categorical_gains(
         gains[k], alone[k] = 0.0, -1
         for at in range(start[k], start[k] + used[k]):
             weight = counts[:, at].sum()
-            branches += weight > _LEAST * whole
-            after += _bits(counts[:, at])
+            branches += weight > LEAST_SHARE * whole
+            after += entropy_times_weight(counts[:, at])
             free += expected(weight / whole * rows, chance)
         if branches >= 2:  # then no split into two gains more
             bias = free / (2.0 * rows * np.log(2.0)) if rows > 0.0 else 0.0
-            gains[k] = max((_bits(total) - after) / whole - max(bias, 0.0), 0.0)
+            gains[k] = max((entropy_times_weight(total) - after) / whole - max(bias, 0.0), 0.0)
             continue
         for v in range(used[k]):
-            gain = _split(total, counts[:, start[k] + v], right)
+            gain = gain_of_two(total, counts[:, start[k] + v], right)
             if gain > gains[k]:
                 gains[k], alone[k] = gain, v
 

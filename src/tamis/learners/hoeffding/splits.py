@@ -11,13 +11,13 @@ R = log2 of the number of classes at the leaf, n its weight, merit_2 the second 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._jit import njit
+from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.learners.hoeffding.nodes import (
     CELL,
     CUT_CELL,
@@ -49,8 +49,6 @@ __all__ = ["Rules", "best_split", "observe", "split"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_LEAST_SHARE = 0.01  # of the rows in a branch that counts; two such branches make a split
-_ROOT_2 = math.sqrt(2.0)
 
 
 class Rules(NamedTuple):
@@ -96,43 +94,11 @@ def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: f
 
 
 @njit()
-def _n_log_n(n: float) -> float:
-    return n * np.log2(n) if n > 0.0 else 0.0
-
-
-@njit()
-def _spread(weights: Floats) -> float:
-    """Return the entropy of the class times the weight."""
-    n, inner = 0.0, 0.0
-    for c in range(weights.shape[0]):
-        n += weights[c]
-        inner += _n_log_n(weights[c])
-    return _n_log_n(n) - inner
-
-
-@njit()
-def share_below(kept: Floats, f: int, cut: float) -> float:
-    """Return which share of a class has a numeric feature at or below a cut, by its normal distribution and range."""
-    if cut < kept[LOWEST, f]:
-        return 0.0
-    if cut >= kept[HIGHEST, f]:
-        return 1.0
-    sd = np.sqrt(kept[DEVIATION, f] / (kept[OBSERVED, f] - 1.0)) if kept[OBSERVED, f] > 1.0 else 0.0
-    if sd <= 0.0:
-        return 1.0 if cut >= kept[MEAN, f] else 0.0
-    return 0.5 * (1.0 + math.erf((cut - kept[MEAN, f]) / (sd * _ROOT_2)))
-
-
-@njit()
-def _merit_of_two(total: Floats, part: Floats, rest: Floats) -> float:
-    """Return (1) of a split in two, or -1 if either branch has too few rows."""
-    n, left = total.sum(), part.sum()
-    if min(left, n - left) <= _LEAST_SHARE * n:
-        return -1.0
-    for c in range(total.shape[0]):
-        rest[c] = max(total[c] - part[c], 0.0)
-    merit: float = (_spread(total) - _spread(part) - _spread(rest)) / n
-    return merit
+def share_of(kept: Floats, f: int, cut: float) -> float:
+    """Return which share of a class has a numeric feature at or below a cut."""
+    n = kept[OBSERVED, f]
+    deviation = np.sqrt(kept[DEVIATION, f] / (n - 1.0)) if n > 1.0 else 0.0
+    return share_below(cut, kept[MEAN, f], deviation, kept[LOWEST, f], kept[HIGHEST, f])
 
 
 @njit()
@@ -150,8 +116,8 @@ def _best_cut(kept: Floats, f: int, n_cuts: int, work: Floats) -> tuple[float, f
         if not low < cut < high:
             continue
         for c in range(kept.shape[0]):
-            part[c] = total[c] * share_below(kept[c], f, cut) if total[c] > 0.0 else 0.0
-        merit = _merit_of_two(total, part, rest)
+            part[c] = total[c] * share_of(kept[c], f, cut) if total[c] > 0.0 else 0.0
+        merit = gain_of_two(total, part, rest)
         if merit > best:
             best, threshold = merit, cut
     return best, threshold
@@ -175,16 +141,16 @@ def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats
         weight = part.sum()
         if weight > 0.0:
             branches += 1
-            large += weight > _LEAST_SHARE * n
-            inner += _spread(part)
+            large += weight > LEAST_SHARE * n
+            inner += entropy_times_weight(part)
             if binary:
-                merit = _merit_of_two(total, part, rest)
+                merit = gain_of_two(total, part, rest)
                 if merit > best:
                     best, category = merit, cell
         cell = tree.next_cell[cell]
     if binary:
         return best, category, 2
-    return ((_spread(total) - inner) / n if large >= 2 else -1.0), -1, branches
+    return ((entropy_times_weight(total) - inner) / n if large >= 2 else -1.0), -1, branches
 
 
 @njit()
@@ -266,7 +232,7 @@ def split(tree: Arrays, node: int) -> None:
                 all_of_it = kept[OBSERVED, feature]
                 part = 0.0
                 if all_of_it > 0.0:
-                    part = all_of_it * share_below(kept, feature, tree.numbers[node, THRESHOLD])
+                    part = all_of_it * share_of(kept, feature, tree.numbers[node, THRESHOLD])
             else:
                 all_of_it = tree.totals[slot, c, feature - n_numeric]
                 part = tree.counts[slot, c, links[CUT_CELL]]

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import JointScreening, load_stream, prequential
 from tamis.evaluate.metrics.selection import selection_accuracy
-from tamis.rows.pair_counts import cut, fold, levels_of, put, table, zeros
+from tamis.rows.pair_counts import Gains, cut, fold, levels_of, measure, put, table, x_log_x, zeros
 from tests.twins.joint import JointScreening as Twin
 
 
@@ -177,6 +177,47 @@ def test_copies_of_few_columns_are_left_out_early(copy, n_classes):
     again = {"same": X[:, :2], "mirrored": -X[:, :2], "noisy": X[:, :2] + 1e-9 * rng.normal(size=(1500, 2))}
     selected = JointScreening().fit(np.c_[X, again[copy]], y).selected_
     assert sorted(j % 6 for j in selected) == [0, 1]
+
+
+def test_errors_of_one_pair_are_no_evidence_against_the_next():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    model = JointScreening(alpha_drift=1e-9).fit(X, X[:, 0] > 0)
+    model._evidence[:] = 3.0, 50.0
+    model._renew(model._counts)  # the same pair is chosen
+    assert model._evidence.tolist() == [3.0, 50.0]
+    model._pair[:] = 2, 3
+    model._renew(model._counts)
+    assert model._pair.tolist() == [0, 0]
+    assert model._evidence.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("n", "judged"), [(32, False), (64, True)])
+def test_a_pair_is_judged_from_five_rows_a_cell_on(n, judged):
+    """Two columns of two values and two classes have eight cells: 40 rows."""
+    X = np.array([[i % 2, i // 2 % 2] for i in range(n)], dtype=float)
+    y = (X[:, 0] != X[:, 1]).astype(int)
+    counts = zeros(X, np.arange(2), 2, 2)
+    for row, code in zip(X, y, strict=True):
+        put(row, code, counts)
+        if counts.n[1] == 32:
+            fold(counts)
+    gains = Gains(*(np.full((2, 2), np.nan) for _ in Gains._fields))
+    measure(counts, np.bincount(y), np.append(np.inf, np.full(20, 5.0)), x_log_x(), gains)
+    assert gains.joint[0, 1] == (1.0 if judged else 0.0)
+    assert (gains.given[0, 1] > 0.0) == judged
+
+
+def test_no_copy_of_three_columns_is_kept():
+    """At level .01 a column of noise is kept now and then, but never one column twice."""
+    noise = 0
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(1500, 3))
+        again = X[:, :2] if seed % 2 else -X[:, :2]
+        selected = JointScreening().fit(np.c_[X, again], X[:, 0] + X[:, 1] > 0).selected_
+        assert len(selected) == len({j % 3 for j in selected}) >= 2
+        noise += len(selected) - 2
+    assert noise <= 2
 
 
 def test_a_set_that_grows_is_no_drift_and_class_shares_are_none():

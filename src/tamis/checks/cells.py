@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import pickle
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from tamis._check import Array
 from tamis.checks.subject import fail, refuses, skip, table
-from tamis.checks.suite import FRAMES, Report, run_all, run_check
+from tamis.checks.suite import Report, named, run_all
 from tamis.persistence import load, save
 
 __all__ = ["CellSubject", "cell_classifier_checks", "check_cell_classifier"]
@@ -59,17 +58,16 @@ def check_cell_classifier(estimator: Any) -> Report:
 
 
 def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
+    """Return the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
 
     Parameters
     ----------
     estimator : CellClassifier
 
-    Yields
-    ------
-    name : str
-    check : callable
-        Raises AssertionError if the classifier does not keep this promise, and unittest.SkipTest if the check does not
+    Returns
+    -------
+    iterator of (name, check)
+        A check raises AssertionError if the classifier does not keep this promise, and unittest.SkipTest if it does not
         apply.
 
     Raises
@@ -86,11 +84,7 @@ def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], N
     if isinstance(estimator, type) or not all(hasattr(estimator, verb) for verb in _VERBS):
         raise TypeError(f"estimator must be an instance of tamis.cells.CellClassifier, got {estimator!r}.")
     subject = CellSubject(estimator)
-    for check in _CHECKS:
-        name = check.__name__.removeprefix("_")
-        yield name, functools.partial(run_check, name, check, subject)
-    for library in FRAMES:
-        yield f"frame_{library}", functools.partial(run_check, f"frame_{library}", _frame, subject, library)
+    return named(_CHECKS, _frame, subject)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import SkipTest
 
-__all__ = ["FRAMES", "Report", "run_all", "run_check"]
+from tamis.catalog import CATALOG, Entry
+
+__all__ = ["FRAMES", "Report", "entry_of", "named", "run_all", "run_check"]
 
 
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -41,6 +44,24 @@ class Report:
         parts += [f"{len(self.skipped)} skipped ({skipped})"] if skipped else []
         parts += [f"{len(self.failed)} failed"] if self.failed else []
         return "\n".join([", ".join(parts), *self.failed.values()])
+
+
+def entry_of(estimator: Any) -> Entry | None:
+    """Return what the catalogue says of the class of an estimator, if it is in it."""
+    where = type(estimator).__module__, type(estimator).__name__
+    return next((entry for entry in CATALOG if (entry.module, entry.name) == where), None)
+
+
+def named(
+    checks: Iterable[Callable[..., None]], takes_frame: Callable[..., None], subject: Any
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the name of each check, and a function that runs it; `takes_frame` for each kind of frame."""
+    for check in checks:
+        name = check.__name__.removeprefix("_")
+        yield name, functools.partial(run_check, name, check, subject)
+    for library in FRAMES:
+        name = f"frame_{library}"
+        yield name, functools.partial(run_check, name, takes_frame, subject, library)
 
 
 def run_all(estimator: Any, checks: Iterator[tuple[str, Callable[[], None]]]) -> Report:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 
 from tamis.base import ColumnSelector
-from tamis.catalog import CATALOG
 from tamis.checks.columns import data, offers, refusals
 from tamis.checks.columns.data import takes_frame
 from tamis.checks.columns.subject import ColumnSubject
-from tamis.checks.suite import FRAMES, Report, run_all, run_check
+from tamis.checks.suite import Report, entry_of, named, run_all
 
 __all__ = ["check_column_selector", "column_selector_checks"]
 
@@ -51,18 +49,17 @@ def check_column_selector(estimator: ColumnSelector, *, per_batch: bool | None =
 def column_selector_checks(
     estimator: ColumnSelector, *, per_batch: bool | None = None
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
+    """Return the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
 
     Parameters
     ----------
     estimator, per_batch
         As for :func:`check_column_selector`.
 
-    Yields
-    ------
-    name : str
-    check : callable
-        Raises AssertionError if the selector does not keep this promise, and unittest.SkipTest if the check does
+    Returns
+    -------
+    iterator of (name, check)
+        A check raises AssertionError if the selector does not keep this promise, and unittest.SkipTest if it does
         not apply.
 
     Raises
@@ -78,16 +75,8 @@ def column_selector_checks(
     """
     if not isinstance(estimator, ColumnSelector):
         raise TypeError(f"estimator must be an instance of tamis.base.ColumnSelector, got {estimator!r}.")
-    where = type(estimator).__module__, type(estimator).__name__
-    entry = next((e for e in CATALOG if (e.module, e.name) == where), None)
+    entry = entry_of(estimator)
     if per_batch is None:
         per_batch = entry is not None and entry.per_batch
     subject = ColumnSubject(estimator, per_batch)
-    for check in (*offers.CHECKS, *data.CHECKS, *refusals.CHECKS):
-        name = check.__name__.removeprefix("_")
-        yield name, functools.partial(run_check, name, check, subject)
-    for library in FRAMES:
-        yield (
-            f"frame_{library}",
-            functools.partial(run_check, f"frame_{library}", takes_frame, subject, library),
-        )
+    return named((*offers.CHECKS, *data.CHECKS, *refusals.CHECKS), takes_frame, subject)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 
 from tamis.base import RowSelector
-from tamis.catalog import CATALOG
 from tamis.checks.rows import data, learning, readouts, refusals
 from tamis.checks.rows.data import takes_frame
 from tamis.checks.subject import Subject
-from tamis.checks.suite import FRAMES, Report, run_all, run_check
+from tamis.checks.suite import Report, entry_of, named, run_all
 
 __all__ = ["check_row_selector", "row_selector_checks"]
 
@@ -68,18 +66,17 @@ def row_selector_checks(
     multiclass: bool | None = None,
     rounding: bool | None = None,
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
+    """Return the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
 
     Parameters
     ----------
     estimator, per_batch, multiclass, rounding
         As for :func:`check_row_selector`.
 
-    Yields
-    ------
-    name : str
-    check : callable
-        Raises AssertionError if the selector does not keep this promise, and unittest.SkipTest if the check does
+    Returns
+    -------
+    iterator of (name, check)
+        A check raises AssertionError if the selector does not keep this promise, and unittest.SkipTest if it does
         not apply.
 
     Raises
@@ -95,7 +92,7 @@ def row_selector_checks(
     """
     if not isinstance(estimator, RowSelector):
         raise TypeError(f"estimator must be an instance of tamis.base.RowSelector, got {estimator!r}.")
-    entry = next((e for e in CATALOG if (e.module, e.name) == _where(estimator)), None)
+    entry = entry_of(estimator)
     if per_batch is None:
         per_batch = entry is not None and entry.per_batch
     if multiclass is None:
@@ -103,15 +100,5 @@ def row_selector_checks(
     if rounding is None:
         rounding = entry is not None and entry.rounding
     subject = Subject(estimator, per_batch, multiclass, rounding)
-    for check in (*learning.CHECKS, *data.CHECKS, *refusals.CHECKS, *readouts.CHECKS):
-        name = check.__name__.removeprefix("_")
-        yield name, functools.partial(run_check, name, check, subject)
-    for library in FRAMES:
-        yield (
-            f"frame_{library}",
-            functools.partial(run_check, f"frame_{library}", takes_frame, subject, library),
-        )
-
-
-def _where(estimator: RowSelector) -> tuple[str, str]:
-    return type(estimator).__module__, type(estimator).__name__
+    checks = (*learning.CHECKS, *data.CHECKS, *refusals.CHECKS, *readouts.CHECKS)
+    return named(checks, takes_frame, subject)

@@ -66,8 +66,8 @@ def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Parameters
     ----------
     strict : bool
-        True keeps the order of floating-point operations as written, where a batch is to equal its rows one at a time, or
-        a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over long
+        True keeps the order of floating-point operations as written, where a batch is to equal its rows one at a time,
+        or a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over long
         rows, and right where a result is promised up to rounding, or no sum is long enough to be reordered.
     """
 

@@ -181,6 +181,13 @@ class Auto(RowSelector):
     array([0.22, 0.04])
     """
 
+    _shapes = """
+        _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
+        _recent (2, a)  _learners.W (a, o, j)  _learners.b (a, o)  _log[][2] (a)
+        _pending[][0] (N, j)  _pending[][1] (N)  _pending[][2] (N)
+        _window[][0] (W, j)  _window[][1] (W)  _window[][2] (W)
+    """
+
     _decides_how_many = True
 
     def __init__(
@@ -204,6 +211,7 @@ class Auto(RowSelector):
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._sizes = self._all_sizes(n_features)
         self._rankers: dict[str, Any] = {name: self._new(name) for name in self._names_of_rankers(n_features)}
+        self._n_rankers = len(self._rankers)
         self._ranks = np.tile(np.arange(n_features), (len(self._rankers), 1))
         self._lay_out_arms(n_features)
         self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)

@@ -221,7 +221,7 @@ def report() -> None:
             noticed[change.module_path.parts[2]].append(result.is_killed)
             if not result.is_killed:
                 changed = [
-                    line for line in (result.diff or "").splitlines() if re.match(r"[-+](?![-+] )", line)
+                    line for line in (result.diff or "").splitlines() if re.match(r"[-+](?![-+])", line)
                 ]
                 print(f"{change.module_path}:{change.start_pos[0]}", *changed, sep="\n")
     for package, one in [*noticed.items(), ("all", [one for some in noticed.values() for one in some])]:

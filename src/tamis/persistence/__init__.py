@@ -21,7 +21,7 @@ import sklearn
 
 import tamis
 from tamis._guard import Guarded, held
-from tamis.errors import CheckpointError, DataError
+from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import open_verified, replace_file, write
 from tamis.persistence.classes import full_name, is_instance
 from tamis.persistence.decoder import SCHEMA, decode
@@ -151,7 +151,7 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
         raise CheckpointError(f"Cannot read {name} ({error.strerror or error}): check the path.") from error
     except (CheckpointError, MemoryError):
         raise
-    except DataError as error:  # of an object that was looked at
+    except (DataError, StateError) as error:  # of an object that was looked at
         raise CheckpointError(f"{name} is no valid file of tamis.save: {error}") from error
     except Exception as error:  # whatever a file made by someone else makes the decoder stumble over
         raise CheckpointError(f"{name} is no valid file of tamis.save: save it again.") from error

@@ -189,7 +189,7 @@ class ABFS(RowSelector):
 
     _shapes = """
         _numeric (p)  _values.columns (v)  _values.used (v)  _values.start (v+1)  _values._keys (m)  _values._ids (m)
-        _codes (k)  _right (u)  _wrong (u)  _units[].stump.classes (*)
+        _codes (c)  _right (u)  _wrong (u)  _units[].stump.classes (*)
         _observers.total (k)  _observers._normal (4, k, p)  _observers._counts (k, m)
         _observers._early[0] (n, p)  _observers._early[1] (n)  _observers._early[2] (n)
         _observers._squash._middle? (p)  _observers._squash._unit? (p)

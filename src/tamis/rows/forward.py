@@ -267,8 +267,8 @@ class ForwardPartialCorrelation(RowSelector):
 
     _shapes = """
         _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)  _order (o)  _entered (o)
-        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  classes_? (m-q)  _model[0] (r)  _model[1] (r, t)
-        _model[2] (t)  _errors.tally? (3, e)  _errors.evidence? (2)  _errors.steps? (2, e)
+        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)
+        _model[2] (t)  _errors.tally? (3, e)  _errors.evidence? (2)  _errors.steps? (2, e)  classes_? (>e)
         _pending[][0] (N, j)  _pending[][1] (N)  _pending[][2] (N)
         _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)
     """

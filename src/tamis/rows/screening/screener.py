@@ -57,7 +57,7 @@ class Screener(RowSelector):
     """Selects by one score of a feature by itself; a subclass names its scores."""
 
     _shapes = """
-        _ticks (c)  _moments._weight (c)
+        _ticks (c?)  _moments._weight (c)
         _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
     """
 
@@ -522,7 +522,7 @@ class BinScreener(Screener):
     _shapes = """
         _bins.numeric (p)  _bins.categorical (j-p)  _bins._exact._gain? (c)
         _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N)  _bins._exact._waiting[][2] (N)
-        _bins._exact._parts[].edges (p, e)  _bins._exact._parts[].table (p, e+1, c)
+        _bins._exact._parts[].edges (p, E)  _bins._exact._parts[].table (p, *, c)
     """
 
     def __init__(

@@ -126,7 +126,10 @@ class AdaptiveIFC2F(CellClassifier):
     [[1, 2], [1, 2], [1, 0]]
     """
 
-    _shapes = "_group (c)  _tree.parent (c)  _tree.prior (k)  _tree._order (c)  _tree.tables (k, c, a+1, a+1)"
+    _shapes = """
+        _offers.prices (c)  _offers.group (c)  _tree.parent (c)  _tree.prior (k)  _tree._order (c)
+        _tree.tables (k, c, a+1, a+1)
+    """
 
     def __init__(
         self,

@@ -72,6 +72,8 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     ([2003], 0.99)
     """
 
+    _shapes = "classes_ (*)"
+
     def __init__(self, estimator: Any = "naive-bayes", detector: str | DriftDetector = "adwin") -> None:
         self.estimator = estimator
         self.detector = detector

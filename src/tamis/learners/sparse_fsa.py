@@ -216,7 +216,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     True
     """
 
-    _shapes = "n_features_in_ (=j)  coef_ (m, j)  intercept_ (m)  _support (j)"
+    _shapes = "n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j)  intercept_ (c-(c==2))  _support (j)"
 
     def __init__(
         self,

@@ -174,6 +174,8 @@ for key, model in models():
                 if str(error).count(". ") or "\\n" in str(error):
                     print("WRONG", told, "several sentences:", error)
             except Exception as error:
+                if path[-1] == "classes_" and "a label twice" in str(error):
+                    continue
                 print("WRONG", told, type(error).__name__, str(error)[:100])
             else:
                 same = all(a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")

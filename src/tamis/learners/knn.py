@@ -119,7 +119,7 @@ class WeightedKNN(DenseRowClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _weighting_.counts._class_counts (k)  _weighting_.counts._numeric (j)
+        n_features_in_ (=j)  classes_ (k)  _weighting_.counts._class_counts (k)
         _neighbours_._columns (j, n)  _neighbours_._row_codes (n)  _neighbours_._is_number (j)
         _neighbours_._bounds (j, 2)  _neighbours_._n_missing (j)
     """

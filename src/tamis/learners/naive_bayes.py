@@ -121,7 +121,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _weighting_.counts._class_counts (k)  _weighting_.counts._numeric (j)
+        classes_ (k)  _weighting_.counts._class_counts (k)
         _likelihoods_.n_rows (k)  _likelihoods_.n (k, j)  _likelihoods_.mean (k, j)  _likelihoods_.m2 (k, j)
         _likelihoods_._rows (w, j)  _likelihoods_._row_codes (w)  _likelihoods_._clock (1)
         _likelihoods_._n_categorical (=v)  _likelihoods_._columns (v)  _likelihoods_._is_number (j)

@@ -6,7 +6,8 @@ A class says once which shapes its arrays have, a letter for each size, and the 
 
 A size may be computed from earlier letters (``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and
 a capital letter is a size of one item of a list alone. ``=`` marks an attribute that is a size, ``[]`` each item
-of a list or dict, and ``?`` after a name what a model need not have.
+of a list or dict, and ``?`` after a name what a model need not have. ``(its own)``: the part says its shapes itself, as
+its `_fit_together`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tamis.errors import StateError
 __all__ = ["Shapes"]
 
 _ENTRY = re.compile(r"([\w.\[\]]+)(\??) \(((?:[^()]|\([^()]*\))*)\)")
+_ITS_OWN = "its own"
 _REMEMBERED = 64  # combinations of shapes that were found to fit
 
 
@@ -48,7 +50,7 @@ class Shapes:
         # One expression reads all shapes: looking at them one by one would take longer than many a kernel.
         parts = [_expression(path, bool(optional), size) for path, optional, size in _ENTRY.findall(text)]
         source = f"lambda model: ({''.join(part + ', ' for part in parts)})"
-        self._look: Callable[[Any], Any] = eval(source, {"each": _each})
+        self._look: Callable[[Any], Any] = eval(source, {"each": _each, "own": _own})
         self._known: set[Any] = set()
         self._last: Any = None
 
@@ -77,6 +79,9 @@ class Shapes:
         sizes: dict[str, int] = {}
         for path, expected in self._entries:
             for i, part in enumerate(_parts(model, re.findall(r"\w+|\[\w*\]", path))):
+                if expected == _ITS_OWN:
+                    _own(part)
+                    continue
                 if expected[0] == "=":
                     sizes[expected[1]] = part
                     continue
@@ -90,6 +95,8 @@ class Shapes:
 
 def _expression(path: str, optional: bool, size: str, owner: str = "model") -> str:
     """Return what reads a shape, as Python."""
+    if size == _ITS_OWN:
+        return f"own({owner}.{path})"
     if "[]" in path:
         many, rest = path.split("[]", 1)
         item = _expression(rest.removeprefix("."), optional, size, "item") if rest else "item.shape"
@@ -99,6 +106,12 @@ def _expression(path: str, optional: bool, size: str, owner: str = "model") -> s
         return whole if size[0] == "=" else f"{whole}.shape"
     owner, _, name = whole.rpartition(".")
     return f"getattr(getattr({owner}, {name!r}, None), 'shape', None)"
+
+
+def _own(part: Any) -> None:
+    shapes = getattr(part, "_fit_together", None)
+    if shapes is not None:
+        shapes.check(part)
 
 
 def _each(items: Any) -> Any:

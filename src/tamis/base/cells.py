@@ -86,10 +86,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     _shapes = """
         classes_ (k)  prior_ (k)  _Q (k, k)  candidates_ (c)  prices_ (c)  _bins.edges (c, a)
-        _bill.n_features (r)  _bill.cost (r)  _judge._bins.edges (d, e)  _judge._low (d)  _judge._high (d)
-        _judge._middle (d*(e+1))  _judge._middle (f)  _judge._scale (f)  _judge._count (k)  _judge._sum (k, f)
-        _judge._products (f, f)  _judge._covariance (f, f)  _judge._factor (f, f)  _judge._means (k, f)
-        _judge._white_means (k, f)  _judge.prior (k)
+        _bill.n_features (r)  _bill.cost (r)  _judge (its own)
     """
 
     cost: float | Array | Mapping[str, float]

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis._shapes import Shapes
 from tamis.cells.bins import Bins
 
 __all__ = ["Discriminant", "Judge", "best_worth", "judged", "posterior_of"]
@@ -112,6 +113,11 @@ class Discriminant:
     array([[0.4, 0.6],
            [0. , 1. ]])
     """
+
+    _fit_together = Shapes(
+        "_count (k)  _bins.edges (d, e)  _low (d)  _high (d)  _middle (d*(e+1))  _middle (f)  _scale (f)  _sum (k, f)"
+        "  _products (f, f)  _covariance (f, f)  _factor (f, f)  _means (k, f)  _white_means (k, f)  prior (k)"
+    )
 
     # State, after fit, of K columns with V features each, D = K V:
     #   _bins                         edges of the columns

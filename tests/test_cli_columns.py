@@ -274,7 +274,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "bic", "--release", "0.1"), 2, "--release is for the rules that spend, not for bic."),
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),
         (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Say either --target-fdr, or --initial-wealth and --payout."),
-        (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1), got 2.0."),
+        (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1) or None, got 2.0."),
         (("--max-candidates", "0"), 2, "--max-candidates must be 1 or more, got 0."),
         (("--missing", "keep"), 2, "--missing keep is not known here: write mean or error."),
         (("--missing", "error"), 1, "'table.csv': c (11.3 %) lacks values, the first in row 1; add --missing mean."),

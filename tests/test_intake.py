@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 import tamis
 from tamis import evaluate
+from tamis._parameters import allowed, check_parameters
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DETECTORS
 from tamis.errors import TamisError
@@ -205,3 +206,58 @@ MASKED: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("what", MASKED)
 def test_measures_and_detectors_refuse_masked_values(what: str) -> None:
     assert "is masked: leave out" in refusal(MASKED[what])
+
+
+# -- parameters --------------------------------------------------------------------------------------------
+
+NONSENSE: list[Any] = [
+    "nonsense", "", b"x", "x" * 10**6, {}, [], [1], [[1], [1, 2]], (), set(), object(), int, lambda: None, range(3),
+    -1, 2.5, -1e300, 10**30, 10**400, -(10**400), 1j, Fraction(1, 3), np.nan, np.inf, -np.inf, np.float64("nan"),
+    True, False, np.True_, None, np.zeros(3), np.zeros((2, 2)), pd.DataFrame({"a": [1]}), np.ma.masked,
+    np.datetime64("2020"),
+]  # fmt: skip
+PARAMETERS = [(key, name) for key in ALL for name in make(key).get_params(deep=False)]
+
+
+@pytest.mark.parametrize(("key", "name"), PARAMETERS)
+def test_every_parameter_is_declared_and_refuses_nonsense(key: str, name: str) -> None:
+    assert name in allowed(type(make(key))), f"{name} has no entry in _allowed of {type(make(key)).__name__}"
+    refused = 0
+    for value in NONSENSE:
+        model = make(key).set_params(**{name: value})
+        try:
+            check_parameters(model)
+        except (TypeError, ValueError, TamisError) as error:
+            assert not [left for left in vars(model) if left.endswith("_")]
+            message = str(error)
+            assert name in message
+            assert "\n" not in message
+            assert message.endswith(".")
+            assert len(message) < 900, message
+            refused += 1
+            learn_refuses(model, key, message)
+    assert refused > 15
+
+
+def rows_for(key: str) -> Any:
+    return {f"c{j}": X[:, j] for j in range(4)} if key == "gram-investing" else X
+
+
+def learn_refuses(model: Any, key: str, message: str) -> None:
+    rows = rows_for(key)
+    for verb in ("fit", "partial_fit", "start"):
+        if not hasattr(type(model), verb):
+            continue
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            getattr(model, verb)(*([Y] if verb == "start" else [rows, Y]))
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("key", ALL)
+def test_a_parameter_that_is_changed_is_looked_at_again(key: str) -> None:
+    model = learn(key, X, Y)
+    name = next(iter(allowed(type(model))))
+    model.set_params(**{name: "nonsense"})
+    rows = rows_for(key)
+    with pytest.raises((ValueError, TamisError), match=name):
+        getattr(model, "partial_fit" if hasattr(model, "partial_fit") else "fit")(rows, Y)

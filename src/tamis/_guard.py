@@ -20,7 +20,7 @@ from typing import Any
 
 from tamis._shapes import Shapes
 
-__all__ = ["Guarded", "held"]
+__all__ = ["Guarded", "held", "lock_of"]
 
 _TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
 
@@ -28,11 +28,12 @@ _TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
 class _Lock:
     """A lock that one thread may take again, and that it leaves to those who wait when it has done."""
 
-    __slots__ = ("_lock", "_waiting", "depth")
+    __slots__ = ("_lock", "_waiting", "depth", "passed")
 
     def __init__(self) -> None:
         self._lock, self._waiting = threading.RLock(), 0
         self.depth = 0  # how often the thread that has the lock took it
+        self.passed: tuple[Any, ...] = ()  # the parameters that were found good
 
     def take(self) -> bool:
         """Take the lock if it is free; return whether it was."""
@@ -76,7 +77,8 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def _lock_of(one: Any) -> _Lock:
+def lock_of(one: Any) -> _Lock:
+    """Return what is kept beside an object."""
     key = id(one)
     if (lock := _locks.get(key)) is not None:
         return lock
@@ -101,7 +103,7 @@ def held(objects: Iterable[Any]) -> Iterator[None]:
     >>> a.weight
     1.0
     """
-    locks = [_lock_of(one) for one in objects]
+    locks = [lock_of(one) for one in objects]
     while True:
         with contextlib.ExitStack() as stack:
             for lock in locks:
@@ -141,14 +143,14 @@ class Guarded:
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        with _lock_of(self):
+        with lock_of(self):
             twin: Any = object.__new__(type(self))
             memo[id(self)] = twin
             vars(twin).update({name: copy.deepcopy(part, memo) for name, part in vars(self).items()})
         return twin
 
     def __getstate__(self) -> Any:
-        with _lock_of(self):
+        with lock_of(self):
             state: Any = super().__getstate__()
             # What is pickled is read after this returns, when another thread may write again.
             return copy.deepcopy(state) if threading.active_count() > 1 else state
@@ -161,14 +163,14 @@ def _alone(method: Any, *, of_two: bool = False) -> Any:
 
     @functools.wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _locks.get(id(self)) or _lock_of(self) as depth:
+        with _locks.get(id(self)) or lock_of(self) as depth:
             if depth == 1 and self._fit_together is not None and not forgets:
                 self._fit_together.check(self)
             return method(self, *args, **kwargs)
 
     @functools.wraps(method)
     def together(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
-        with held([self, other]) if isinstance(other, Guarded) else _lock_of(self):
+        with held([self, other]) if isinstance(other, Guarded) else lock_of(self):
             for one in (self, other):
                 if isinstance(one, Guarded) and one._fit_together is not None:
                     one._fit_together.check(one)

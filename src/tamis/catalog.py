@@ -324,4 +324,5 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
         if near
         else "."
     )
-    raise UnknownNameError(f"No {noun} is named {key!r}{hint} Known: {', '.join(e.key for e in entries)}.")
+    shown = key if len(key) < 80 else f"{key[:80]}..."
+    raise UnknownNameError(f"No {noun} is named {shown!r}{hint} Known: {', '.join(e.key for e in entries)}.")

@@ -96,7 +96,9 @@ def test_a_model_that_says_nothing_yet(rng):
 
 def test_refusals(rng):
     X, y = rows(rng)
-    with pytest.raises(ValueError, match="No model of River's is named 'hat': choose one of naive-bayes"):
+    with pytest.raises(
+        ValueError, match=r"model must be one of 'naive-bayes', .*, or a classifier of River, got 'hat'"
+    ):
         RiverClassifier("hat").fit(X, y)
     with pytest.raises(DataError, match="X has 2 features, but RiverClassifier is expecting 4"):
         RiverClassifier("naive-bayes").fit(X, y).predict(X[:, :2])

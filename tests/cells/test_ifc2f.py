@@ -253,10 +253,10 @@ def test_columns_that_say_nothing_are_refused():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"cost": -0.1}, "cost of column 0 is -0.1: it must be 0 or more"),
+    [({"cost": -0.1}, "cost must be a number in .*, an array of numbers or a mapping of names to numbers, got -0.1"),
      ({"cost": [0.1, 0.2]}, "cost has 2 entries for 12 features"),
      ({"cost": {"x": 1.0}}, "cost names its features, but X has no column names"),
-     ({"cost": np.nan}, "cost of column 0 is nan"),
+     ({"cost": np.nan}, "cost must be a number in .*got nan"),
      ({"misclassification_cost": [[0, 1]]}, r"misclassification_cost has shape \(1, 2\)"),
      ({"misclassification_cost": [[2, 1, 1], [1, 0, 1], [1, 1, 0]]}, "dearer to recognise class 0"),
      ({"misclassification_cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "negative or not finite"),

@@ -261,7 +261,7 @@ def test_refusals_leave_the_model_as_it_was(rng):
     ("parameters", "message"),
     [
         ({"n_neighbors": 0}, "n_neighbors must be an integer in \\[1, inf\\), got 0"),
-        ({"window": 0}, "window must be an integer in \\[1, inf\\), got 0"),
+        ({"window": 0}, "window must be an integer in \\[1, 10000000\\], got 0"),
         ({"weight": "mi"}, "weight must be one of 'su', 'entropy', 'entropy_thesis', None, got 'mi'"),
         ({"score_window": 1}, "score_window must be an integer in \\[2"),
         ({"categorical": [7]}, "categorical names the column 7"),

@@ -249,7 +249,7 @@ def test_refusals_leave_the_model_as_it_was(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"window": 0}, "window must be an integer in \\[1, inf\\), got 0"),
+        ({"window": 0}, "window must be an integer in \\[1, 10000000\\] or None, got 0"),
         ({"weight": "mi"}, "weight must be one of 'su', 'entropy', 'entropy_thesis', None, got 'mi'"),
         ({"score_window": 1}, "score_window must be an integer in \\[2"),
         ({"formulation": "product"}, "formulation must be one of 'exponents', 'roots', 'printed'"),

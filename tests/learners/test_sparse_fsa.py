@@ -159,7 +159,7 @@ def test_works_in_a_pipeline_with_names_and_on_disk(rng, tmp_path):
         ({"loss": "hinge"}, "loss must be one of 'logistic', 'lorenz', 'huber', got 'hinge'"),
         ({"scaling": "standard"}, "scaling must be one of 'max', None"),
         ({"class_weight": "even"}, "class_weight must be one of 'balanced', None"),
-        ({"n_epochs": 0}, r"n_epochs must be an integer in \[1, inf\), got 0"),
+        ({"n_epochs": 0}, r"n_epochs must be an integer in \[1, 1000000\], got 0"),
         ({"batch_size": 1.5}, "batch_size must be an integer"),
         ({"annealing": -1}, r"annealing must be a number in \[0, inf\)"),
         ({"learning_rate": 0}, r"learning_rate must be a number in \(0, inf\)"),

@@ -27,6 +27,7 @@ from tamis._check import (
     encode_labels,
     refuse_nonfinite,
 )
+from tamis._parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.replay import Replay
@@ -94,6 +95,11 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: Array
 
+    _allowed = parameters(
+        model=(*_MODELS, Kind("a classifier of River", lambda value: isinstance(value, base.Classifier))),
+        random_state=(SEED[0], None),
+    )
+
     def __init__(self, model: Any = "hoeffding-tree", random_state: int | None = None) -> None:
         self.model = model
         self.random_state = random_state
@@ -120,6 +126,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        check_parameters(self)
         X, names = as_rows(X)
         refuse_nonfinite(X, names, allow_nan=True)
         labels = as_column(y, X.shape[0], type(self).__name__)
@@ -159,10 +166,6 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> Rows:
         """Make the model; return the rows, the first without NaN."""
         if isinstance(self.model, str):
-            if self.model not in _MODELS:
-                raise ValueError(
-                    f"No model of River's is named {self.model!r}: choose one of {', '.join(_MODELS)}."
-                )
             self.model_ = _MODELS[self.model](self.random_state)
         else:
             self.model_ = self.model.clone()

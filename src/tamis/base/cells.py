@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_column, as_rows, encode_labels, refuse_nonfinite
+from tamis._check import Array, Rows, as_column, as_numbers, as_rows, encode_labels, refuse_nonfinite
 from tamis._guard import Guarded
+from tamis._parameters import SEED, Kind, check_parameters, having, integer, number, parameters
 from tamis.base.session import Session, State
 from tamis.errors import DataError
 
@@ -96,6 +97,21 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
     candidates_: NDArray[np.int64]
     prices_: Floats
 
+    _allowed = parameters(
+        cost=(
+            number("[0, inf)"),
+            Kind("an array of numbers", lambda value: np.shape(value) != ()),
+            Kind("a mapping of names to numbers", lambda value: isinstance(value, Mapping)),
+        ),
+        misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
+        random_state=(SEED[0], None),
+        n_bins=integer("[2, 10000]"),
+        classifier=(having("a classifier with predict_proba", "fit", "predict_proba"), None),
+        binning=("quantile", "width"),
+        n_beliefs=integer("[1, 100000]"),
+        max_features=(integer("[1, inf)"), None),
+    )
+
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _numbers_count = False  # whether the state keeps the values themselves
@@ -160,6 +176,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         ValueError
             If a parameter is out of its range.
         """
+        check_parameters(self)
         before = dict(self.__dict__)
         try:
             for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
@@ -340,7 +357,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         n = len(self.classes_)
         if self.misclassification_cost is None:
             return 1.0 - np.eye(n)
-        Q = np.array(self.misclassification_cost, dtype=np.float64)
+        Q = np.array(as_numbers("misclassification_cost", self.misclassification_cost))
         if Q.shape != (n, n):
             raise ValueError(
                 f"misclassification_cost has shape {Q.shape}: give one row and one column for each of {n} classes."
@@ -365,9 +382,9 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
                 raise ValueError(f"cost names {unknown[0]!r}, which is no column of X.")
             if lacking := [name for name in names if name not in self.cost]:
                 raise ValueError(f"cost has no entry for column {lacking[0]!r}.")
-            costs = np.array([self.cost[name] for name in names], dtype=np.float64)
+            costs = as_numbers("cost", [self.cost[name] for name in names])
         else:
-            costs = np.asarray(self.cost, dtype=np.float64)
+            costs = as_numbers("cost", self.cost)
             if costs.ndim == 0:
                 costs = np.full(n, float(costs))
         if costs.shape != (n,):

@@ -29,11 +29,11 @@ from tamis._check import (
     as_rows,
     as_target,
     as_weights,
-    check_choice,
     encode_labels,
     unmasked,
 )
 from tamis._guard import Guarded
+from tamis._parameters import check_parameters, parameters
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
@@ -102,6 +102,8 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_offered_: int
     stopped_: str | None
     classes_: Array
+
+    _allowed = parameters(missing=("refuse", "mean"), trace=("all", "selected"))
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -279,11 +281,10 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # -- one offer -----------------------------------------------------------------------------------------
 
     def _start(self, y: Any, sample_weight: Any) -> None:
+        check_parameters(self)
         y = as_column(y, len(y) if hasattr(y, "__len__") else 0, type(self).__name__, allow_missing=True)
         if len(y) == 0:
             raise DataError("y has 0 sample(s), but a minimum of 1 is required.")
-        check_choice("missing", self.missing, ("refuse", "mean"))
-        check_choice("trace", self.trace, ("all", "selected"))
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         if sample_weight is not None and not self._takes_weights:

@@ -29,6 +29,7 @@ from tamis._check import (
     refuse_nonfinite,
 )
 from tamis._guard import Guarded
+from tamis._parameters import check_parameters, number, parameters
 from tamis.errors import DataError
 
 __all__ = ["RowSelector", "n_to_select", "top_mask"]
@@ -64,6 +65,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     classes_: Array
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of classes that were declared, but not seen yet
+
+    _allowed = parameters(n_features_to_select=number("(0, inf)"))
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -152,6 +155,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"The file holds a {type(self).__name__} without 'classes_', which each one has.")
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
+        check_parameters(self)
         before = dict(self.__dict__)
         try:
             if forget:

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows
+from tamis._parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, boosted, most_gain
@@ -131,6 +132,21 @@ class AdaptiveIFC2F(CellClassifier):
         _tree.tables (k, c, a+1, a+1)
     """
 
+    _allowed = parameters(
+        groups=(
+            Kind(
+                "a list of lists of columns",
+                lambda value: all(isinstance(part, list | tuple) for part in (value, *value)),
+            ),
+            None,
+        ),
+        budget=(number("[0, inf]"), None),
+        mean_budget=(number("[0, inf]"), None),
+        decision=("auto", "tree", "discriminant", "boosting"),
+        max_features=integer("[1, inf)"),
+        max_steps=integer("[1, inf)"),
+    )
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,
@@ -165,7 +181,6 @@ class AdaptiveIFC2F(CellClassifier):
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:
-        self._check()
         bins = Bins.quantile(X, self.n_bins)
         self.candidates_ = self._candidates(X, y, bins.tables(X, y, len(self.classes_)))
         self._bins = bins.of(self.candidates_)
@@ -188,14 +203,7 @@ class AdaptiveIFC2F(CellClassifier):
             self._keep_within(self.mean_budget, values, codes)
 
     def _check(self) -> None:
-        check_number("n_bins", self.n_bins, low=2, integer=True)
-        check_number("max_features", self.max_features, low=1, integer=True)
-        check_number("max_steps", self.max_steps, low=1, integer=True)
-        check_choice("decision", self.decision, ("auto", "tree", "discriminant", "boosting"))
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
-        for name in ("budget", "mean_budget"):
-            if (value := getattr(self, name)) is not None:
-                check_number(name, value, low=0)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         """Return the columns of the tree: all that vary if there is room, as some only tell beside others."""

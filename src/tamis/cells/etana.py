@@ -37,7 +37,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows
+from tamis._parameters import integer, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import Chain
@@ -53,6 +54,11 @@ _MOST_POINTS = 20_000
 class Independent(FixedOrder):
     """Model and order that ETANA and F-ETANA share: a table P(x = v | c) for each column."""
 
+    _allowed = parameters(
+        prior=("empirical", "uniform"),
+        threshold=("chance", "all"),
+    )
+
     n_bins: int
     binning: str
     prior: str
@@ -60,12 +66,6 @@ class Independent(FixedOrder):
     max_features: int | None
 
     def _bin(self, X: Rows) -> Bins:
-        check_number("n_bins", self.n_bins, low=2, integer=True)
-        check_choice("binning", self.binning, ("quantile", "width"))
-        check_choice("prior", self.prior, ("empirical", "uniform"))
-        check_choice("threshold", self.threshold, ("chance", "all"))
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, low=1, integer=True)
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
     def _learn_tables(self, bins: Bins, counts: Array) -> list[Floats]:
@@ -154,6 +154,11 @@ class ETANA(Independent):
     (True, True)
     """
 
+    _allowed = parameters(
+        method=("points", "grid"),
+        resolution=integer("[1, 10000]"),
+    )
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,
@@ -199,12 +204,6 @@ class ETANA(Independent):
         return cls(cost, **{**settings, **changes})
 
     _learned_by = ("_fit", "stopping_")
-
-    def _bin(self, X: Rows) -> Bins:
-        check_choice("method", self.method, ("points", "grid"))
-        check_number("resolution", self.resolution, low=1, integer=True)
-        check_number("n_beliefs", self.n_beliefs, low=1, integer=True)
-        return super()._bin(X)
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(bins, tables)

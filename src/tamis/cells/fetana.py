@@ -36,8 +36,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_number
+from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis._parameters import integer, number, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
 
@@ -177,6 +178,14 @@ class FETANA(Independent):
 
     _shapes = "thresholds_ (*, c, k)  n_iter_ (k)"
 
+    _allowed = parameters(
+        confidence=(number("(0, 1)"), None),
+        perturbation=number("(0, inf)"),
+        learning_rate=number("(0, inf)"),
+        n_iterations=integer("[1, 10000000]"),
+        patience=integer("[0, inf)"),
+    )
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,
@@ -220,15 +229,6 @@ class FETANA(Independent):
             "perturbation": 2.0, "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1, "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
-
-    def _bin(self, X: Rows) -> Bins:
-        if self.confidence is not None:
-            check_number("confidence", self.confidence, low=0, high=1, open_low=True, open_high=True)
-        check_number("perturbation", self.perturbation, low=0, open_low=True)
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
-        check_number("n_iterations", self.n_iterations, low=1, integer=True)
-        check_number("patience", self.patience, low=0, integer=True)
-        return super()._bin(X)
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(bins, tables)

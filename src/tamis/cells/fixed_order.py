@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice
+from tamis._check import Array, Rows
+from tamis._parameters import parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins
@@ -44,6 +45,10 @@ class FixedOrder(CellClassifier):
         stopping_.prices (c)  stopping_.context[] (*)  stopping_.stages[].vectors (*, k)  stopping_.stages[].start (*)
     """
 
+    _allowed = parameters(
+        calibrate=(False, True),
+    )
+
     calibrate: bool
     classifier: Any
     random_state: int | None
@@ -74,7 +79,6 @@ class FixedOrder(CellClassifier):
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:
-        check_choice("calibrate", self.calibrate, (False, True))
         check_classifier(self.classifier, self.calibrate, "calibrate=True")
         self.policy_, self._judge = None, None
         bins = self._bin(X)

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_number
+from tamis._check import Array, Rows
+from tamis._parameters import having, integer, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder, dense
 from tamis.cells.held_out import Policy, Walks, best_policy
@@ -98,6 +99,11 @@ class FixedSubset(FixedOrder):
 
     calibrate = True  # it has no rule of its own
 
+    _allowed = parameters(
+        n_features=(integer("[0, inf)"), None),
+        classifier=(having("a classifier with predict_proba", "predict_proba"), None),
+    )
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,
@@ -116,9 +122,6 @@ class FixedSubset(FixedOrder):
         self.random_state = random_state
 
     def _bin(self, X: Rows) -> Bins:
-        check_number("n_bins", self.n_bins, low=2, integer=True)
-        if self.n_features is not None:
-            check_number("n_features", self.n_features, low=0, integer=True)
         return Bins.quantile(X, self.n_bins)
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:

@@ -43,7 +43,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, as_column, check_choice, check_number
+from tamis._check import Array, Rows, as_column
+from tamis._parameters import check_parameters, integer, number, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.network import (
@@ -169,6 +170,19 @@ class IFC2F(FixedOrder):
         _network.of_class (k)  _order (c)
     """
 
+    _allowed = parameters(
+        score_on=("bins", "raw"),
+        threshold=(integer("[1, inf)"), "chance", "count", "half", "any"),
+        structure=("tree", "line", "random"),
+        order=("markov_blanket", "relevance"),
+        inference=("links", "exact"),
+        context=("local", "exact", "pooled"),
+        sampling=("model", "train", "uniform"),
+        fading=number("(0, 1]"),
+        lookahead=(True, False),
+        always_first=(False, True),
+    )
+
     def __init__(
         self,
         cost: float | Array | Mapping[str, float] = 0.01,
@@ -222,7 +236,6 @@ class IFC2F(FixedOrder):
         return cls(cost, **{**settings, **changes})
 
     def _bin(self, X: Rows) -> Bins:
-        self._check()
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
@@ -276,9 +289,9 @@ class IFC2F(FixedOrder):
         """
         if not hasattr(self, "classes_"):
             return self.fit(X, y)
+        check_parameters(self)
         X = self._rows(X)
         label = self._known_labels(as_column(y, X.shape[0], type(self).__name__))
-        check_number("fading", self.fading, low=0, high=1, open_low=True)
         kept = X[:, self.kept_]
         codes = self._kept_bins.codes(np.asarray(kept.toarray() if sp.issparse(kept) else kept))
         self._network = self._network.updated(codes, label, self.fading)
@@ -286,24 +299,6 @@ class IFC2F(FixedOrder):
         self._back_up(codes[:, self._order], np.random.default_rng(self.random_state))
         self._take_in(X, label, self.fading)
         return self
-
-    def _check(self) -> None:
-        check_number("n_bins", self.n_bins, low=2, integer=True)
-        check_number("n_beliefs", self.n_beliefs, low=1, integer=True)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, low=1, integer=True)
-        check_choice("binning", self.binning, ("quantile", "width"))
-        check_choice("score_on", self.score_on, ("bins", "raw"))
-        if isinstance(self.threshold, str):
-            check_choice("threshold", self.threshold, ("chance", "count", "half", "any"))
-        else:
-            check_number("threshold", self.threshold, low=1, integer=True)
-        check_choice("structure", self.structure, ("tree", "line", "random"))
-        check_choice("order", self.order, ("markov_blanket", "relevance"))
-        check_choice("inference", self.inference, ("links", "exact"))
-        check_number("fading", self.fading, low=0, high=1, open_low=True)
-        check_choice("context", self.context, ("local", "exact", "pooled"))
-        check_choice("sampling", self.sampling, ("model", "train", "uniform"))
 
     def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         n = codes.shape[1]

@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array, check_choice, check_number
+from tamis._check import Array
+from tamis._parameters import number, parameters
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
-from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
+from tamis.columns.spending import RULES, AlphaWealth, SpendingRule, make_rule
 
 __all__ = ["AlphaInvesting"]
 
@@ -137,6 +138,16 @@ class AlphaInvesting(SequentialSelector):
     _parts = ("_model", "_rule")
     _rule: SpendingRule
 
+    _allowed = parameters(
+        rule=(*RULES, SpendingRule),
+        initial_wealth=number("(0, 1]"),
+        payout=number("[0, 1)"),
+        target_fdr=(number("(0, 1)"), None),
+        variance=("auto", "classical", "robust"),
+        pvalue=("exact", "exp"),
+        release=(number("(0, 1]"), None),
+    )
+
     def __init__(
         self,
         model: str = "linear",
@@ -172,10 +183,6 @@ class AlphaInvesting(SequentialSelector):
         return self._rule.wealth_
 
     def _begin(self, y: Array, weight: Array) -> None:
-        check_choice("variance", self.variance, ("auto", "classical", "robust"))
-        check_choice("pvalue", self.pvalue, ("exact", "exp"))
-        if self.release is not None:
-            check_number("release", self.release, low=0, high=1, open_low=True)
         self._held: tuple[
             tuple[int, Floats], ...
         ] = ()  # with `release`: offer and column of each selected feature

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._check import Array
+from tamis._parameters import integer, number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.dependence.criterion import Candidate, DependenceTest
@@ -52,6 +53,12 @@ class DependenceSelector(ColumnSelector):
     Columns that do not depend on the class are rejected many at a time; `_decide` is asked about each of the others.
     """
 
+    _allowed = parameters(
+        test=(*_TESTS, DependenceTest),
+        alpha=number("(0, 1)"),
+        max_conditions=integer("[1, inf)"),
+    )
+
     test: str | DependenceTest
     alpha: float
     _parts: tuple[str, ...] = ("_memory",)
@@ -77,10 +84,6 @@ class DependenceSelector(ColumnSelector):
         if isinstance(self.test, DependenceTest):
             test: DependenceTest = clone(self.test)
             return test
-        if not (isinstance(self.test, str) and self.test in _TESTS):
-            raise ValueError(
-                f"test must be one of {', '.join(map(repr, _TESTS))}, or a DependenceTest, got {self.test!r}."
-            )
         made: DependenceTest = _TESTS[self.test](self.alpha)
         return made
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import copy
 
-from tamis._check import Array, check_number
 from tamis.columns.dependent import DependenceSelector
 from tamis.dependence.criterion import Candidate, DependenceTest
 
@@ -93,10 +92,6 @@ class FastOSFS(DependenceSelector):
         self.max_conditions = max_conditions
         self.missing = missing
         self.trace = trace
-
-    def _begin(self, y: Array, weight: Array) -> None:
-        check_number("max_conditions", self.max_conditions, low=1, integer=True)
-        super()._begin(y, weight)
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
         before, new = copy.copy(self._memory), self._memory.n_kept_

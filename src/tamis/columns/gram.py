@@ -30,13 +30,13 @@ from tamis._check import (
     as_frame,
     as_numbers,
     as_target,
-    check_number,
     refuse_nonfinite,
     unmasked,
 )
 from tamis._guard import Guarded
+from tamis._parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
-from tamis.columns.spending import AlphaWealth, SpendingRule, make_rule
+from tamis.columns.spending import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
 from tamis.errors import DataError
 
@@ -118,6 +118,14 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     _judged: set[str]  # rejected or released, and present ever since
     _decisions: list[tuple[Any, ...]]
 
+    _allowed = parameters(
+        rule=(*RULES, SpendingRule),
+        target_fdr=(number("(0, 1)"), None),
+        trial_rows=integer("[3, inf)"),
+        release=(number("(0, 1]"), None),
+        half_life=(number("(0, inf)"), None),
+    )
+
     def __init__(
         self,
         rule: str | SpendingRule = "alpha-investing",
@@ -148,6 +156,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        check_parameters(self)
         columns = _columns(X)
         target = as_target(as_column(y, len(next(iter(columns.values()))), type(self).__name__))
         before = dict(self.__dict__)
@@ -187,11 +196,6 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
             self._let_go()
 
     def _open(self) -> None:
-        check_number("trial_rows", self.trial_rows, low=3, integer=True)
-        if self.release is not None:
-            check_number("release", self.release, low=0, high=1, open_low=True)
-        if self.half_life is not None:
-            check_number("half_life", self.half_life, low=0, open_low=True, open_high=True)
         if isinstance(self.rule, SpendingRule):
             rule = clone(self.rule)
         elif self.rule == "alpha-investing" and self.target_fdr is None:

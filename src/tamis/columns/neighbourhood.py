@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._check import Array
+from tamis._parameters import SEED, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
 from tamis.columns.dependent import repeated_rows
@@ -39,6 +40,10 @@ class NeighbourhoodSelector(ColumnSelector):
     A subclass names the neighbours of a row (`_rule`), says what a feature must reach by itself (`_is_relevant`), when
     a feature that adds nothing may take the place of others (`_ties`), and how they leave (`_exchange`).
     """
+
+    _allowed = parameters(
+        random_state=SEED,
+    )
 
     random_state: Any
     _members: tuple[Member, ...]
@@ -75,7 +80,7 @@ class NeighbourhoodSelector(ColumnSelector):
                 f"y has {len(self._codes)} sample(s) of {len(np.unique(self._codes))} class(es), but neighbourhoods"
                 " need 3 rows or more, of two classes or more."
             )
-        self._seed = int(_random_state(self.random_state).randint(2**31 - 1))
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._members, self._gamma, self._bar = (), 0.0, 0.0
 
     def _consider_block(self, columns: Any) -> Verdicts:
@@ -144,12 +149,3 @@ class NeighbourhoodSelector(ColumnSelector):
             if self._is_equal(without, gamma) or (without > gamma and not only_zero):
                 members, gamma = rest, without
         return members, gamma
-
-
-def _random_state(given: Any) -> Any:
-    try:
-        return check_random_state(given)
-    except ValueError:
-        raise ValueError(
-            f"random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got {given!r}."
-        ) from None

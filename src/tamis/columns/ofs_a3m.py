@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis._check import Array, check_choice
+from tamis._parameters import parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
 __all__ = ["OFSA3M"]
@@ -90,6 +90,10 @@ class OFSA3M(NeighbourhoodSelector):
     ([0.2625, 0.33542, 0.29464, 0.6], [0.0, 0.2625, 0.29896, 0.29896])
     """
 
+    _allowed = parameters(
+        relevance=("article", "code"),
+    )
+
     def __init__(
         self,
         relevance: str = "article",
@@ -107,10 +111,6 @@ class OFSA3M(NeighbourhoodSelector):
     def dependency_(self) -> float:
         """The dependency of the class on the selected features."""
         return self._gamma
-
-    def _begin(self, y: Array, weight: Array) -> None:
-        check_choice("relevance", self.relevance, ("article", "code"))
-        super()._begin(y, weight)
 
     def _rule(self) -> str:
         return "gap"

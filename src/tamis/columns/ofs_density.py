@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis._check import Array, check_choice, check_number
+from tamis._parameters import number, parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
 __all__ = ["OFSDensity"]
@@ -89,6 +89,11 @@ class OFSDensity(NeighbourhoodSelector):
     (True, True)
     """
 
+    _allowed = parameters(
+        tolerance=number("[0, 1)"),
+        neighbours=("code", "article"),
+    )
+
     def __init__(
         self,
         tolerance: float = 0.05,
@@ -108,11 +113,6 @@ class OFSDensity(NeighbourhoodSelector):
     def dependency_(self) -> float:
         """The dependency of the class on the selected features."""
         return self._gamma
-
-    def _begin(self, y: Array, weight: Array) -> None:
-        check_number("tolerance", self.tolerance, low=0.0, high=1.0, open_high=True)
-        check_choice("neighbours", self.neighbours, ("code", "article"))
-        super()._begin(y, weight)
 
     def _rule(self) -> str:
         return "density" if self.neighbours == "code" else "density-article"

@@ -25,7 +25,6 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from tamis._check import Array, check_number
 from tamis.columns.dependent import DependenceSelector
 from tamis.dependence.criterion import Candidate, DependenceTest
 
@@ -100,10 +99,6 @@ class OSFS(DependenceSelector):
         self.max_conditions = max_conditions
         self.missing = missing
         self.trace = trace
-
-    def _begin(self, y: Array, weight: Array) -> None:
-        check_number("max_conditions", self.max_conditions, low=1, integer=True)
-        super()._begin(y, weight)
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
         new = self._memory.n_kept_

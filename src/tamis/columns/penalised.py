@@ -27,12 +27,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice, check_number
+from tamis._check import Array
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector
 
-__all__ = ["PenalisedSelector", "check_penalty", "penalty"]
+__all__ = ["PenalisedSelector", "penalty"]
 
 Floats = NDArray[np.float64]
 
@@ -61,13 +61,6 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
         charged: Floats = 2.0 * np.log(n_candidates)
         return charged
     return np.full(len(n_candidates), 2.0 if criterion == "aic" else math.log(n_rows))
-
-
-def check_penalty(criterion: str, n_candidates: int | None) -> None:
-    """Refuse a criterion that is unknown, or a number of candidates that is none."""
-    check_choice("criterion", criterion, ("aic", "bic", "ric"))
-    if n_candidates is not None:
-        check_number("n_candidates", n_candidates, low=1, integer=True)
 
 
 class PenalisedSelector(SequentialSelector):
@@ -140,7 +133,6 @@ class PenalisedSelector(SequentialSelector):
         self.trace = trace
 
     def _begin(self, y: Array, weight: Array) -> None:
-        check_penalty(self.criterion, self.n_candidates)
         self._start_model(y, weight, robust=self.model == "poisson")
         if self.model == "poisson":
             self._model.in_likelihood = True

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice, check_number
+from tamis._check import Array
+from tamis._parameters import integer, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.glm import LogisticModel, PoissonModel
@@ -26,6 +27,14 @@ _NARROW, _WIDE = 32, 4096  # columns that are tested at once
 class RegressionSelector(ColumnSelector):
     """A selector that tests columns against a regression on the features selected so far."""
 
+    _allowed = parameters(
+        model=("linear", "logistic", "poisson"),
+        intercept=(True, False),
+        max_features=(integer("[1, inf)"), None),
+        criterion=("aic", "bic", "ric"),
+        n_candidates=(integer("[1, inf)"), None),
+    )
+
     model: str
     intercept: bool
     max_features: int | None
@@ -36,10 +45,6 @@ class RegressionSelector(ColumnSelector):
         return self.model != "logistic"
 
     def _start_model(self, y: Array, weight: Array, robust: bool = False, exp_tail: bool = False) -> None:
-        check_choice("model", self.model, ("linear", "logistic", "poisson"))
-        check_choice("intercept", self.intercept, (True, False))
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, low=1, integer=True)
         if self.model == "logistic" and len(self.classes_) != 2:
             raise DataError(
                 f"y has {len(self.classes_)} class(es) ({', '.join(map(repr, self.classes_.tolist()[:5]))}), but"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
-from tamis.columns.penalised import check_penalty, penalty
+from tamis.columns.penalised import penalty
 from tamis.columns.sequential import RegressionSelector, dense_column
 
 __all__ = ["ForwardStepwise"]
@@ -101,7 +101,6 @@ class ForwardStepwise(RegressionSelector):
         self.trace = trace
 
     def _begin(self, y: Array, weight: Array) -> None:
-        check_penalty(self.criterion, self.n_candidates)
         self._start_model(y, weight, robust=self.model == "poisson")
         if self.model == "poisson":
             self._model.in_likelihood = True

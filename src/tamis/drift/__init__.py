@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from tamis._check import told
+from tamis._parameters import Kind, named
 from tamis.drift.adwin import ADWIN
 from tamis.drift.ddm import DDM
 from tamis.drift.detector import Detector, DriftDetector
@@ -12,7 +14,18 @@ from tamis.drift.ecdd import ECDD
 from tamis.drift.hddm import HDDMA, HDDMW
 from tamis.errors import UnknownNameError
 
-__all__ = ["ADWIN", "DDM", "DETECTORS", "ECDD", "HDDMA", "HDDMW", "Detector", "DriftDetector", "make"]
+__all__ = [
+    "ADWIN",
+    "DDM",
+    "DETECTOR",
+    "DETECTORS",
+    "ECDD",
+    "HDDMA",
+    "HDDMW",
+    "Detector",
+    "DriftDetector",
+    "make",
+]
 
 DETECTORS: dict[str, type[Detector]] = {
     "adwin": ADWIN,
@@ -45,5 +58,17 @@ def make(name: str, **parameters: Any) -> Detector:
     if name.lower() not in DETECTORS:
         near = difflib.get_close_matches(name.lower(), DETECTORS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise UnknownNameError(f"No drift detector is named {name!r}{hint} Known: {', '.join(DETECTORS)}.")
+        raise UnknownNameError(
+            f"No drift detector is named {told(name)}{hint} Known: {', '.join(DETECTORS)}."
+        )
     return DETECTORS[name.lower()](**parameters)
+
+
+DETECTOR = named(
+    "a drift detector",
+    make,
+    Kind(
+        "an object with update and reset",
+        lambda value: isinstance(value, DriftDetector) and not isinstance(value, type),
+    ),
+)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from tamis._check import Array, as_column, as_rows, encode_labels, refuse_nonfinite
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis._parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.errors import DataError
 
 __all__ = ["LARGEST", "DenseRowClassifier", "first_beyond"]
@@ -44,6 +45,13 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
     `_grow` makes room for new classes, `_learn` takes in rows and codes, and cannot fail. State is kept under names
     that end with an underscore.
     """
+
+    _allowed = parameters(
+        categorical=(COLUMNS, None),
+        window=integer("[1, 10000000]"),
+        score_window=integer("[2, 10000000]"),
+        weight=("su", "entropy", "entropy_thesis", None),
+    )
 
     classes_: Array
     n_seen_: int
@@ -102,6 +110,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         return self._in_one_piece(X, y, classes, forget=False)
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
+        check_parameters(self)
         before = dict(vars(self)) if forget else self._before()
         try:
             if forget:

@@ -39,11 +39,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import (
     Array,
     as_classes,
-    check_choice,
-    check_number,
     columns_of,
     refuse_nonfinite,
 )
+from tamis._parameters import integer, parameters
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_beyond
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WindowWeights
@@ -124,6 +123,10 @@ class WeightedKNN(DenseRowClassifier):
         _neighbours_._bounds (j, 2)  _neighbours_._n_missing (j)
     """
 
+    _allowed = parameters(
+        n_neighbors=integer("[1, inf)"),
+    )
+
     def __init__(
         self,
         n_neighbors: int = 10,
@@ -146,10 +149,6 @@ class WeightedKNN(DenseRowClassifier):
     # -- learning ------------------------------------------------------------------------------------------
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        check_number("n_neighbors", self.n_neighbors, low=1, integer=True)
-        check_number("window", self.window, low=1, integer=True)
-        check_number("score_window", self.score_window, low=2, integer=True)
-        check_choice("weight", self.weight, ("su", "entropy", "entropy_thesis", None))
         columns = columns_of(self.categorical, n_features, names)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         n_classes = len(self.classes_)

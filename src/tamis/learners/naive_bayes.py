@@ -41,11 +41,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import (
     Array,
     as_classes,
-    check_choice,
-    check_number,
     columns_of,
     refuse_nonfinite,
 )
+from tamis._parameters import integer, parameters
 from tamis.learners.class_likelihoods import ClassLikelihoods
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_beyond
 from tamis.learners.weighting import WindowWeights
@@ -128,6 +127,11 @@ class WeightedNaiveBayes(DenseRowClassifier):
         _likelihoods_._start (j+1)  _likelihoods_._used (j)  _likelihoods_._keys (m)  _likelihoods_._counts (m, k)
     """
 
+    _allowed = parameters(
+        window=(integer("[1, 10000000]"), None),
+        formulation=("exponents", "roots", "printed"),
+    )
+
     def __init__(
         self,
         window: int | None = 1000,
@@ -150,11 +154,6 @@ class WeightedNaiveBayes(DenseRowClassifier):
     # -- learning ------------------------------------------------------------------------------------------
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        if self.window is not None:
-            check_number("window", self.window, low=1, integer=True)
-        check_number("score_window", self.score_window, low=2, integer=True)
-        check_choice("weight", self.weight, ("su", "entropy", "entropy_thesis", None))
-        check_choice("formulation", self.formulation, ("exponents", "roots", "printed"))
         columns = columns_of(self.categorical, n_features, names)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         n_classes = len(self.classes_)

@@ -20,8 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, as_classes, as_column, as_rows, encode_labels, refuse_nonfinite, told
 from tamis._guard import Guarded
+from tamis._parameters import check_parameters, having, named, parameters
 from tamis.catalog import find_learner
-from tamis.drift import DriftDetector, make
+from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
 from tamis.learners.leaving_out import narrowed, way_of
 
@@ -74,6 +75,11 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     _shapes = "classes_ (*)"
 
+    _allowed = parameters(
+        estimator=named("a learner", find_learner, having("a classifier with partial_fit", "partial_fit")),
+        detector=DETECTOR,
+    )
+
     def __init__(self, estimator: Any = "naive-bayes", detector: str | DriftDetector = "adwin") -> None:
         self.estimator = estimator
         self.detector = detector
@@ -82,6 +88,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget what was learned, then learn from the rows in order."""
+        check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
         classes, before = encode_labels(labels, np.array([]))[1], dict(vars(self))
@@ -120,6 +127,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         DataError
             If the rows or labels cannot be learned from.
         """
+        check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
         before = dict(vars(self))

@@ -58,13 +58,12 @@ from tamis._check import (
     as_column,
     as_rows,
     as_weights,
-    check_choice,
-    check_number,
     encode_labels,
     refuse_nonfinite,
 )
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis._parameters import SEED, check_parameters, integer, number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.errors import DataError
 
@@ -218,6 +217,19 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
 
     _shapes = "n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j)  intercept_ (c-(c==2))  _support (j)"
 
+    _allowed = parameters(
+        n_features_to_select=number("(0, inf)"),
+        loss=tuple(_LOSSES),
+        n_epochs=integer("[1, 1000000]"),
+        annealing=number("[0, inf)"),
+        learning_rate=number("(0, inf)"),
+        ridge=number("[0, inf)"),
+        batch_size=integer("[1, inf)"),
+        scaling=("max", None),
+        class_weight=(dict, "balanced", None),
+        random_state=SEED,
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float = 0.5,
@@ -260,7 +272,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
         weight = as_weights(sample_weight, X.shape[0])
@@ -292,17 +304,6 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
-
-    def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, tuple(_LOSSES))
-        check_choice("scaling", self.scaling, ("max", None))
-        if not isinstance(self.class_weight, dict):
-            check_choice("class_weight", self.class_weight, ("balanced", None))
-        check_number("n_epochs", self.n_epochs, low=1, integer=True)
-        check_number("batch_size", self.batch_size, low=1, integer=True)
-        check_number("annealing", self.annealing, low=0, open_high=True)
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
-        check_number("ridge", self.ridge, low=0, open_high=True)
 
     def _anneal(
         self, rows: Rows, centre: Array, inside: Array, row_weight: Array, n_kept: int

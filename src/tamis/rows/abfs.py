@@ -54,10 +54,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, check_choice, check_number, columns_of
+from tamis._check import Array, Rows, columns_of
 from tamis._jit import njit
+from tamis._parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
-from tamis.drift import Detector, DriftDetector, make
+from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.stumps import Observers, Stump, Values
 
 __all__ = ["ABFS"]
@@ -197,6 +198,19 @@ class ABFS(RowSelector):
 
     _decides_how_many = True
 
+    _allowed = parameters(
+        grace_period=number("[1, inf)"),
+        threshold=number("[0, inf)"),
+        detector=DETECTOR,
+        hoeffding=(False, True),
+        renewal=("change", "drift"),
+        cuts=("robust", "range"),
+        bias_correction=(False, True),
+        delta=number("(0, 1)"),
+        weight_cap=number("[1, 1e15]"),
+        categorical=(COLUMNS, None),
+    )
+
     def __init__(
         self,
         grace_period: float = 500,
@@ -223,14 +237,6 @@ class ABFS(RowSelector):
         self.categorical = categorical
 
     def _start(self, n_features: int) -> None:
-        check_number("grace_period", self.grace_period, low=1, open_high=True)
-        check_number("threshold", self.threshold, low=0, open_high=True)
-        check_choice("hoeffding", self.hoeffding, (False, True))
-        check_choice("renewal", self.renewal, ("change", "drift"))
-        check_choice("cuts", self.cuts, ("robust", "range"))
-        check_choice("bias_correction", self.bias_correction, (False, True))
-        check_number("delta", self.delta, low=0, high=1, open_low=True, open_high=True)
-        check_number("weight_cap", self.weight_cap, low=1, open_high=True)
         self._new_detector()
         columns = columns_of(self.categorical, n_features, self._names())
         self._values = Values(columns)
@@ -245,10 +251,6 @@ class ABFS(RowSelector):
     def _new_detector(self) -> DriftDetector:
         if isinstance(self.detector, str):
             return make(self.detector)
-        if not isinstance(self.detector, DriftDetector) or isinstance(self.detector, type):
-            raise ValueError(
-                f"detector must be a name or an object with update and reset, got {self.detector!r}."
-            )
         fresh = copy.deepcopy(self.detector)
         fresh.reset()
         return fresh

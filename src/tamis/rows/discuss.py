@@ -62,8 +62,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number, columns_of, is_integer, refuse_nonfinite
+from tamis._check import Array, Rows, check_number, columns_of, is_integer, refuse_nonfinite
 from tamis._jit import njit
+from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.errors import DataError
 from tamis.rows.bayes_watch import expect, judge
@@ -215,6 +216,24 @@ class DISCUSS(RowSelector):
     _allows_nan = True
     _decides_how_many = True
 
+    _allowed = parameters(
+        n_features_to_select=(number("(0, inf)"), None),
+        threshold=(number("[0, 1]"), "auto", None),
+        window=integer("[8, 10000000]"),
+        trigger=("crossing", "literal"),
+        margin=number("[0, 1]"),
+        redundancy=("conditional", "predominance", "hoeffding", None),
+        alpha_drift=(number("(0, 1)"), None),
+        half_life=(number("[1, inf)"), None),
+        bias_correction=(True, False),
+        min_features=integer("[0, inf)"),
+        min_interval=(integer("[1, inf)"), None),
+        delta=number("(0, 1)"),
+        categorical=(COLUMNS, None),
+        n_bins=integer("[2, 10000]"),
+        cuts=("robust", "range"),
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -274,7 +293,7 @@ class DISCUSS(RowSelector):
     # -- learning ------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
-        self._check_parameters(n_features)
+        self._most(n_features)
         columns = columns_of(self.categorical, n_features, self._names())
         self._columns = columns
         self._counts = self._new_counts(n_features)
@@ -298,25 +317,6 @@ class DISCUSS(RowSelector):
         return WindowCounts(
             n_features, len(self.classes_), self.window, categorical=self._columns, n_bins=self.n_bins
         )
-
-    def _check_parameters(self, n_features: int) -> None:
-        self._most(n_features)
-        if self.threshold not in (None, "auto"):
-            check_number("threshold (if not 'auto' or None)", self.threshold, low=0, high=1)
-        check_number("window", self.window, low=8, integer=True)
-        check_choice("trigger", self.trigger, ("crossing", "literal"))
-        check_number("margin", self.margin, low=0, high=1)
-        check_choice("redundancy", self.redundancy, ("conditional", "predominance", "hoeffding", None))
-        if self.alpha_drift is not None:
-            check_number("alpha_drift", self.alpha_drift, low=0, high=1, open_low=True, open_high=True)
-        check_choice("cuts", self.cuts, ("robust", "range"))
-        check_choice("bias_correction", self.bias_correction, (True, False))
-        if self.half_life is not None:
-            check_number("half_life", self.half_life, low=1, open_high=True)
-        check_number("min_features", self.min_features, low=0, integer=True)
-        if self.min_interval is not None:
-            check_number("min_interval", self.min_interval, low=1, integer=True)
-        check_number("delta", self.delta, low=0, high=1, open_low=True, open_high=True)
 
     def _most(self, n_features: int) -> int:
         """Return how many features may be selected; more than there are if that does not matter."""

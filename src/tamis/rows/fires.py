@@ -50,7 +50,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, check_choice, check_number, refuse_nonfinite
+from tamis._check import Array, Rows, refuse_nonfinite
+from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.rows.normal_linear import NormalLinear
@@ -164,6 +165,21 @@ class FIRES(RowSelector):
 
     _finite_in_kernel = True
 
+    _allowed = parameters(
+        model=("probit", "gaussian"),
+        update=("gradient", "assumed-density"),
+        scaling=("standard", "center", None),
+        importance=("parameter", "signal"),
+        class_weight=("balanced", None),
+        class_reduce=("max", "mean"),
+        intercept=(True, False),
+        learning_rate=(number("(0, inf)"), None),
+        sigma=number("(0, inf)"),
+        uncertainty_penalty=number("[0, inf)"),
+        batch_size=integer("[1, inf)"),
+        half_life=(number("(0, inf]"), None),
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float = 0.1,
@@ -220,20 +236,6 @@ class FIRES(RowSelector):
         return self.model == "gaussian"
 
     def _start(self, n_features: int) -> None:
-        check_choice("model", self.model, ("probit", "gaussian"))
-        check_choice("update", self.update, ("gradient", "assumed-density"))
-        check_choice("scaling", self.scaling, ("standard", "center", None))
-        check_choice("importance", self.importance, ("parameter", "signal"))
-        check_choice("class_weight", self.class_weight, ("balanced", None))
-        check_choice("class_reduce", self.class_reduce, ("max", "mean"))
-        check_choice("intercept", self.intercept, (True, False))
-        if self.learning_rate is not None:
-            check_number("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
-        check_number("sigma", self.sigma, low=0, open_low=True, open_high=True)
-        check_number("uncertainty_penalty", self.uncertainty_penalty, low=0, open_high=True)
-        check_number("batch_size", self.batch_size, low=1, integer=True)
-        if self.half_life is not None:
-            check_number("half_life", self.half_life, low=0, open_low=True)
         self._models = NormalLinear(n_features, float(self.sigma), self.intercept, self.half_life is not None)
         self._counts = np.zeros(0)  # faded number of rows of each class
         self._moments = RunningMoments(n_features)

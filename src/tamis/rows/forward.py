@@ -46,8 +46,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows, check_choice
 from tamis._jit import njit
+from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.error_watch import ErrorWatch
 from tamis.rows.marginals import Marginals
@@ -273,6 +274,15 @@ class ForwardPartialCorrelation(RowSelector):
         _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)
     """
 
+    _allowed = parameters(
+        n_features_to_select=(number("(0, inf)"), None),
+        task=("classification", "regression"),
+        half_life=(number("(0, inf]"), None),
+        alpha=number("(0, 1)"),
+        alpha_drift=(number("(0, 1)"), None),
+        max_columns=integer("[1, inf)"),
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = 0.1,
@@ -300,13 +310,6 @@ class ForwardPartialCorrelation(RowSelector):
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
-        check_choice("task", self.task, ("classification", "regression"))
-        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
-        check_number("max_columns", self.max_columns, low=1, integer=True)
-        if self.half_life is not None:
-            check_number("half_life", self.half_life, low=0, open_low=True)
-        if self.alpha_drift is not None:
-            check_number("alpha_drift", self.alpha_drift, low=0, high=1, open_low=True, open_high=True)
         n_columns, n_targets = min(n_features, self.max_columns), int(self._is_regression())
         self._scatter = Scatter(n_columns + n_targets)
         self._marginals = Marginals(n_features, n_targets) if n_columns < n_features else None

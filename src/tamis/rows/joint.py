@@ -34,8 +34,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._check import Array, Rows, check_number
+from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.drift.page import hear, prepare
 from tamis.rows.pair_counts import BLOCK, Counts, Gains, fold, levels_of, measure, put, table, x_log_x, zeros
@@ -151,6 +152,14 @@ class JointScreening(RowSelector):
 
     _decides_how_many = True
 
+    _allowed = parameters(
+        n_bins=(integer("[2, 10]"), None),
+        alpha=number("(0, 1)"),
+        alpha_drift=number("(0, 1)"),
+        memory=integer(f"[{_FIRST}, 10000000]"),
+        max_paired=integer("[2, 100000]"),
+    )
+
     def __init__(
         self,
         n_bins: int | None = None,
@@ -169,12 +178,6 @@ class JointScreening(RowSelector):
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
-        if self.n_bins is not None:
-            check_number("n_bins", self.n_bins, low=2, high=10, integer=True)
-        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
-        check_number("alpha_drift", self.alpha_drift, low=0, high=1, open_low=True, open_high=True)
-        check_number("memory", self.memory, low=_FIRST, integer=True)
-        check_number("max_paired", self.max_paired, low=2, integer=True)
         self._recent, self._labels = np.zeros((self.memory, n_features)), np.zeros(self.memory, np.int64)
         self._seen = np.zeros(1, np.int64)  # rows that went into `_recent`
         self._x_log_x = x_log_x()

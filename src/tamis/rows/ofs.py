@@ -52,8 +52,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis._parameters import SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
 
 __all__ = ["OFS"]
@@ -343,6 +344,15 @@ class OFS(RowSelector):
 
     _shapes = "_order (o)  classes_ (>o)  _weights (o-(o==2)+(o==0), j)  _support (j)  _random (1)"
 
+    _allowed = parameters(
+        learning_rate=number("(0, inf)"),
+        regularization=number("[0, inf)"),
+        margin=number("[0, inf)"),
+        information=("full", "partial"),
+        exploration=number("(0, 1]"),
+        random_state=SEED,
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float = 0.1,
@@ -363,11 +373,6 @@ class OFS(RowSelector):
         self.random_state = random_state
 
     def _start(self, n_features: int) -> None:
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True, high=math.inf, open_high=True)
-        check_number("regularization", self.regularization, low=0, high=math.inf, open_high=True)
-        check_number("margin", self.margin, low=-math.inf, high=math.inf, open_low=True, open_high=True)
-        check_choice("information", self.information, ("full", "partial"))
-        check_number("exploration", self.exploration, low=0, high=1, open_low=True)
         if self.information == "full" and self.learning_rate * self.regularization >= 1:
             raise ValueError(
                 f"learning_rate times regularization must be below 1, got {self.learning_rate!r} and"

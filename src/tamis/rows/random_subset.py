@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._check import Array, Rows
+from tamis._parameters import SEED, parameters
 from tamis.base import RowSelector
 
 __all__ = ["RandomSubset"]
@@ -70,6 +71,10 @@ class RandomSubset(RowSelector):
     _shapes = "_rank (j)"
 
     _ignores_target = True
+
+    _allowed = parameters(
+        random_state=SEED,
+    )
 
     def __init__(self, n_features_to_select: int | float = 0.1, *, random_state: Any = None) -> None:
         self.n_features_to_select = n_features_to_select

@@ -36,10 +36,9 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import (
     Array,
     as_classes,
-    check_choice,
-    check_number,
     columns_of,
 )
+from tamis._parameters import SEED, having, integer, number, parameters
 from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.components import LeafClassifiers
@@ -146,6 +145,20 @@ class HoeffdingTree(DenseRowClassifier):
 
     _adaptive = False
 
+    _allowed = parameters(
+        grace_period=integer("[1, inf)"),
+        delta=number("(0, 1)"),
+        tie_threshold=number("[0, inf)"),
+        leaf=(
+            *_LEAVES,
+            having("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba"),
+        ),
+        n_cuts=integer("[1, 10000]"),
+        binary_splits=(True, False),
+        max_depth=(integer("[0, inf)"), None),
+        max_nodes=(integer("[1, inf)"), None),
+    )
+
     def __init__(
         self,
         grace_period: int = 200,
@@ -182,16 +195,6 @@ class HoeffdingTree(DenseRowClassifier):
         return before
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        check_number("grace_period", self.grace_period, low=1, integer=True)
-        check_number("delta", self.delta, low=0, high=1, open_low=True, open_high=True)
-        check_number("tie_threshold", self.tie_threshold, low=0, open_high=True)
-        check_number("n_cuts", self.n_cuts, low=1, integer=True)
-        check_choice("binary_splits", self.binary_splits, (True, False))
-        for name, low in (("max_depth", 0), ("max_nodes", 1)):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), low=low, integer=True)
-        if not (hasattr(self.leaf, "partial_fit") and hasattr(self.leaf, "predict_proba")):
-            check_choice("leaf", self.leaf, _LEAVES)
         self._categorical_ = columns_of(self.categorical, n_features, names)
         self._numeric_ = np.setdiff1d(np.arange(n_features), self._categorical_)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
@@ -396,6 +399,11 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
 
     _adaptive = True
 
+    _allowed = parameters(
+        bootstrap=(True, False),
+        random_state=SEED[0],
+    )
+
     def __init__(
         self,
         grace_period: int = 200,
@@ -419,8 +427,6 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         self.random_state = random_state
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        check_choice("bootstrap", self.bootstrap, (True, False))
-        check_number("random_state", self.random_state, low=0, integer=True)
         super()._open(n_features, names, classes)
 
     def _seed(self) -> int:

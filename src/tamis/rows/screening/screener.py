@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
+from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.dependence.e_values import e_bh
 from tamis.errors import DataError
@@ -70,6 +71,20 @@ class Screener(RowSelector):
     _n_restarts = 0
     _ticks: Array = np.empty(0)  # of the clock of each class, since the first row
 
+    _allowed = parameters(
+        n_features_to_select=(number("(0, inf)"), None),
+        fade_per=("row", "batch"),
+        clock=("global", "class"),
+        half_life=(number("(0, inf]"), None),
+        fading=(number("(0, 1]"), None),
+        level=(number("(0, 1)"), None),
+        redundancy=(integer("[1, inf)"), None),
+        n_bins=integer("[2, 10000]"),
+        categorical=(COLUMNS, None),
+        eps=(number("(0, 0.5)"), None),
+        dtype=("float32", "float64"),
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = 0.1,
@@ -96,16 +111,10 @@ class Screener(RowSelector):
     # -- learning ------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
-        check_choice("fade_per", self.fade_per, ("row", "batch"))
-        check_choice("clock", self.clock, ("global", "class"))
-        if self.half_life is not None:
-            check_number("half_life", self.half_life, low=0, open_low=True)
-        if self.fading is not None:
-            check_number("fading", self.fading, low=0, high=1, open_low=True)
-            if self.half_life is not None:
-                raise ValueError(
-                    f"half_life={self.half_life!r} and fading={self.fading!r} say the same: give one."
-                )
+        if self.fading is not None and self.half_life is not None:
+            raise ValueError(
+                f"half_life={self.half_life!r} and fading={self.fading!r} say the same: give one."
+            )
         if self.level is not None:
             self._check_level(self.level)
         if self.redundancy is not None:
@@ -119,7 +128,6 @@ class Screener(RowSelector):
         self._evidence = self._new_evidence(n_features)
 
     def _check_level(self, level: float) -> None:
-        check_number("level", level, low=0, high=1, open_low=True, open_high=True)
         if self.n_features_to_select is not None:
             raise ValueError(
                 f"level={level!r} decides how many features are kept: set n_features_to_select=None, which is"
@@ -132,7 +140,6 @@ class Screener(RowSelector):
             )
 
     def _check_redundancy(self, redundancy: int, n_features: int) -> None:
-        check_number("redundancy", redundancy, low=1, integer=True)
         if self.n_features_to_select is None:
             raise ValueError(f"redundancy={redundancy!r} needs n_features_to_select: a count or a fraction.")
         n_to_select(self.n_features_to_select, n_features)

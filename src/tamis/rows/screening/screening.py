@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_choice
+from tamis._parameters import Kind, parameters
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.screener import SCORES, BinScreener
 
@@ -114,6 +115,14 @@ class Screening(BinScreener):
     ['feature', 'n_observed', 'mi', 'mi_pvalue', 't', 't_pvalue']
     """
 
+    _allowed = parameters(
+        scores=Kind(
+            f"a list of {', '.join(SCORES)}",
+            lambda value: not isinstance(value, str) and set() < {*value} <= {*SCORES},
+        ),
+        select_by=(*SCORES, None),
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = 0.1,
@@ -139,10 +148,6 @@ class Screening(BinScreener):
         self.select_by = select_by
 
     def _start(self, n_features: int) -> None:
-        if isinstance(self.scores, str) or len(self.scores) == 0:
-            raise ValueError(f"scores must be a list of {', '.join(SCORES)}, got {self.scores!r}.")
-        for name in self.scores:
-            check_choice("scores", name, SCORES)
         if self.select_by is not None:
             check_choice("select_by", self.select_by, tuple(self.scores))
         super()._start(n_features)

@@ -1,0 +1,184 @@
+"""What each parameter of an estimator may be: a table beside its constructor, looked at before anything changes.
+
+A class says ``_allowed = parameters(window=integer("[8, inf)"), cuts=("robust", "range"), alpha=number("(0, 1)"))``:
+one kind, or several of which one must fit. Kinds are intervals, classes, :class:`Kind` and plain values, which stand
+for themselves. A subclass adds to the tables of those it comes from. What depends on the data, or on two parameters
+together, is looked at where it is known.
+
+scikit-learn has the like, but privately; it takes True for 1, and quotes a value however long it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import operator
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis._check import is_integer, told
+from tamis._guard import lock_of
+from tamis.errors import UnknownNameError
+
+__all__ = [
+    "COLUMNS",
+    "SEED",
+    "Kind",
+    "allowed",
+    "check_parameters",
+    "having",
+    "integer",
+    "named",
+    "number",
+    "parameters",
+]
+
+_MOST = 2**31 - 1  # of an integer: kernels count in 32 bits, and no memory holds more
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is told of a kind of values, and how one of them is known."""
+
+    says: str
+    fits: Callable[[Any], bool]
+
+
+def number(interval: str) -> Kind:
+    """Return the numbers of an interval, written as ``"(0, 1]"``.
+
+    >>> number("(0, 1]").fits(1), number("(0, 1]").fits(0), number("(0, 1]").fits(True)
+    (True, False, False)
+    """
+    inside = _inside(interval)
+    return Kind(f"a number in {interval}", lambda value: _is_real(value) and inside(_as_float(value)))
+
+
+def integer(interval: str) -> Kind:
+    """Return the integers of an interval, none larger than 2**31 - 1."""
+    inside = _inside(interval)
+    return Kind(
+        f"an integer in {interval}",
+        lambda value: is_integer(value) and -_MOST <= value <= _MOST and inside(float(value)),
+    )
+
+
+def having(says: str, *members: str) -> Kind:
+    """Return the objects, not classes, that have some members."""
+    return Kind(
+        says, lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in members)
+    )
+
+
+def named(noun: str, find: Callable[[str], Any], other: Kind) -> Kind:
+    """Return what `find` knows by a name, or objects of another kind."""
+
+    def fits(value: Any) -> bool:
+        return (
+            bool(find(value)) if isinstance(value, str) else other.fits(value)
+        )  # who finds none says what is near
+
+    return Kind(f"the name of {noun} or {other.says}", fits)
+
+
+def parameters(**kinds: Any) -> Mapping[str, tuple[Any, ...]]:
+    """Return the table of a class: what each parameter may be."""
+    return {name: kind if isinstance(kind, tuple) else (kind,) for name, kind in kinds.items()}
+
+
+def _inside(interval: str) -> Callable[[float], bool]:
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    above = operator.gt if interval[0] == "(" else operator.ge
+    below = operator.lt if interval[-1] == ")" else operator.le
+    return lambda value: above(value, low) and below(value, high)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def _is_columns(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "all"
+    return isinstance(value, Sized) and not isinstance(value, Mapping | bytes | set | frozenset)
+
+
+COLUMNS = Kind("'all', a list of columns or a mask", _is_columns)
+SEED = (
+    Kind("an integer from 0 to 2**32 - 1", lambda value: is_integer(value) and 0 <= value < 1 << 32),
+    np.random.RandomState,
+    None,
+)
+
+
+@functools.cache
+def allowed(cls: Any) -> dict[str, tuple[Any, ...]]:
+    """Return what each parameter of a class may be, those it has from other classes included."""
+    known = inspect.signature(cls.__init__).parameters
+    tables = [vars(base).get("_allowed", {}) for base in reversed(cls.__mro__)]
+    return {name: kinds for table in tables for name, kinds in table.items() if name in known}
+
+
+@functools.cache
+def _reader(cls: Any) -> Any:
+    return operator.attrgetter("__class__", "__class__", *allowed(cls))
+
+
+def check_parameters(one: Any) -> None:
+    """Raise if a parameter of an estimator is not what its class allows; what was looked at before is not again.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, its value and what it may be.
+    """
+    cls: Any = type(one)
+    values, beside = _reader(cls)(one), lock_of(one)
+    if beside.passed and all(map(operator.is_, values, beside.passed)):
+        return
+    for (name, kinds), value in zip(allowed(cls).items(), values[2:], strict=True):
+        check_parameter(name, value, kinds)
+    beside.passed = values
+
+
+def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
+    """Raise if the value is of none of the kinds."""
+    try:
+        if any(_fits(value, kind) for kind in kinds):
+            return
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{name}: {error}") from None
+    plain = [repr(kind) for kind in kinds if not isinstance(kind, Kind | type)]
+    said = [
+        kind.says if isinstance(kind, Kind) else f"a {kind.__name__}"
+        for kind in kinds
+        if isinstance(kind, Kind | type)
+    ]
+    if len(plain) > 1 or not said:
+        either = ", or ".join([f"one of {', '.join(plain)}", *said])
+    else:
+        every = said + plain
+        either = " or ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else every[0]
+    raise ValueError(f"{name} must be {either}, got {told(value)}.")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if isinstance(kind, Kind):
+        try:
+            return kind.fits(value)
+        except (TypeError, ValueError):  # a list of lists of different lengths has no shape
+            return False
+    if isinstance(kind, type):
+        return isinstance(value, kind)
+    return value is kind or (type(value) is type(kind) and bool(value == kind))

@@ -42,7 +42,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._check import Array, Rows, check_choice, columns_of
+from tamis._check import Array, Rows, columns_of
+from tamis._parameters import COLUMNS, SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
@@ -190,6 +191,13 @@ class Auto(RowSelector):
 
     _decides_how_many = True
 
+    _allowed = parameters(
+        n_features_to_select=(number("(0, inf)"), None),
+        learner=("linear", "naive-bayes"),
+        categorical=(COLUMNS, None),
+        random_state=SEED,
+    )
+
     def __init__(
         self,
         n_features_to_select: int | float | None = None,
@@ -206,7 +214,6 @@ class Auto(RowSelector):
     # -- arms ----------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
-        check_choice("learner", self.learner, ("linear", "naive-bayes"))
         columns_of(self.categorical, n_features, self._names())
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._sizes = self._all_sizes(n_features)

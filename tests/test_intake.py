@@ -49,7 +49,8 @@ def learn(key: str, X: Any, y: Any) -> Any:
 def said(model: Any, X: Any) -> Any:
     for name in ("scores_", "selected_", "predict"):
         if hasattr(model, name):
-            return model.predict(X).tolist() if name == "predict" else list(getattr(model, name))
+            found = model.predict(X) if name == "predict" else getattr(model, name)
+            return [str(value) for value in found]  # NaN as well
     raise AssertionError(model)
 
 

@@ -217,8 +217,8 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
         ),
         (("--top", "0"), 2, "--top must be 1 or more, got 0."),
         (("--n-bins", "1"), 2, "--n-bins must be 2 or more, got 1."),
-        (("--eps", "0.5"), 2, "--eps must be a number in (0, 0.5) or None, got 0.5."),
-        (("--half-life", "0"), 2, "--half-life must be a number in (0, inf] or None, got 0.0."),
+        (("--eps", "0.5"), 2, "--eps must be a number in (0, 0.5), got 0.5."),
+        (("--half-life", "0"), 2, "--half-life must be a number in (0, inf), got 0.0."),
         (
             ("--plot", "a.gif"),
             2,

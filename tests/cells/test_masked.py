@@ -109,7 +109,7 @@ def test_noise_is_not_bought(model, classifier):
 @names
 def test_refuses_what_has_no_probabilities(rng, model):
     X, y = corners(rng, 100)
-    with pytest.raises(ValueError, match="no predict_proba"):
+    with pytest.raises(ValueError, match="a classifier with predict_proba"):
         type(model)(classifier=LinearSVC()).fit(X, y)
 
 

@@ -283,7 +283,7 @@ def test_fewer_than_asked_for_are_explained(rng):
     )
     assert DISCUSS(2).fit(X, y).why_fewer_ == ""
     assert DISCUSS().fit(X, y).why_fewer_ == ""
-    assert DISCUSS(4, threshold=0.0, redundancy=None).fit(X, y).why_fewer_ == ""
+    assert DISCUSS(3, threshold=0.0, redundancy=None).fit(X, y).why_fewer_ == ""
 
 
 def test_a_run_says_why_there_are_fewer(rng, tmp_path):

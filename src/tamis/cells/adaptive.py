@@ -181,6 +181,7 @@ class AdaptiveIFC2F(CellClassifier):
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:
+        check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         bins = Bins.quantile(X, self.n_bins)
         self.candidates_ = self._candidates(X, y, bins.tables(X, y, len(self.classes_)))
         self._bins = bins.of(self.candidates_)
@@ -201,9 +202,6 @@ class AdaptiveIFC2F(CellClassifier):
         self.parent_ = self._tree.parent
         if self.mean_budget is not None:
             self._keep_within(self.mean_budget, values, codes)
-
-    def _check(self) -> None:
-        check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         """Return the columns of the tree: all that vary if there is room, as some only tell beside others."""

@@ -438,5 +438,6 @@ def test_scores_are_written_down_often_at_first_and_then_every_thousand_rows():
     X, y = rows(30_000)
     steps = np.unique(prequential(ArrayStream(X, y), FIRES(3), baselines="none").frames["scores"]["step"])
     assert steps[:20].tolist() == list(range(20))
-    assert np.diff(steps).max() == 10
+    assert np.diff(steps).max() <= 12
+    assert (np.diff(steps)[-10:] == 10).all()
     assert np.diff(steps[-8:]).tolist() == [10] * 7

@@ -380,7 +380,7 @@ def wrong(path, row):
         ([*RUN, "--missing", "drop"], 2, "--missing must be one of 'error', 'mean', 'keep', got 'drop'"),
         ([*RUN, "--format", "xls"], 2, "--format must be one of 'csv'"),
         ([*RUN, "--set", "lerning_rate=2"], 2, "did you mean 'learning_rate'? It has: model, update"),
-        ([*RUN, "--set", "learning_rate=fast"], 2, "--set learning_rate must be a number in (0, inf) or None, got 'fast'"),
+        ([*RUN, "--set", "learning_rate=fast"], 2, "learning_rate must be a number in (0, inf) or None, got 'fast'"),
         ([*RUN, "--set", "learning_rate=-1"], 2, "--set learning_rate must be a number in (0, inf) or None, got -1"),
         ([*RUN, "--set", "batch_size=0"], 2, "--set batch_size must be an integer in [1, inf), got 0"),
         ([*RUN, "--set", "model=linear"], 2, "--set model must be one of 'probit'"),

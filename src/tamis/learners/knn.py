@@ -231,7 +231,6 @@ class WeightedKNN(DenseRowClassifier):
         view = copy(self)
         view.__dict__.pop("feature_names_in_", None)
         view.n_features_in_, view._neighbours_ = len(columns), self._neighbours_.of(columns)
-        view._fit_together = None  # its arrays are narrower than those that it shares
         view._weights_now_ = weights if weights.any() else np.ones_like(weights)
         return view
 

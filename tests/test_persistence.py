@@ -519,3 +519,110 @@ def test_a_class_without_source_loads_unchecked() -> None:
     scope: dict[str, Any] = {"__name__": "tamis.made_up"}
     exec("class Part:\n    def __init__(self):\n        self.size = 1\n", scope)
     classes.check_attributes(scope["Part"], {})
+
+
+# -- bytes and file objects ------------------------------------------------------------------------------------
+
+
+class Trickle(io.RawIOBase):
+    """A raw file that takes and gives seven bytes at a time."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data, self.at = bytearray(data), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.data += bytes(data[:7])
+        return min(len(data), 7)
+
+    def readinto(self, room: Any) -> int:
+        part = self.data[self.at : self.at + min(7, len(room))]
+        room[: len(part)] = part
+        self.at += len(part)
+        return len(part)
+
+
+def test_bytes_and_file_objects_are_what_a_file_holds(tmp_path: Path) -> None:
+    state = {"model": tamis.FisherScore(1).partial_fit(np.eye(4), [0, 0, 1, 1]), "rows": 4}
+    path = tamis.save(state, tmp_path / "state.tamis")
+    assert path is not None
+    data = tamis.dumps(state)
+    assert data == path.read_bytes()
+    memory, slow = io.BytesIO(), Trickle()
+    assert tamis.save(state, memory) is None
+    tamis.save(state, slow)
+    assert memory.getvalue() == bytes(slow.data) == data
+    with open(path, "rb") as file, open(tmp_path / "other", "wb", buffering=0) as raw:
+        loaded = [tamis.load(file), tamis.load(Trickle(data)), tamis.load(io.BytesIO(data))]
+        tamis.save(state, raw)
+        assert not file.closed
+    loaded += [
+        tamis.load(tmp_path / "other"),
+        *(tamis.loads(kind(data)) for kind in (bytes, bytearray, memoryview)),
+    ]
+    assert all(tamis.dumps(one) == data for one in loaded)
+    with_head = io.BytesIO(b"head" + data)
+    with_head.seek(4)
+    assert tamis.load(with_head)["rows"] == 4  # from where it stands
+
+
+def test_bytes_are_checked_as_files_are(small: Path, rng: np.random.Generator) -> None:
+    data = small.read_bytes()
+    for at in rng.integers(0, len(data), size=50).tolist():
+        altered = bytearray(data)
+        altered[at] ^= 1 + int(rng.integers(255))
+        for read in (lambda: tamis.loads(altered), lambda: tamis.load(io.BytesIO(altered))):  # noqa: B023
+            with pytest.raises(CheckpointError):
+                read()
+    with pytest.raises(CheckpointError, match=r"'<bytes>' is truncated or was altered: use another copy"):
+        tamis.loads(data[:-1])
+    with pytest.raises(
+        CheckpointError, match=r"'<bytes>' was not written by tamis.save: give the path, file obj"
+    ):
+        tamis.loads(b"")
+    with pytest.raises(
+        TypeError, match=r"data must be bytes, got 'state.tamis': a file is read by tamis.load"
+    ):
+        tamis.loads("state.tamis")  # type: ignore[arg-type]
+    own = tamis.dumps(Own(3.0))
+    assert tamis.loads(own, classes=[Own]).step == 3.0
+    with pytest.raises(CheckpointError, match="if it is yours, load the file with classes"):
+        tamis.loads(own)
+
+
+def test_file_objects_that_are_no_saved_file_are_left_alone(tmp_path: Path) -> None:
+    with (
+        open("/dev/zero", "rb") as endless,
+        pytest.raises(CheckpointError, match="'/dev/zero' was not written by"),
+    ):
+        tamis.load(endless)
+    with pytest.raises(TypeError, match="'<StringIO>' takes text: open it in binary mode"):
+        tamis.save([1], io.StringIO())  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="'<StringIO>' gives str, not bytes: open it in binary mode"):
+        tamis.load(io.StringIO("x" * 99))  # type: ignore[call-overload]
+    with open(tmp_path / "read-only", "xb+") as file:
+        pass
+    with (
+        open(tmp_path / "read-only", "rb") as file,
+        pytest.raises(CheckpointError, match=r"Cannot write '.*read-only'"),
+    ):
+        tamis.save([1], file)
+    if Path("/dev/full").exists():
+        with (
+            open("/dev/full", "wb", buffering=0) as full,
+            pytest.raises(CheckpointError, match="No space left"),
+        ):
+            tamis.save([1], full)
+    with pytest.raises(TypeError, match="must be a path or a binary file object, got 3"):
+        tamis.save([1], 3)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"got b'PK\.\.\.': bytes are for tamis\.loads"):
+        tamis.load(b"PK...")  # type: ignore[arg-type]
+    memory = io.BytesIO()
+    with pytest.raises(TypeError, match="Cannot save"):
+        tamis.save({"x": object()}, memory)
+    assert memory.getvalue() == b""

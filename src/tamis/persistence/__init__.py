@@ -1,4 +1,4 @@
-"""Save and load models, checkpoints and results without pickle: one file, and nothing in it is ever executed.
+"""Save and load models, checkpoints and results without pickle: one file, or its bytes, and nothing in it is executed.
 
 The file is a zip archive (stored, so it cannot be a zip bomb) of `manifest.json` and one `.npy` file per array. Its
 comment, the last bytes of the file, is the SHA-256 of everything before it, so any altered byte is noticed.
@@ -10,28 +10,43 @@ counted against the file's size. An object that is met twice is stored once, and
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, overload
+from zipfile import ZipFile
 
 import numpy as np
 import sklearn
 
 import tamis
+from tamis._check import told
 from tamis._guard import Guarded, held
 from tamis.errors import CheckpointError, DataError, StateError
-from tamis.persistence.archive import open_verified, replace_file, write
+from tamis.persistence.archive import (
+    from_memory,
+    open_verified,
+    read_all,
+    replace_file,
+    write,
+    write_all,
+)
 from tamis.persistence.classes import full_name, is_instance
 from tamis.persistence.decoder import SCHEMA, decode
 from tamis.persistence.encoder import Encoder
 
-__all__ = ["load", "replace_file", "save"]
+__all__ = ["dumps", "load", "loads", "replace_file", "save"]
 
 
-def save(obj: Any, path: str | os.PathLike[str]) -> Path:
-    """Write an object to a file, whole or not at all.
+@overload
+def save(obj: Any, path: str | os.PathLike[str]) -> Path: ...
+@overload
+def save(obj: Any, path: BinaryIO) -> None: ...
+def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
+    """Write an object to a file, whole or not at all, or to a file object.
 
     Parameters
     ----------
@@ -39,18 +54,19 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path:
         A Tamis object, a scikit-learn estimator, or None, bool, int, float, str, bytes, tuple, list, dict, set,
         NumPy scalar, array or random number generator, SciPy CSR matrix; nested as you like. An estimator of
         your own can be saved too; see :func:`load`.
-    path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+    path : str, path or binary file object
+        The file; one that exists is replaced in one step, or stays as it is if anything fails. A file object, which
+        needs no more than a `write` that takes bytes, is given what :func:`dumps` returns, and is not closed.
 
     Returns
     -------
-    pathlib.Path
-        The file.
+    pathlib.Path or None
+        The file; None if a file object was given.
 
     Raises
     ------
     TypeError
-        If something in `obj` cannot be saved; the message says where it is.
+        If something in `obj` cannot be saved; the message says where it is. If a file object takes text.
     CheckpointError
         If the file cannot be written.
 
@@ -63,8 +79,59 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path:
     >>> state["step"], bool(state["rng"].random() == np.random.default_rng(0).random())
     (3, True)
     """
+    if not isinstance(path, str | os.PathLike):
+        _write_to(path, dumps(obj))
+        return None
     with held(_guarded_in(obj)):
         return _save(obj, path)
+
+
+def dumps(obj: Any) -> bytes:
+    """Return as bytes what :func:`save` would write to a file: the same bytes of the same state.
+
+    Parameters
+    ----------
+    obj : object
+        As for :func:`save`.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    TypeError
+        If something in `obj` cannot be saved; the message says where it is.
+
+    Examples
+    --------
+    >>> import numpy as np, tamis
+    >>> selector = tamis.FisherScore(1).partial_fit(np.eye(4), [0, 0, 1, 1])
+    >>> state = tamis.dumps(selector)
+    >>> tamis.loads(state).scores_.tolist() == selector.scores_.tolist(), state == tamis.dumps(selector)
+    (True, True)
+    """
+    file = io.BytesIO()
+    with held(_guarded_in(obj)):
+        write(file, *_encoded(obj))
+    return file.getvalue()
+
+
+def _write_to(file: Any, data: bytes) -> None:
+    if not hasattr(file, "write"):
+        raise TypeError(f"path must be a path or a binary file object, got {told(file)}.")
+    if isinstance(file, io.TextIOBase):
+        raise TypeError(f"{_name_of(file)} takes text: open it in binary mode, as in open(path, 'wb').")
+    try:
+        write_all(file, memoryview(data))
+    except OSError as error:
+        raise CheckpointError(f"Cannot write {_name_of(file)} ({error.strerror or error}).") from error
+
+
+def _name_of(file: Any) -> str:
+    """Return what a file object is called in a message."""
+    name = getattr(file, "name", None)
+    return repr(name) if isinstance(name, str) else f"'<{type(file).__name__}>'"
 
 
 def _guarded_in(obj: Any) -> list[Guarded]:
@@ -85,6 +152,19 @@ def _guarded_in(obj: Any) -> list[Guarded]:
 
 
 def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
+    manifest, arrays = _encoded(obj)
+    try:
+        replace_file(Path(os.path.realpath(path)), lambda file: write(file, manifest, arrays))
+    except OSError as error:
+        raise CheckpointError(
+            f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose a folder that exists, can be"
+            " written to and has space left."
+        ) from error
+    return Path(path)
+
+
+def _encoded(obj: Any) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
+    """Return the manifest and the arrays."""
     encoder = Encoder()
     root = encoder.encode(obj, type(obj).__name__ if is_instance(obj) else "")
     content = {
@@ -94,18 +174,10 @@ def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
         "nodes": encoder.nodes,
         "root": root,
     }
-    manifest = json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
-    try:
-        replace_file(Path(os.path.realpath(path)), lambda file: write(file, manifest, encoder.arrays))
-    except OSError as error:
-        raise CheckpointError(
-            f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose a folder that exists, can be"
-            " written to and has space left."
-        ) from error
-    return Path(path)
+    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii"), encoder.arrays
 
 
-def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
+def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = ()) -> Any:
     """Read what :func:`save` wrote.
 
     No code is run that the file could choose: objects are made without their constructor, and only of classes of
@@ -114,7 +186,8 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
 
     Parameters
     ----------
-    path : str or path
+    path : str, path or binary file object
+        A file object is read from where it stands to its end, and is not closed.
     classes : iterable of classes
         Your own estimators that the file holds, and classes of Tamis that are loaded only if they are named, such as
         :class:`tamis.columns.generators.Query`, whose text is run as the file has it.
@@ -127,12 +200,14 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
     Notes
     -----
     Whatever the file says, loading takes memory and time in proportion to its size, beside what it takes to import the
-    classes that it holds.
+    classes that it holds. A file object that does not begin as a saved file does is read no further.
 
     Raises
     ------
     CheckpointError
         If the file is missing, truncated, altered, of a newer Tamis, or not one of ours.
+    TypeError
+        If a file object gives text.
 
     Examples
     --------
@@ -143,9 +218,56 @@ def load(path: str | os.PathLike[str], *, classes: Iterable[type] = ()) -> Any:
     >>> tamis.load(path).partial_fit(X, y).predict(X)
     array([0, 0, 1, 1])
     """
-    name = repr(os.fspath(path))
+    if isinstance(path, str | os.PathLike):
+        return _load(open_verified(path), repr(os.fspath(path)), classes)
+    if not hasattr(path, "read"):
+        raise TypeError(
+            f"path must be a path or a binary file object, got {told(path)}: bytes are for tamis.loads."
+        )
+    name = _name_of(path)
     try:
-        with open_verified(path) as (archive, size):
+        data = read_all(path, name)
+    except OSError as error:
+        raise CheckpointError(f"Cannot read {name} ({error.strerror or error}).") from error
+    return _load(from_memory(data, name), name, classes)
+
+
+def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ()) -> Any:
+    """Return the object of which :func:`dumps` made bytes; they are checked as :func:`load` checks a file.
+
+    Parameters
+    ----------
+    data : bytes, bytearray or memoryview
+        What :func:`dumps` returned, or all bytes of a file of :func:`save`.
+    classes : iterable of classes
+        As for :func:`load`.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    CheckpointError
+        If the bytes are truncated, altered, of a newer Tamis, or not ours.
+    TypeError
+        If `data` is no bytes.
+
+    Examples
+    --------
+    >>> import tamis
+    >>> tamis.loads(tamis.dumps({"rows": 200}))
+    {'rows': 200}
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"data must be bytes, got {told(data)}: a file is read by tamis.load.")
+    name = f"'<{type(data).__name__}>'"
+    return _load(from_memory(data, name), name, classes)
+
+
+def _load(opened: AbstractContextManager[tuple[ZipFile, int]], name: str, classes: Iterable[type]) -> Any:
+    try:
+        with opened as (archive, size):
             return decode(archive, size, name, {full_name(cls): cls for cls in classes})
     except OSError as error:
         raise CheckpointError(f"Cannot read {name} ({error.strerror or error}): check the path.") from error

@@ -1,9 +1,10 @@
-"""The file: a zip archive without compression, its checksum, and how it takes the place of an older one."""
+"""The file: a zip archive without compression, its checksum, and how it is written, to the disk or elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import secrets
 import stat
@@ -16,12 +17,15 @@ import numpy as np
 
 from tamis.errors import CheckpointError
 
-__all__ = ["open_verified", "replace_file", "write"]
+__all__ = ["from_memory", "open_verified", "read_all", "replace_file", "write", "write_all"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _MARK = b"tamis sha256 "
 _END = len(_MARK) + 64
+_FIRST_MEMBER, _HEAD = b"manifest.json", 64  # within the first bytes of each file
+_AT_ONCE = 1 << 20
+_GIVE = "give the path, file object or bytes of one that was."
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -95,20 +99,70 @@ def open_verified(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFil
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder's own error says it better
         raise CheckpointError(f"{name} is no regular file: give the path of one that tamis.save wrote.")
-    with open(path, "rb") as file:
-        _verify(file, name)
-        size = file.seek(0, os.SEEK_END)
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            # Members that share their bytes would be read again and again.
-            is_plain = all(
-                m.compress_type == zipfile.ZIP_STORED and m.file_size == m.compress_size for m in members
-            )
-            if not is_plain or sum(m.file_size for m in members) > size:
-                raise CheckpointError(
-                    f"{name} declares more than it holds: it was not written by tamis.save."
-                )
-            yield archive, size
+    with open(path, "rb") as file, _verified(file, name) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def from_memory(data: bytes | bytearray | memoryview, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
+    """Open the archive that bytes are, as `open_verified` does a file; `name` says in messages what they are."""
+    with _verified(io.BytesIO(data), name) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _verified(file: BinaryIO, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
+    _verify(file, name)
+    size = file.seek(0, os.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        # Members that share their bytes would be read again and again.
+        is_plain = all(
+            m.compress_type == zipfile.ZIP_STORED and m.file_size == m.compress_size for m in members
+        )
+        if not is_plain or sum(m.file_size for m in members) > size:
+            raise CheckpointError(f"{name} declares more than it holds: it was not written by tamis.save.")
+        yield archive, size
+
+
+# -- file objects of any kind: a pipe, an upload, a raw file ---------------------------------------------
+
+
+def write_all(file: BinaryIO, data: memoryview) -> None:
+    """Write bytes to a file object; a raw one may take fewer than it is given."""
+    while len(data):
+        written = file.write(data)
+        if written is None:
+            raise BlockingIOError("it would block")
+        data = data[written:]
+
+
+def read_all(file: BinaryIO, name: str) -> bytes:
+    """Read a file object from where it stands to its end, if it begins as a file of `tamis.save` does.
+
+    Raises
+    ------
+    CheckpointError
+        If it does not: what has no end, such as a device, is not read on.
+    """
+    head = b""
+    while len(head) < _HEAD and (chunk := _chunk(file, _HEAD - len(head), name)):
+        head += chunk
+    if _FIRST_MEMBER not in head:
+        raise CheckpointError(f"{name} was not written by tamis.save: {_GIVE}")
+    parts = [head]
+    while chunk := _chunk(file, _AT_ONCE, name):
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _chunk(file: BinaryIO, size: int, name: str) -> bytes:
+    chunk: Any = file.read(size)
+    if chunk is None:
+        raise BlockingIOError("it would block")
+    if not isinstance(chunk, bytes):
+        raise TypeError(f"{name} gives {type(chunk).__name__}, not bytes: open it in binary mode.")
+    return chunk
 
 
 def _verify(file: BinaryIO, name: str) -> None:
@@ -119,6 +173,6 @@ def _verify(file: BinaryIO, name: str) -> None:
     if end == _MARK + _digest(file, size - _END):
         return
     file.seek(0)
-    if b"manifest.json" in file.read(64):
+    if _FIRST_MEMBER in file.read(_HEAD):
         raise CheckpointError(f"{name} is truncated or was altered: use another copy of it, or save again.")
-    raise CheckpointError(f"{name} was not written by tamis.save: give the path of a file that was.")
+    raise CheckpointError(f"{name} was not written by tamis.save: {_GIVE}")

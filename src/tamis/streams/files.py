@@ -247,8 +247,9 @@ class TableStream(FileStream):
         declared = table.categories(names[self._label])
         self.classes = np.array(declared) if declared else None
         table.text, table.label = text | dropped, names[self._label]
+        columns = set(names)
         known = [
-            name in text or (name in names and bool(table.categories(name))) for name in self.feature_names
+            name in text or (name in columns and bool(table.categories(name))) for name in self.feature_names
         ]
         self.categorical = [j for j, is_known in enumerate(known) if is_known]
 

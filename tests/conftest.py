@@ -56,6 +56,15 @@ def pytest_report_header() -> list[str]:
     return [f"tamis: {_TAMIS}", f"numba cache: {os.environ['NUMBA_CACHE_DIR']}"]
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the suite in a process per core, unless tests are named, or `-n` says otherwise (0: in this process)."""
+    option = config.option
+    by_hand = option.file_or_dir or option.usepdb or option.collectonly
+    if not by_hand and getattr(option, "numprocesses", 0) is None and not hasattr(config, "workerinput"):
+        option.numprocesses, option.dist = len(os.sched_getaffinity(0)), "worksteal"
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder of development data: TAMIS_SHARED, else the one beside the repository."""

@@ -1,5 +1,7 @@
 """The command line as a stranger uses it: what is printed where, exit codes, mistakes, interrupts and going on."""
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -39,7 +41,7 @@ def write_table(path, n_rows, seed=0):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     write_table(folder / "table.csv", 2000)
-    write_table(folder / "long.csv", 20_000)
+    write_table(folder / "long.csv", 5_000)
     return folder
 
 
@@ -194,47 +196,31 @@ def test_dataset_by_name(call):
     assert json.loads(out)["settings"]["stream"]["name"] == "electricity"
 
 
-@pytest.mark.parametrize("label", ["state", "-1", "4"])
-def test_standard_input(here, label):
-    text = (here / "table.csv").read_text(encoding="utf-8")
+def test_standard_input(here, call, monkeypatch):
     line = (
-        "run",
-        "-",
-        "--label",
-        label,
-        "--selector",
-        "fires",
-        "--select",
-        "1",
-        "--batch-size",
-        "50",
-        "--json",
-        "-q",
+        *("run", "-", "--selector", "fires", "--select", "1", "--batch-size", "50", "--baselines", "none"),
+        *("--json", "-q", "--label"),
     )
-    code, out, err = shell(*line, stdin=text)
+    code, out, err = shell(*line, "state", stdin=(here / "table.csv").read_text(encoding="utf-8"))
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found["selected"] == ["heat"]
     assert found["summary"]["n_rows"] == 1950
+    for label in ("-1", "4"):
+        with open(here / "table.csv", encoding="utf-8") as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            code, out, err = call(*line, label)
+        assert (code, err) == (0, "")
+        assert json.loads(out)["selected"] == ["heat"]
 
 
-def test_other_formats_from_standard_input(here):
+def test_other_formats_from_standard_input(call, monkeypatch):
     text = "".join(f"{i % 2} 1:{i % 2}.5 3:{i % 3}\n" for i in range(500))
-    line = (
-        "run",
-        "-",
-        "--format",
-        "svmlight",
-        "--n-features",
-        "4",
-        "--selector",
-        "fires",
-        "--select",
-        "1",
-        "--json",
-        "-q",
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, out, err = call(
+        *("run", "-", "--format", "svmlight", "--n-features", "4", "--selector", "fires", "--select", "1"),
+        *("--json", "-q"),
     )
-    code, out, err = shell(*line, stdin=text)
     assert (code, err) == (0, "")
     assert json.loads(out)["selected"] == ["x1"]  # as the file counts
 
@@ -538,6 +524,15 @@ def test_progress_is_lines_where_nothing_can_be_redrawn(call, monkeypatch):
 # -- stopping and going on -----------------------------------------------------------------------------------
 
 
+def wait_until_it_waits(process):
+    """Return when the process has had nothing to do for a second."""
+    psutil = pytest.importorskip("psutil")
+    spent, child = -1.0, psutil.Process(process.pid)
+    while child.status() == psutil.STATUS_RUNNING or spent != sum(child.cpu_times()[:2]):
+        spent = sum(child.cpu_times()[:2])
+        time.sleep(1)
+
+
 def wait_for(path, process):
     for _ in range(1200):
         if path.exists() or process.poll() is not None:
@@ -555,9 +550,10 @@ LONG = (
 
 @pytest.fixture(scope="module")
 def uninterrupted(folder):
-    code, out, _ = shell(*LONG, cwd=folder)
-    assert code == 0
-    return compared(json.loads(out))
+    out = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out):
+        assert main(list(LONG)) == 0
+    return compared(json.loads(out.getvalue()))
 
 
 def compared(document):
@@ -565,9 +561,9 @@ def compared(document):
     return document
 
 
-def test_interrupt_keeps_the_results_so_far(here, tmp_path, uninterrupted):
+def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted):
     checkpoint, report = tmp_path / "run.tamis", tmp_path / "run.html"
-    line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "100")
+    line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "25")
     with start(*line, "--report", report) as process:
         wait_for(checkpoint, process)
         process.send_signal(signal.SIGINT)
@@ -576,15 +572,14 @@ def test_interrupt_keeps_the_results_so_far(here, tmp_path, uninterrupted):
     assert err == "tamis: interrupted; the same command goes on from the checkpoint\n"
     found = json.loads(out)
     assert found["settings"]["interrupted"] is True
-    assert found["summary"]["n_rows"] < 20_000
+    assert found["summary"]["n_rows"] < 5_000
     assert report.is_file()
-    code, out, err = shell(*line)
+    code, out, err = call(*line)
     assert (code, err) == (0, "")
     assert compared(json.loads(out)) == uninterrupted
 
 
 def test_interrupt_while_input_is_awaited(here):
-    psutil = pytest.importorskip("psutil")
     rows = (here / "long.csv").read_text(encoding="utf-8")
     line = (
         "run",
@@ -600,12 +595,9 @@ def test_interrupt_while_input_is_awaited(here):
         "none",
     )
     with start(*line, stdin=subprocess.PIPE) as process:
-        process.stdin.write(rows + 3 * rows.partition("\n")[2])
+        process.stdin.write(rows + 15 * rows.partition("\n")[2])  # two blocks
         process.stdin.flush()
-        spent, child = -1.0, psutil.Process(process.pid)
-        while child.status() == psutil.STATUS_RUNNING or spent != sum(child.cpu_times()[:2]):
-            spent = sum(child.cpu_times()[:2])
-            time.sleep(3)  # until all that came has been learned from and more is awaited
+        wait_until_it_waits(process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -617,25 +609,25 @@ def test_interrupt_before_anything_was_tested(here):
     with start("run", "-", "--label", "state", "--selector", "fires", "-q", stdin=subprocess.PIPE) as process:
         process.stdin.write("a,b,state\n")
         process.stdin.flush()
-        time.sleep(3)
+        wait_until_it_waits(process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err == "tamis: interrupted\n"
 
 
-def test_killed_run_goes_on_from_its_checkpoint(here, tmp_path, uninterrupted):
+def test_killed_run_goes_on_from_its_checkpoint(call, tmp_path, uninterrupted):
     checkpoint = tmp_path / "run.tamis"
-    line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "100")
+    line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "25")
     with start(*line) as process:
         wait_for(checkpoint, process)
         process.kill()
         process.communicate()
     assert process.returncode == -signal.SIGKILL
-    code, out, err = shell(*line)
+    code, out, err = call(*line)
     assert (code, err) == (0, "")
     assert compared(json.loads(out)) == uninterrupted
-    code, out, err = shell(*line, "--select", "2")
+    code, out, err = call(*line, "--select", "2")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "is the checkpoint of another run" in err
 

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from tamis.errors import StreamError
 from tamis.streams import arff, open_file
+from tamis.streams.files import open_table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -290,15 +292,16 @@ def test_labels_of_a_pandas_categorical(tmp_path):
     assert open_file(path, label="y").take(3)[1].tolist() == ["u", "v", "u"]
 
 
-def test_lines_longer_than_a_block_and_values_of_several_lines(tmp_path):
+def test_lines_longer_than_a_block_and_values_of_several_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr("tamis.streams.csv_table._BLOCK_BYTES", 1 << 12)
     wide, quoted = tmp_path / "wide.csv", tmp_path / "quoted.csv"
-    names = [f"c{i}" for i in range(5_000)]
-    row = ",".join([f"0.{'123456789' * 30}"] * 5_000)  # 1.4 MB
+    names = [f"c{i}" for i in range(1000)]
+    row = ",".join(["0.123456789"] * 1000)  # 12 kB
     wide.write_text(",".join(names) + ",y\n" + f"{row},0\n{row},1\n")
     found, y = open_file(wide, label="y").take(2)
-    assert (found.shape, y.tolist()) == ((2, 5_000), [0, 1])
-    quoted.write_text("a,t,y\n" + '1,"two\nlines",0\n' * 150_000)
-    assert sum(len(y) for _, y in open_file(quoted, label="y").batches(1000)) == 150_000
+    assert (found.shape, y.tolist()) == ((2, 1000), [0, 1])
+    quoted.write_text("a,t,y\n" + '1,"two\nlines",0\n' * 5000)
+    assert sum(len(y) for _, y in open_file(quoted, label="y").batches(1000)) == 5000
 
 
 def test_question_marks_are_missing_and_times_are_seconds(tmp_path):
@@ -315,6 +318,92 @@ def test_arff_dates_and_declared_order(tmp_path):
     found, y = open_file(path, label="y").take(3)
     assert found.tolist() == [[86400.0, 2.0], [0.0, 0.0], [172800.0, 0.0]]
     assert y.tolist() == ["1", "0", "1"]
+
+
+CELLS = [
+    "1",
+    "2.5",
+    "",
+    '"a"',
+    '"a,b"',
+    '"two\nlines"',
+    '"""both"", she said"',
+    '""',
+    '5" pipe',
+    'x"y"z',
+    '"a" b',
+    "\u00e9",
+]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_blocks_are_cut_between_rows(tmp_path, monkeypatch, encoding, end):
+    import pyarrow.csv
+
+    rng, path = np.random.default_rng(len(end)), tmp_path / "t.csv"
+    lines = [",".join(("t", rng.choice(CELLS), rng.choice(CELLS), str(i % 2))) for i in range(3000)]
+    text = end.join(["p,q,r,y", *lines]).replace("two\nlines", f"two{end}lines")
+    path.write_bytes(text.encode(encoding))
+    whole = pyarrow.csv.read_csv(
+        io.BytesIO(text.encode()),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True),
+    )
+    for size in (257, 4096, 1 << 20):
+        monkeypatch.setattr("tamis.streams.csv_table._BLOCK_BYTES", size)
+        table = open_table(path, encoding=encoding)
+        table.label, table.text = "y", {"p", "q", "r"}
+        blocks = [columns for columns, _ in table.blocks()]
+        assert (len(blocks) > 10) == (size < 1 << 20)
+        for j, column in enumerate(whole.columns[1:3], start=1):
+            assert [value for columns in blocks for value in columns[j].to_pylist()] == column.to_pylist()
+
+
+def test_a_quote_that_is_not_closed_is_refused_before_all_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("tamis.streams.csv_table.LONGEST_LINE", 1 << 20)
+    path = tmp_path / "t.csv"
+    path.write_text("a,t,y\n" + "1,x,0\n" * 300_000 + '1,"x,0\n' + "1,x,0\n" * 600_000)
+    with pytest.raises(StreamError, match="has a row of more than 1 MB: look for a quote that is not closed"):
+        list(open_file(path, label="y", categorical=["t"]).batches(1000))
+
+
+def test_rows_are_numbered_over_the_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("tamis.streams.csv_table._BLOCK_BYTES", 1000)
+    path = tmp_path / "t.csv"
+    for bad, said in (
+        ("1,oops,0", "'oops' in line 5002 of column 'b'"),
+        ("1,2,0,4", "4 values in line 5002"),
+    ):
+        path.write_text("a,b,y\n" + "1,2,0\n" * 5000 + bad + "\n" + "1,2,0\n" * 500)
+        with pytest.raises(StreamError, match=said):
+            list(open_file(path, label="y").batches(1000))
+
+
+ABANDONED = """
+import sys
+from tamis.streams import open_file
+batches = open_file(sys.argv[1], label="y", encoding=sys.argv[2]).batches(100)
+X, y = next(batches)
+raise SystemExit(int(X.sum()))
+"""
+
+
+@pytest.mark.parametrize(("name", "encoding"), [("t.csv.xz", "utf-8"), ("t.csv", "latin-1"), ("-", "utf-8")])
+def test_a_process_may_end_in_the_middle_of_a_file(tmp_path, name, encoding):
+    data, path = b"a,b,y\n" + b"1,0,0\n" * 3_000_000, tmp_path / name
+    if name.endswith(".xz"):
+        path.write_bytes(lzma.compress(data, preset=0))
+    elif name != "-":
+        path.write_bytes(data)
+    argument = name if name == "-" else str(path)
+    program = [sys.executable, "-c", ABANDONED, argument, encoding]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        if name == "-":
+            with suppress(BrokenPipeError):
+                process.stdin.write(data[: 6 << 20])
+        _, err = process.communicate()
+    assert (process.returncode, err) == (100, b"")
 
 
 STDIN = """
@@ -431,7 +520,7 @@ def test_arff_values_are_split_at_commas_outside_quotes():
     ("name", "head"), [("t.arff", b"@attribute a real\n@attribute y {0}\n@data\n"), ("t.svm", b"1 1:1\n")]
 )
 def test_an_endless_line_is_refused_before_it_is_read(tmp_path, monkeypatch, name, head):
-    monkeypatch.setattr("tamis.streams.source._LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("tamis.streams.source.LONGEST_LINE", 1 << 20)
     path = tmp_path / name
     path.write_bytes(head + b"1" * (2 << 20))
     with pytest.raises(StreamError, match="has more than 1 MB in line"):

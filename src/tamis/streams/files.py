@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,11 +20,12 @@ import numpy as np
 from tamis._check import Array, check_choice, check_number, is_integer
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
+from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import ColumnEncoder
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
-from tamis.streams.tables import ArrowTable, CSVTable, ParquetTable, Table
+from tamis.streams.tables import ArrowTable, ParquetTable, Table
 
 __all__ = ["FORMATS", "TIMES", "TableStream", "columns_of", "label_column", "open_file", "open_table"]
 
@@ -227,11 +229,9 @@ class TableStream(FileStream):
         dropped = {name for one in drop for name in columns_of(one, names, path)}
         if names[self._label] in dropped:
             raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise StreamError(
-                f"{path!r} has {names.count(twice)} columns named {twice!r}: rename all but one."
-            )
+        twice, n = Counter(names).most_common(1)[0]
+        if n > 1:
+            raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one.")
         parts = table.times() if times == "parts" else {}
         kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
         self._features: list[tuple[int, str | None]] = [

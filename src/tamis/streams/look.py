@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import time_parts
 from tamis.streams.files import columns_of, label_column
 from tamis.streams.stream import Stream
-from tamis.streams.tables import CSVTable, Head, Table
+from tamis.streams.tables import Head, Table
 
 __all__ = ["ColumnLook", "Look", "Problem", "look_at_rows", "look_at_table"]
 

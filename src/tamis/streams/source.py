@@ -20,11 +20,11 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tamis.errors import StreamError
 from tamis.streams.stream import Stream
 
-__all__ = ["FileStream", "Source"]
+__all__ = ["LONGEST_LINE", "FileStream", "Source"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
-_LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
+LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
 _HEAD_BYTES = 1 << 20
 
 
@@ -108,11 +108,11 @@ class Source:
     def lines(self, file: BinaryIO) -> Iterator[bytes]:
         """Yield the lines of an opened file; one that is longer than any row is refused, not read."""
         number = 0
-        while line := file.readline(_LONGEST_LINE + 1):
+        while line := file.readline(LONGEST_LINE + 1):
             number += 1
-            if len(line) > _LONGEST_LINE:
+            if len(line) > LONGEST_LINE:
                 raise StreamError(
-                    f"{self.name!r} has more than {_LONGEST_LINE >> 20} MB in line {number}: break it into rows."
+                    f"{self.name!r} has more than {LONGEST_LINE >> 20} MB in line {number}: break it into rows."
                 )
             yield line
 
@@ -155,12 +155,12 @@ class Source:
             raise self._unreadable(error) from None
         return {"path": self.name, "bytes": self.size, "fingerprint": head}
 
-    def fail(self, error: Exception) -> NoReturn:
-        """Say in one sentence what a reader found wrong."""
+    def fail(self, error: Exception, told: str | None = None) -> NoReturn:
+        """Say in one sentence what a reader found wrong, by default in the error's own words."""
         if isinstance(error, StreamError):
             raise error
         self.check_unchanged()  # half a new file looks like a damaged one
-        text = " ".join(str(error).split())
+        text = told or " ".join(str(error).split())
         if isinstance(error, _DAMAGED):
             raise StreamError(f"{self.name!r} is truncated or damaged ({text}): copy it again.") from error
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
@@ -174,10 +174,6 @@ class Source:
             ) from error
         if "Empty CSV file" in text:
             raise StreamError(f"{self.name!r} has no rows: check that it is the right file.") from error
-        if "straddl" in text:
-            raise StreamError(
-                f"{self.name!r} has a line much longer than its first ones: look for a quote that is not closed."
-            ) from error
         raise StreamError(
             f"{self.name!r} cannot be read ({text[:200]}): check that it is whole and of that format."
         ) from error

@@ -1,0 +1,416 @@
+"""CSV, read in blocks of whole rows.
+
+Each block is parsed by pyarrow where it was read. Arrow's own reader of streams reads ahead in a thread that nobody can
+join: a process that ends while this thread is at a Python file (standard input, ``.xz``, Latin-1) is aborted.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from tamis._check import Array
+from tamis.errors import StreamError
+from tamis.streams.dialect import (
+    FORMULA,
+    RANKING,
+    Marks,
+    decimal_of,
+    delimiter_of,
+    encoding_of,
+    is_number,
+    time_format_of,
+)
+from tamis.streams.source import LONGEST_LINE, Source
+from tamis.streams.tables import Head, Table, pyarrow_module
+
+__all__ = ["CSVTable", "Mixed"]
+
+_BLOCK_BYTES = 1 << 20
+_MISSING = ("?", " ?", "None")  # beside the empty text, NA, NaN, null and their like
+_DIFFERENT = 1000  # values of a column that are looked at to see how it is written
+
+
+class CSVTable(Table):
+    """Separated text, as :mod:`tamis.streams.dialect` finds it written; types are inferred from the first block.
+
+    Numbers are read as float64. What the options do not say is judged by the first block: separator, decimal mark (the
+    other one may set thousands apart), encoding, and how dates are put.
+    """
+
+    format = "csv"
+
+    def __init__(self, source: Source, **options: Any) -> None:
+        super().__init__(source, **options)
+        self._csv = pyarrow_module("pyarrow.csv")
+        self._header = bool(options["header"])
+        self._na = [*self._csv.ConvertOptions().null_values, *_MISSING, *(options.get("na") or ())]
+        self.grouped: set[str] = set()  # columns whose thousands are set apart
+        self.time_formats: dict[
+            str, str
+        ] = {}  # of the columns that hold dates; "" if day and month may be either
+        self._first: Any = None
+        head = self._read_head()
+        try:
+            self._read_first(head)
+        except Exception as error:
+            self._fail(error)
+        if self._header:
+            self._refuse_numbers_for_names()
+
+    def _read_head(self) -> bytes:
+        """Return the first block of whole rows, having found encoding and separator."""
+        size = _BLOCK_BYTES
+        while True:
+            head = self.source.peek(size)
+            self._is_whole = len(head) < size
+            self._find_dialect(head)
+            try:
+                text = self._as_utf8()(head, self._is_whole)
+            except UnicodeDecodeError as error:
+                self.source.fail(error)
+            block = text if self._is_whole else text[: self._end_of_rows(text)]
+            if self._is_whole or block.count(self._newline) > 1:  # more than the names
+                return block
+            self._refuse_endless(text)
+            size *= 2
+
+    # -- how it is written ---------------------------------------------------------------------------------
+
+    def _find_dialect(self, head: bytes) -> None:
+        """Find encoding and separator; the decimal mark takes a look at the values."""
+        self.encoding = self.options.get("encoding") or encoding_of(head, self._is_whole)
+        try:
+            text = head[: 1 << 16].decode(self.encoding, errors="ignore")
+        except LookupError:
+            raise ValueError(
+                f"encoding {self.encoding!r} is not known: choose utf-8, utf-16 or latin-1."
+            ) from None
+        if "\0" in text:
+            raise StreamError(
+                f"{self.source.name!r} holds bytes that are no text: check that it is a CSV file (utf-16 is said with"
+                " encoding='utf-16')."
+            )
+        tab = ".tsv" in Path(self.source.name).suffixes
+        self.delimiter = self.options.get("delimiter") or delimiter_of(
+            text, len(head) <= 1 << 16, "\t" if tab else ","
+        )
+        self.decimal = self.options.get("decimal") or "."
+        self._newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
+
+    def _read_first(self, head: bytes) -> None:
+        """Read the first block, once more if it turns out to be written with decimal commas or unusual dates."""
+        import pyarrow as pa
+
+        texts = self._texts(head)
+        marks = {name: Marks(values) for name, values in texts.items()}
+        if self.options.get("decimal") is None:
+            n_points = sum(map(pa.types.is_floating, self._types))
+            self.decimal = decimal_of(marks.values(), n_points, self.delimiter)
+        known = self.options.get("time_format")
+        formats = {name: time_format_of(values, known) for name, values in texts.items()}
+        self.time_formats = {name: form for name, form in formats.items() if form is not None}
+        if self.decimal != "." or any(self.time_formats.values()):
+            texts = self._texts(head)
+            marks = {name: Marks(values) for name, values in texts.items()}
+        self.grouped = {name for name in texts if marks[name].grouped[self.decimal]}
+
+    def _texts(self, head: bytes) -> dict[str, list[str]]:
+        """Read the first block, and return some different values of each column of text."""
+        import pyarrow as pa
+
+        table = self._parse(head)
+        self._read_names, self._types = list(table.schema.names), list(table.schema.types)
+        self._first = next(iter(table.to_batches()), None) if self._read_names else None
+        return {
+            name: _different(column)
+            for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False)
+            if pa.types.is_string(kind)
+        }
+
+    def _refuse_numbers_for_names(self) -> None:
+        names = self._read_names
+        labels = all(name.isdigit() for name in names) and len(set(names)) == len(names)
+        if all(is_number(name, self.decimal) for name in names) and not labels:
+            raise StreamError(
+                f"{self.source.name!r} begins with a line of numbers ({', '.join(names[:4])} ...) where the columns'"
+                " names should be: choose header=False."
+            )
+
+    # -- what is in it -------------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return self._read_names if self._header else [f"x{i}" for i in range(len(self._read_names))]
+
+    def types(self) -> dict[str, Any]:
+        """Return the Arrow type of each column, as the first block has it."""
+        import pyarrow as pa
+
+        kinds = dict(zip(self.names(), self._types, strict=True))
+        return kinds | dict.fromkeys(self.grouped, pa.float64())
+
+    def times(self) -> dict[str, tuple[str, ...]]:
+        """Return the columns of times, and what of a time each of them tells; dates alone have no hour."""
+        days = {name for name, form in self.time_formats.items() if "%H" not in form}
+        return {name: parts[:2] if name in days else parts for name, parts in super().times().items()}
+
+    def head(self) -> Head | None:
+        """Return the first rows, numbers as numbers."""
+        if self._first is None:
+            return None
+        columns = [
+            _ungrouped(column, self.decimal) if name in self.grouped else column
+            for name, column in zip(self.names(), self._unquoted(self._first.columns), strict=True)
+        ]
+        return Head(columns, self._first.num_rows, self._is_whole)
+
+    def _parse(
+        self, block: bytes, types: dict[str, Any] | None = None, names: list[str] | None = None
+    ) -> Any:
+        """Return a block as a table; without names it begins with them, if there are any."""
+        import pyarrow as pa
+
+        csv = self._csv
+        parsers = [form for form in dict.fromkeys(self.time_formats.values()) if form]
+        return csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(
+                block_size=len(block) + 1,
+                use_threads=False,
+                column_names=names,
+                autogenerate_column_names=names is None and not self._header,
+            ),
+            parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=types,
+                strings_can_be_null=True,
+                null_values=self._na,
+                decimal_point=self.decimal,
+                timestamp_parsers=[csv.ISO8601, *parsers],
+            ),
+        )
+
+    # -- blocks of whole rows ------------------------------------------------------------------------------
+
+    def _as_utf8(self) -> Callable[[bytes, bool], bytes]:
+        """Return what makes UTF-8 of the file's bytes, piece by piece."""
+        if codecs.lookup(self.encoding).name == "utf-8":
+            return lambda piece, last: piece
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        return lambda piece, last: decoder.decode(piece, last).encode()
+
+    def _rows(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield an opened file in blocks of whole rows, as UTF-8."""
+        # Of standard input what is there: its next rows may be long in coming.
+        read = cast("BufferedReader", file).read1 if self.source.is_stdin else file.read
+        as_utf8, held, tried = self._as_utf8(), bytearray(), 0
+        while data := read(_BLOCK_BYTES):
+            held += as_utf8(data, False)
+            if len(held) < 2 * tried:
+                continue
+            if end := self._end_of_rows(held):
+                yield bytes(held[:end])
+                del held[:end]
+                tried = 0
+            else:
+                self._refuse_endless(held)
+                tried = len(held)
+        held += as_utf8(b"", True)
+        if held and not held.isspace():
+            yield bytes(held)
+
+    def _end_of_rows(self, block: bytes | bytearray) -> int:
+        """Return where the last row of a block ends that is whole, 0 if there is none."""
+        end = block.rfind(self._newline) + 1
+        if b'"' in block:
+            starts, ends = self._quoted(bytes(block))
+            while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
+                end = block.rfind(self._newline, 0, int(starts[i])) + 1
+        return end
+
+    def _quoted(self, block: bytes) -> tuple[Array, Array]:
+        """Return where quoted values begin and where they end; a quote in the middle of a value is part of it."""
+        quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord('"'))
+        starts, ends = quotes[0::2], quotes[1::2]
+        if len(ends) < len(starts):
+            ends = np.append(ends, len(block))
+        before = np.frombuffer(b"\n" + block, dtype=np.uint8)[starts]
+        allowed = np.frombuffer(self.delimiter.encode() + b'\r\n"', dtype=np.uint8)
+        if np.isin(before, allowed).all():  # a second quote of two is the quote itself
+            return starts, ends
+        at = rf'(?:^|(?<=[{re.escape(self.delimiter)}\r\n]))"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+        found = [match.span() for match in re.finditer(at.encode(), block)]
+        spans = np.array(found, dtype=np.int64).reshape(-1, 2)
+        return spans[:, 0], spans[:, 1] - 1 + (spans[:, 1] == len(block))
+
+    def _refuse_endless(self, held: bytes | bytearray) -> None:
+        if len(held) > LONGEST_LINE:
+            raise StreamError(
+                f"{self.source.name!r} has a row of more than {LONGEST_LINE >> 20} MB: look for a quote that is not"
+                " closed."
+            )
+
+    def _column_types(self) -> dict[str, Any]:
+        """Whole numbers are read as float64, so that a first decimal late in the file is no surprise."""
+        import pyarrow as pa
+
+        types = dict(zip(self._read_names, self._types, strict=True))
+        for name, shown, kind in zip(self._read_names, self.names(), self._types, strict=True):
+            if shown in self.text or (shown == self.label and pa.types.is_null(kind)):
+                types[name] = pa.string()
+            elif pa.types.is_integer(kind) or pa.types.is_null(kind):
+                types[name] = pa.float64()
+        return types
+
+    def blocks(self) -> Iterator[tuple[list[Any], int]]:
+        """Yield the columns of a block of rows, and how many rows it has."""
+        import pyarrow as pa
+
+        for one in self.mixed():
+            raise StreamError(one.told(self.source.name))
+        names = self.names()
+        label = names.index(self.label)
+        whole = pa.types.is_integer(self._types[label]) and self.label not in self.text
+        grouped = [j for j, name in enumerate(names) if name in self.grouped - self.text]
+        types, row, known = self._column_types(), 0, None if self._header else self._read_names
+        with self.source.opened() as file:
+            try:
+                for block in self._rows(file):
+                    for part in self._parse(block, types, known).to_batches():
+                        columns = self._unquoted(part.columns)
+                        for j in grouped:
+                            columns[j] = self._number(columns[j], names[j], row + 1)
+                        if whole:  # labels that are whole numbers so far
+                            whole, columns[label] = _as_whole(columns[label])
+                        row += part.num_rows
+                        yield columns, part.num_rows
+                    known = self._read_names
+            except Exception as error:
+                self._fail(error, row + self._header if known else 0)
+
+    def _unquoted(self, columns: list[Any]) -> list[Any]:
+        """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
+        import pyarrow.compute as pc
+
+        if tuple(self._read_names[:2]) != RANKING:
+            return columns
+        return [
+            pc.replace_substring_regex(column, f"^'({FORMULA})", r"\1") if column.type == "string" else column
+            for column in columns
+        ]
+
+    def _number(self, column: Any, name: str, row: int) -> Any:
+        """Return a column of numbers whose thousands are set apart."""
+        import pyarrow as pa
+
+        try:
+            return _ungrouped(column, self.decimal)
+        except pa.ArrowInvalid:
+            values = column.to_pylist()
+            at = next(i for i, value in enumerate(values) if value and not is_number(value, self.decimal))
+            raise StreamError(
+                f"{self.source.name!r} holds {values[at]!r} in row {row + at} of column {name!r}, which began as"
+                f" numbers: mend it, or choose categorical=[{name!r}]."
+            ) from None
+
+    def mixed(self) -> list[Mixed]:
+        """Return the columns of words that are mostly numbers: they must not pass for categories."""
+        import pyarrow as pa
+
+        found = []
+        for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
+            if name in self.text | self.grouped or name == self.label or not pa.types.is_string(kind):
+                continue
+            values = _different(column, None)
+            words = [value for value in values if not is_number(value, self.decimal)]
+            other = "." if self.decimal == "," else ","
+            foreign = [value for value in words if is_number(value, other)]
+            if 2 * len(foreign) >= len(values) > 0:
+                found.append(Mixed(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other))
+            elif 2 * len(words) < len(values):
+                found.append(Mixed(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
+        return found
+
+    def _fail(self, error: Exception, before: int = 0) -> None:
+        """Say what is wrong in a block that begins after so many lines."""
+        text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
+        found = re.search(
+            r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([\w\[\]]+): invalid value '(.*?)'",
+            text,
+        )
+        if found is None or not hasattr(self, "_read_names"):
+            self.source.fail(error, text)
+        column, line, kind, value = found.groups()
+        name = self.names()[int(column)]
+        kind = "times" if kind.startswith(("timestamp", "date", "time")) else kind
+        kind = {"double": "numbers", "bool": "false and true"}.get(kind, kind)
+        raise StreamError(
+            f"{self.source.name!r} holds {value!r} in {f'line {line} of ' if line else ''}column {name!r}, which began"
+            f" as {kind}: mend it, or choose categorical=[{name!r}]."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A column that holds numbers and other values.
+
+    Attributes
+    ----------
+    name : str
+    words : tuple of str
+        The values that are no numbers.
+    row : int
+        Where the first of them is, from 1 on.
+    decimal : str
+        The decimal mark with which they are numbers, if they are.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    row: int
+    decimal: str
+
+    def told(self, path: str) -> str:
+        """Return what is wrong and what to do."""
+        where = f"{path!r} holds {self.words[0]!r} in row {self.row} of column {self.name!r}"
+        if self.decimal:
+            other = "a point" if self.decimal == "," else "a comma"
+            return (
+                f"{where}, but the other columns have {other} as decimal mark: mend it, or choose"
+                f" categorical=[{self.name!r}]."
+            )
+        return f"{where}, where most values are numbers: mend it, or choose categorical=[{self.name!r}]."
+
+
+def _as_whole(column: Any) -> tuple[bool, Any]:
+    """Return whether every number of a column is whole, and the column, as int64 if so."""
+    import pyarrow as pa
+
+    try:
+        return True, column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return False, column
+
+
+def _different(column: Any, most: int | None = _DIFFERENT) -> list[str]:
+    """Return different values of a column of text."""
+    return [value for value in column.unique()[:most].to_pylist() if value is not None]
+
+
+def _ungrouped(column: Any, decimal: str) -> Any:
+    """Return numbers whose thousands are set apart, as float64."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
+    if decimal == ",":
+        plain = pc.replace_substring(plain, ",", ".")
+    return pc.utf8_trim_whitespace(plain).cast(pa.float64())

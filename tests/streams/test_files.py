@@ -29,7 +29,8 @@ N = 3000
 X = np.column_stack([RNG.normal(size=N), RNG.integers(0, 9, N), RNG.random(N)])
 KIND = np.array(["ham", "spam"])[RNG.integers(0, 2, N)]
 COLOUR = np.array(["red", "blue", "green"])[RNG.integers(0, 3, N)]
-CODES = np.array([list(dict.fromkeys(COLOUR)).index(c) for c in COLOUR], dtype=float)
+SEEN = list(dict.fromkeys(COLOUR))
+CODES = np.array([SEEN.index(c) for c in COLOUR], dtype=float)
 EXPECTED = np.column_stack([X, CODES])
 
 

@@ -90,7 +90,8 @@ def cases(selectors: list[RowSelector]) -> Iterator[Any]:
     for selector in selectors:
         for name, check in row_selector_checks(selector):
             label = " ".join(repr(selector).split())
-            yield pytest.param(check, id=f"{label}-{name}")
+            many = type(selector).__name__ in ("Auto", "JointScreening")  # which hold many others, or many pairs
+            yield pytest.param(check, id=f"{label}-{name}", marks=[pytest.mark.slow] * many)
 
 
 @pytest.mark.parametrize("check", list(cases([*SELECTORS, *VARIANTS, MeanGap()])))
@@ -98,6 +99,7 @@ def test_contract(check: Any) -> None:
     check()
 
 
+@pytest.mark.slow
 @parametrize_with_checks(  # of each class one, and the regression
     [*SELECTORS, FIRES(model="gaussian"), MeanGap()],
     expected_failed_checks=lambda selector: EXPECTED_TO_FAIL.get(type(selector).__name__, {}),

@@ -150,6 +150,7 @@ def selections(name, n_rows=24_000, batch=50, **options):
     return np.mean(found, axis=0)
 
 
+@pytest.mark.slow
 def test_golden_bits():
     """Of 60,000 rows of BG1, the reference run of the program has RSR .91, CUCP 1.00, 2.8 features; here are 24,000."""
     recall, clean, n_selected = selections("BG1")
@@ -239,6 +240,7 @@ def test_categories_of_many_values_that_tell_nothing_are_left_out():
     assert len(ABFS(categorical="all", bias_correction=False).fit(X[:, 4:], y).selected_) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e150, 1e300])
 def test_neither_the_scale_nor_far_values_matter(scale):
     rng = np.random.default_rng(0)

@@ -14,6 +14,8 @@ from tamis.rows import Auto
 from tamis.rows.column_sets import Perceptrons, bayes_predictions
 from tamis.summaries.class_moments import ClassMoments
 
+pytestmark = pytest.mark.slow  # races of selectors
+
 
 def two_worlds(n: int = 3000, p: int = 30) -> tuple[np.ndarray, np.ndarray]:
     """The first two columns decide, then the last two."""

@@ -73,6 +73,7 @@ def test_equals_the_twin(options, categories):
     assert len(sets) >= 2
 
 
+@pytest.mark.slow
 @given(cuts=st.lists(st.integers(1, 449), max_size=8), literal=st.booleans())
 @settings(max_examples=12, deadline=None)
 def test_any_batches_give_the_same_bits(cuts, literal):
@@ -92,6 +93,7 @@ def test_any_batches_give_the_same_bits(cuts, literal):
         assert mine.tobytes() == other.tobytes()
 
 
+@pytest.mark.slow
 def test_the_printed_trigger_fires_on_nearly_every_row_and_crossings_seldom():
     """The spec's own runs, 20,000 rows: literal 99 % of rows, crossing by 0.02 at 0.3 %, for BG2 and n = 5."""
     stream = load_stream("BG2", seed=3, n_rows=1600, n_drifts=1, width=1)
@@ -117,6 +119,7 @@ def _count_selections(selector):
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("BG1", 0.95), ("AN", 0.85)])
 def test_finds_the_relevant_features_and_follows_them(name, least):
     stream = load_stream(name, seed=0, n_rows=12_000, n_drifts=1, width=1)
@@ -130,6 +133,7 @@ def test_finds_the_relevant_features_and_follows_them(name, least):
     assert np.mean(found) > least
 
 
+@pytest.mark.slow
 def test_recovers_on_fifty_uniform_features_soon(shared):
     """On average over two drifts, and the rows to begin anew from are nearly all new ones."""
     spec = importlib.util.spec_from_file_location("sea50", shared / "peer_benchmarks" / "sea50.py")
@@ -210,6 +214,7 @@ def alarms(X, y, size=100, **parameters):
     return found, selector
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shares", "rescaled"])
 def test_class_shares_and_scales_of_what_is_irrelevant_are_no_drift(kind):
     rng = np.random.default_rng(0)
@@ -258,6 +263,7 @@ def test_values_with_few_rows_do_not_tell_by_chance():
         assert (found, len(selector.selected_)) == ([], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
 def test_neither_the_scale_nor_far_values_matter(scale):
     rng = np.random.default_rng(0)

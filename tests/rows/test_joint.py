@@ -21,6 +21,7 @@ def learned(model, X, y, size):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), [("SEA", "mixed"), ("BG3", "binary")])
 def test_equals_the_twin(name, kind):
     stream = load_stream(name, seed=3, n_rows=1600, n_drifts=1, width=1)
@@ -66,6 +67,7 @@ def test_tables_are_those_of_counting(seed, n_levels, n_features, n_classes, n_r
             np.testing.assert_array_equal(cells, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["BG3", "BG1", "BG2", "AN"])
 def test_finds_the_relevant_features_again_after_a_drift(name):
     stream = load_stream(name, seed=1, n_rows=8000, n_drifts=1, width=1)
@@ -79,6 +81,7 @@ def test_finds_the_relevant_features_again_after_a_drift(name):
     assert any(4000 < drift < 4300 for drift in model.drifts_)
 
 
+@pytest.mark.slow
 def test_naive_bayes_told_by_it_is_near_one_told_the_truth():
     stream = load_stream("SEA", seed=0, n_rows=9000, n_drifts=2, width=1)
     told = prequential(stream, JointScreening(), GaussianNB(), batch_size=50)
@@ -87,6 +90,7 @@ def test_naive_bayes_told_by_it_is_near_one_told_the_truth():
     assert told.settings["replays"] >= 2
 
 
+@pytest.mark.slow
 def test_parity_of_two_is_seen_and_of_three_is_not():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (2000, 10)).astype(float)
@@ -97,6 +101,7 @@ def test_parity_of_two_is_seen_and_of_three_is_not():
     assert JointScreening().fit(X, three).get_support().all()
 
 
+@pytest.mark.slow
 def test_copies_are_left_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 12))
@@ -104,6 +109,7 @@ def test_copies_are_left_out():
     assert sorted(JointScreening().fit(X, X[:, 0] + X[:, 1] > 0).selected_) == [0, 1]
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_nothing_is():
     rng = np.random.default_rng(0)
     found = [
@@ -113,6 +119,7 @@ def test_nothing_is_found_where_nothing_is():
     assert sum(map(len, found)) <= 4
 
 
+@pytest.mark.slow
 def test_more_columns_than_can_be_paired():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 60))
@@ -120,6 +127,7 @@ def test_more_columns_than_can_be_paired():
     assert model.selected_[0] == 37
 
 
+@pytest.mark.slow
 def test_a_class_that_comes_late():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 6))
@@ -161,11 +169,13 @@ def test_refuses(name, value):
         JointScreening(**{name: value}).fit(np.zeros((4, 2)), [0, 1, 0, 1])
 
 
+@pytest.mark.slow
 def test_levels_by_the_number_of_features():
     assert [levels_of(d, None) for d in (2, 20, 50, 100, 1000)] == [10, 9, 4, 2, 2]
     assert levels_of(1000, 5) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("copy", ["same", "mirrored", "noisy"])
 def test_copies_of_few_columns_are_left_out_early(copy, n_classes):
@@ -179,6 +189,7 @@ def test_copies_of_few_columns_are_left_out_early(copy, n_classes):
     assert sorted(j % 6 for j in selected) == [0, 1]
 
 
+@pytest.mark.slow
 def test_errors_of_one_pair_are_no_evidence_against_the_next():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 4))
@@ -192,6 +203,7 @@ def test_errors_of_one_pair_are_no_evidence_against_the_next():
     assert model._evidence.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "judged"), [(32, False), (64, True)])
 def test_a_pair_is_judged_from_five_rows_a_cell_on(n, judged):
     """Two columns of two values and two classes have eight cells: 40 rows."""
@@ -208,6 +220,7 @@ def test_a_pair_is_judged_from_five_rows_a_cell_on(n, judged):
     assert (gains.given[0, 1] > 0.0) == judged
 
 
+@pytest.mark.slow
 def test_no_copy_of_three_columns_is_kept():
     """At level .01 a column of noise is kept now and then, but never one column twice."""
     noise = 0
@@ -220,6 +233,7 @@ def test_no_copy_of_three_columns_is_kept():
     assert noise <= 2
 
 
+@pytest.mark.slow
 def test_a_set_that_grows_is_no_drift_and_class_shares_are_none():
     rng = np.random.default_rng(0)
     share = np.where(np.arange(8000) < 4000, 0.5, 0.85)

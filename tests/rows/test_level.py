@@ -16,6 +16,8 @@ from tamis.errors import DataError
 from tamis.summaries.evidence import Evidence
 from tests.twins import evidence as twin
 
+pytestmark = pytest.mark.slow  # evidence of many streams
+
 SCREENS = (TScore, FisherScore, MutualInformation, ChiSquare, GiniIndex)
 
 

@@ -217,6 +217,7 @@ def test_finds_planted_features(information):
     assert set(np.argsort(selector.scores_)[-3:]) == {5, 40, 99}
 
 
+@pytest.mark.slow
 def test_empty_rows_and_long_silence_leave_finite_weights(rng):
     X, y = rng.normal(size=(50, 8)), rng.integers(0, 2, 50)
     selector = OFS(3).fit(X, y)
@@ -310,6 +311,7 @@ def test_golden():
 PUBLISHED = {"usenet": 0.563, "madelon": 0.522}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_accuracy(load_shared: Callable[[str], Any], name):
     X, y, _ = load_shared(name)
@@ -333,6 +335,7 @@ EXPECTED_TO_FAIL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("information", ["full", "partial"])
 def test_scikit_learns_checks(information):
     check_estimator(OFS(information=information), expected_failed_checks=EXPECTED_TO_FAIL, on_skip=None)

@@ -58,6 +58,7 @@ def test_any_batching_equals_the_definition(cuts, sparse, n_classes, missing, fa
     assert fisher.scores_[4] == t.scores_[4] == 0.0  # constant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spambase", "splice", "wdbc", "german"])
 def test_equals_scikit_learn_on_real_data(load_shared, name):
     X, y, _ = load_shared(name)

@@ -222,6 +222,7 @@ def test_pvalues_of_merged_parts_add_statistics_where_the_edges_differ():
 NULLS = [{}, {"fading": 0.99}, {"fading": 0.99, "clock": "class"}, {"fading": 0.5, "fade_per": "batch"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", NULLS, ids=str)
 def test_pvalues_of_unrelated_features_are_uniform(options):
     """At 9,000 rows an eps of 0.05 is a signal to a test that does not know of it."""

@@ -43,6 +43,7 @@ def test_bins_are_those_of_the_twins(window, n_bins):
                 assert found == [slow.bins() for slow in twins], (discretizer, t)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PLAIN, reason="takes minutes where kernels are plain Python")
 def test_pad_is_rebuilt_seldom_and_its_scores_are_close_to_those_of_exact_quantiles():
     """The specification's own measurements: 30 to 46 builds in 1000 rows, SU within about 0.01 (lognormal 0.018)."""

@@ -15,6 +15,8 @@ import tamis
 from tamis.summaries.quantiles import QuantileSummary
 from tests.twins.quantiles import QuantileTwin, orders
 
+pytestmark = pytest.mark.slow  # many lengths and orders
+
 
 def feed(summary, X, codes, size=173, **options):
     for start in range(0, X.shape[0], size):

@@ -90,7 +90,10 @@ def cases(selectors: list[RowSelector]) -> Iterator[Any]:
     for selector in selectors:
         for name, check in row_selector_checks(selector):
             label = " ".join(repr(selector).split())
-            many = type(selector).__name__ in ("Auto", "JointScreening")  # which hold many others, or many pairs
+            many = type(selector).__name__ in (
+                "Auto",
+                "JointScreening",
+            )  # which hold many others, or many pairs
             yield pytest.param(check, id=f"{label}-{name}", marks=[pytest.mark.slow] * many)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 PACKAGES = ("rows", "columns", "cells", "summaries", "evaluate", "persistence")
 # Without its decorator a kernel gives the same, slowly; variables inserted or replaced at random break every function.
 LEFT_OUT = ("core/RemoveDecorator", "core/VariableInserter", "core/VariableReplacer")
-SECONDS = 90.0  # for which tests are run: first those of the changed file itself, then others of its package
+SECONDS = 45.0  # for which tests are run: of the changed file, of those that import it, then of its package
 CPU_LIMIT = 5 * int(SECONDS)  # a change that makes one test run for so long is noticed
 CONFIG = """[cosmic-ray]
 module-path = {modules}
@@ -185,20 +185,24 @@ def copy_kernels(source: Path, target: Path, without: set[Path]) -> None:
 
 def users_of(path: Path) -> set[Path]:
     """Return a file and all that import from it, directly or not."""
-    imports = {file: file.read_text() for package in PACKAGES for file in sources(package)}
     found, new = set[Path](), {path}
     while new:
         found |= new
-        names = [".".join(file.with_suffix("").parts[1:]) for file in new]
-        new = {
-            file for file, text in imports.items() if any(f"from {name} import" in text for name in names)
-        } - found
+        new = set(importers(new)) - found
     return found
 
 
+def importers(files: set[Path]) -> list[Path]:
+    """Return the files that import from one of some files."""
+    names = [".".join(file.with_suffix("").parts[1:]) for file in files]
+    every = [file for package in PACKAGES for file in sources(package)]
+    return [file for file in every if any(f"from {name} import" in file.read_text() for name in names)]
+
+
 def chosen_tests(path: Path) -> list[str]:
-    """Name the examples and tests of the changed file, then the other tests of its package."""
-    package, stems = path.parts[2], (path.stem, path.parent.name, path.stem.split("_")[0])
+    """Name the examples and tests of the changed file, of those that import from it, then of its package."""
+    package = path.parts[2]
+    stems = [path.stem, *(user.stem for user in importers({path})), path.parent.name, path.stem.split("_")[0]]
     folder = Path("tests", package)
     tests = sorted(
         folder.rglob("test_*.py") if folder.exists() else Path("tests").glob(f"test_{package}*.py")

@@ -163,6 +163,18 @@ def test_random_numbers_go_on(make: Any, bits: str, tmp_path: Path) -> None:
         assert loaded.spawn(2)[1].random() == generator.spawn(2)[1].random()
 
 
+class OwnBits(np.random.PCG64):
+    """Bits of one's own, which no file can name."""
+
+
+def test_random_numbers_of_unknown_bits_are_refused(tmp_path: Path) -> None:
+    generator = np.random.Generator(OwnBits(0))
+    with pytest.raises(TypeError, match=r"Cannot save the generator: it draws from a OwnBits\."):
+        tamis.save(generator, tmp_path / "value")
+    with pytest.raises(TypeError, match=r"Cannot save model\.rng: it draws from a OwnBits\."):
+        tamis.save({"model": {"rng": generator}}, tmp_path / "value")
+
+
 def test_seeded_random_state_goes_on(tmp_path: Path) -> None:
     generator = np.random.RandomState(3)
     generator.standard_normal()  # makes a pair, keeps one

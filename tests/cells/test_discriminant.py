@@ -112,3 +112,16 @@ def test_worth_is_the_likeliest_of_those_tried(rng):
 
     found = best_worth(evidence, prior, y)
     assert loss(found) == pytest.approx(min(loss(w) for w in np.linspace(0, 1.2, 25)))
+
+
+def test_a_class_that_cannot_be_does_not_count_for_what_evidence_is_worth(rng):
+    y = rng.integers(0, 2, 50)
+    evidence = np.where(np.arange(2) == y[:, None], 0.0, -1.5) + rng.normal(size=(50, 2))
+    prior = np.full((50, 2), 0.5)
+    impossible = np.column_stack([evidence - 400.0, np.zeros(50)]), np.column_stack([prior, np.zeros(50)])
+    assert best_worth(*impossible, y) == best_worth(evidence, prior, y)
+
+
+def test_where_all_is_right_evidence_is_not_believed_more_than_it_takes():
+    evidence, prior = np.array([[0.0, -36.0]]), np.full((1, 2), 0.5)
+    assert 1.0 < best_worth(evidence, prior, np.array([0])) < 1.1  # from there on no label is in doubt

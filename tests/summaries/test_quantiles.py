@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.summaries.quantile_reading import read_even
 from tamis.summaries.quantiles import QuantileSummary
 from tests.twins.quantiles import QuantileTwin, orders
 
@@ -333,3 +334,12 @@ def test_sparse_rows_cost_their_stored_values_and_few_bytes(rng):
     whole.update(X[:, busiest].toarray().astype(np.float32), codes)
     assert np.array_equal(summary.counts(3)[busiest], whole.counts(3))
     assert summary.nbytes < 100 * n_features
+
+
+def test_points_that_are_nan_come_last_and_are_not_read():
+    points = np.array([[1.0, 2.0, np.nan], [np.nan, np.nan, np.nan], [3.0, 4.0, 5.0]])
+    start, stop, unit = np.array([[0], [3], [6]]), np.zeros((3, 1), np.int64), np.zeros((3, 1))
+    values = np.full(9, -1.0)
+    read_even(points, np.ones(3), np.arange(3), 0, values, np.zeros(9), start, stop, unit)
+    assert stop.ravel().tolist() == [2, 3, 9]
+    assert values.tolist() == [1.0, 2.0, -1.0, -1.0, -1.0, -1.0, 3.0, 4.0, 5.0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -23,24 +23,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import (
     Array,
-    as_array,
     as_column,
     as_frame,
-    as_rows,
     as_target,
     as_weights,
     encode_labels,
-    unmasked,
 )
 from tamis._guard import Guarded
 from tamis._parameters import check_parameters, parameters
+from tamis.base.column_intake import Columns, as_float64, block_of, one_column, without_gaps
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
 __all__ = ["ColumnSelector", "FeatureStream"]
 
-Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
-_VANISHING = 1e-120  # sum of squares: below, or above its inverse, a column is scaled before it is tested
 _CELLS = 1 << 18  # of a block that are looked at together: 2 MB, which stay in a core's cache
 
 
@@ -183,7 +179,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         given = getattr(column, "name", None) if name is None else name
         label = given if isinstance(given, str) else None
-        return bool(self._in_one_piece(_one_column(column), None if label is None else [label])[0])
+        return bool(self._in_one_piece(one_column(column), None if label is None else [label])[0])
 
     def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Decide about the columns of a block in order, as if offered one at a time. If it raises, nothing has changed.
@@ -205,7 +201,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
             If a column cannot be decided upon; the message names it.
         """
         check_is_fitted(self)
-        columns, own = _block(block)
+        columns, own = block_of(block)
         return self._in_one_piece(columns, own if names is None else [str(name) for name in names])
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -223,7 +219,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         before = dict(self.__dict__)
         try:
-            columns, names = _block(X)
+            columns, names = block_of(X)
             y = as_column(y, columns.shape[0], type(self).__name__, allow_missing=True)
             self._start(y, sample_weight)
             self._take_in(columns, names)
@@ -338,7 +334,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return accepted
 
     def _take_in_part(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
-        columns, n_missing = self._without_gaps(_as_float64(columns), names)
+        columns, n_missing = without_gaps(as_float64(columns), self.missing, lambda j: self._label(names, j))
         if type(self)._consider_block is not ColumnSelector._consider_block:
             return self._note(self._consider_block(columns), names, n_missing)
         accepted = np.zeros(columns.shape[1], dtype=bool)
@@ -387,38 +383,6 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Whether the next `m` columns without a name would be given this one."""
         number = name.removeprefix("x")
         return number.isdecimal() and self.n_offered_ <= int(number) < self.n_offered_ + m and name[0] == "x"
-
-    def _without_gaps(self, columns: Columns, names: list[str] | None) -> tuple[Columns, NDArray[np.int32]]:
-        """Return the columns with gaps filled, and of a scale whose squares neither overflow nor vanish."""
-        m = columns.shape[1]
-        n_missing = np.zeros(m, dtype=np.int32)
-        unusual = _unusual(columns)
-        if not len(unusual):
-            return columns, n_missing
-        columns = columns.copy()
-        for j in unusual.tolist():
-            column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
-            if not np.isfinite(column).all():
-                columns = columns.toarray() if sp.issparse(columns) else columns
-                column, n_missing[j] = self._imputed(column, self._label(names, j))
-            _put(columns, j, _scaled(column))
-        return columns, n_missing
-
-    def _imputed(self, column: NDArray[np.float64], name: str) -> tuple[NDArray[np.float64], int]:
-        bad = ~np.isfinite(column)
-        row = int(np.flatnonzero(bad)[0])
-        if np.isinf(column).any():
-            row = int(np.flatnonzero(np.isinf(column))[0])
-            raise DataError(f"Feature {name!r} holds infinity in row {row}: replace or drop it first.")
-        if self.missing == "refuse":
-            raise DataError(
-                f"Feature {name!r} holds NaN in row {row} (Input X contains NaN): impute it first, or set"
-                " missing='mean'."
-            )
-        if bad.all():
-            raise DataError(f"Feature {name!r} holds nothing but NaN: leave it out.")
-        column = _scaled(column)
-        return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -488,67 +452,3 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         tags.input_tags.allow_nan = self.missing == "mean"
         tags.target_tags.required = True
         return tags
-
-
-def _one_column(column: Any) -> Any:
-    """Return a column as a block of one."""
-    if sp.issparse(column):
-        return _block(column if column.ndim == 2 else column.reshape(-1, 1))[0]
-    values = column
-    if not isinstance(column, np.ndarray):
-        values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
-        values = values.to_numpy() if isinstance(values, nw.Series) else as_array("The column", column)
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2 or values.shape[1] != 1:
-        raise DataError(
-            f"A column must have shape (n_rows,) or (n_rows, 1), got {np.shape(column)}: use offer_many for blocks."
-        )
-    return _block(values)[0]
-
-
-def _block(block: Any) -> tuple[Any, list[str] | None]:
-    """Return the columns as something that can be sliced cheaply, and their names if they have any."""
-    block = unmasked(block)
-    if isinstance(block, np.ndarray) and block.ndim == 2 and block.dtype.kind in "fiub" and block.size:
-        return block, None
-    rows, names = as_rows(block)
-    return (rows.tocsc() if sp.issparse(rows) else rows), names
-
-
-def _as_float64(columns: Any) -> Columns:
-    return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)
-
-
-def _unusual(columns: Columns) -> NDArray[np.intp]:
-    """Return the columns that hold what is not finite, or whose squares overflow or vanish."""
-    with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
-        if sp.issparse(columns):
-            at, values = columns.indptr, np.append(columns.data, 0.0)
-            squares = np.where(np.diff(at) > 0, np.add.reduceat(values * values, at[:-1]), 0.0)
-        else:
-            squares = np.einsum("ij,ij->j", columns, columns)
-    found = np.flatnonzero(~((squares > _VANISHING) & (squares < 1.0 / _VANISHING)))
-    empty = found[squares[found] == 0.0]
-    if len(empty):  # of zeros, most often
-        values = columns[:, empty]
-        empty = empty[np.asarray((values != 0).sum(axis=0)).ravel() == 0]
-    return np.setdiff1d(found, empty, assume_unique=True)
-
-
-def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the column times a power of two, so that its largest value is near 1 if its squares were out of range."""
-    largest = float(np.nanmax(np.abs(column), initial=0.0))
-    if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:
-        return column
-    scaled: NDArray[np.float64] = np.ldexp(column, -np.frexp(largest)[1])
-    return scaled
-
-
-def _put(columns: Columns, j: int, column: NDArray[np.float64]) -> None:
-    """Write a column that is zero where it was."""
-    if sp.issparse(columns):
-        at = slice(columns.indptr[j], columns.indptr[j + 1])
-        columns.data[at] = column[columns.indices[at]]
-    else:
-        columns[:, j] = column

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._check import check_number
 from tamis.base import ColumnSelector, FeatureStream
-from tamis.base.columns import _block, _one_column
+from tamis.base.column_intake import block_of, one_column
 from tamis.columns.generators.formulas import Column
 from tamis.columns.generators.generator import FeatureGenerator, Made, order
 from tamis.columns.generators.table import Columns, as_columns
@@ -139,9 +139,9 @@ class FromIterable(FeatureGenerator):
             ) from None
         before = self._taken + len(self._block[0])
         if names is None or isinstance(names, str):
-            values, names = _one_column(given), [f"x{before}" if names is None else names]
+            values, names = one_column(given), [f"x{before}" if names is None else names]
         else:
-            values, names = _block(given)[0], [str(name) for name in names]
+            values, names = block_of(given)[0], [str(name) for name in names]
         if values.shape[1] != len(names):
             raise DataError(
                 f"A block came with {len(names)} names for {values.shape[1]} columns: give one for each."

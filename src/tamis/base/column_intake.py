@@ -1,0 +1,128 @@
+"""What is offered, made ready to be tested: float64 columns without gaps, of a scale whose squares can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._check import as_array, as_rows, unmasked
+from tamis.errors import DataError
+
+__all__ = ["Columns", "as_float64", "block_of", "one_column", "without_gaps"]
+
+Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
+_VANISHING = 1e-120  # sum of squares: below, or above its inverse, a column is scaled before it is tested
+
+
+def one_column(column: Any) -> Any:
+    """Return a column as a block of one."""
+    if sp.issparse(column):
+        return block_of(column if column.ndim == 2 else column.reshape(-1, 1))[0]
+    values = column
+    if not isinstance(column, np.ndarray):
+        values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
+        values = values.to_numpy() if isinstance(values, nw.Series) else as_array("The column", column)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[1] != 1:
+        raise DataError(
+            f"A column must have shape (n_rows,) or (n_rows, 1), got {np.shape(column)}: use offer_many for blocks."
+        )
+    return block_of(values)[0]
+
+
+def block_of(block: Any) -> tuple[Any, list[str] | None]:
+    """Return the columns as something that can be sliced cheaply, and their names if they have any."""
+    block = unmasked(block)
+    if isinstance(block, np.ndarray) and block.ndim == 2 and block.dtype.kind in "fiub" and block.size:
+        return block, None
+    rows, names = as_rows(block)
+    return (rows.tocsc() if sp.issparse(rows) else rows), names
+
+
+def as_float64(columns: Any) -> Columns:
+    """Return the columns as float64, dense or CSC as they are."""
+    return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)
+
+
+def without_gaps(
+    columns: Columns, missing: str, label: Callable[[int], str]
+) -> tuple[Columns, NDArray[np.int32]]:
+    """Return the columns with gaps filled, and of a scale whose squares neither overflow nor vanish; and the gaps.
+
+    Parameters
+    ----------
+    columns : ndarray or CSC matrix of shape (n_rows, m), float64
+    missing : {"refuse", "mean"}
+        What to do with NaN.
+    label : callable
+        The name of column j, for messages.
+    """
+    n_missing = np.zeros(columns.shape[1], dtype=np.int32)
+    unusual = _unusual(columns)
+    if not len(unusual):
+        return columns, n_missing
+    columns = columns.copy()
+    for j in unusual.tolist():
+        column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
+        if not np.isfinite(column).all():
+            columns = columns.toarray() if sp.issparse(columns) else columns
+            column, n_missing[j] = _imputed(column, missing, label(j))
+        _put(columns, j, _scaled(column))
+    return columns, n_missing
+
+
+def _imputed(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDArray[np.float64], int]:
+    bad = ~np.isfinite(column)
+    row = int(np.flatnonzero(bad)[0])
+    if np.isinf(column).any():
+        row = int(np.flatnonzero(np.isinf(column))[0])
+        raise DataError(f"Feature {name!r} holds infinity in row {row}: replace or drop it first.")
+    if missing == "refuse":
+        raise DataError(
+            f"Feature {name!r} holds NaN in row {row} (Input X contains NaN): impute it first, or set"
+            " missing='mean'."
+        )
+    if bad.all():
+        raise DataError(f"Feature {name!r} holds nothing but NaN: leave it out.")
+    column = _scaled(column)
+    return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
+
+
+def _unusual(columns: Columns) -> NDArray[np.intp]:
+    """Return the columns that hold what is not finite, or whose squares overflow or vanish."""
+    with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
+        if sp.issparse(columns):
+            at, values = columns.indptr, np.append(columns.data, 0.0)
+            squares = np.where(np.diff(at) > 0, np.add.reduceat(values * values, at[:-1]), 0.0)
+        else:
+            squares = np.einsum("ij,ij->j", columns, columns)
+    found = np.flatnonzero(~((squares > _VANISHING) & (squares < 1.0 / _VANISHING)))
+    empty = found[squares[found] == 0.0]
+    if len(empty):  # of zeros, most often
+        values = columns[:, empty]
+        empty = empty[np.asarray((values != 0).sum(axis=0)).ravel() == 0]
+    return np.setdiff1d(found, empty, assume_unique=True)
+
+
+def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the column times a power of two, so that its largest value is near 1 if its squares were out of range."""
+    largest = float(np.nanmax(np.abs(column), initial=0.0))
+    if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:
+        return column
+    scaled: NDArray[np.float64] = np.ldexp(column, -np.frexp(largest)[1])
+    return scaled
+
+
+def _put(columns: Columns, j: int, column: NDArray[np.float64]) -> None:
+    """Write a column that is zero where it was."""
+    if sp.issparse(columns):
+        at = slice(columns.indptr[j], columns.indptr[j + 1])
+        columns.data[at] = column[columns.indices[at]]
+    else:
+        columns[:, j] = column

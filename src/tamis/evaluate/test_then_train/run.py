@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import time
 from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import sklearn
 from numpy.typing import NDArray
 
-import tamis
 from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
 from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError
@@ -30,11 +27,12 @@ from tamis.evaluate.test_then_train.masking import Masker
 from tamis.evaluate.test_then_train.result import STEP_COLUMNS, Frame, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
 from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
+from tamis.evaluate.test_then_train.settings import plain, settings_of
 from tamis.replay import Replay
 from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Stream
 
-__all__ = ["Run", "settings_of"]
+__all__ = ["Run"]
 
 _ROWS_BETWEEN_SCORES = 1000
 _STEPS_OF_A_SHORT_RUN = (
@@ -425,7 +423,7 @@ class Run:
             "learner_restarts": self.learner.restarts,
             "replays": self.replays,
             "scale": "none" if self.scale is None else "standard",
-            "positive": _plain(self.positive),
+            "positive": plain(self.positive),
             "interrupted": self.interrupted,
         }
         if self.n_seen and hasattr(self.selector, "race_summary"):
@@ -487,42 +485,6 @@ _KEPT = (
     "selector", "metrics", "auc", "precision_recall", "positive", "scale", "stability", "n_seen", "n_steps",
     "n_features", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes",
 )  # fmt: skip
-
-
-def settings_of(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what it takes to repeat the run, and where the stream drifts if that is known."""
-    known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
-    return {
-        "stream": stream.describe(),
-        **(known if hasattr(stream, "relevant_rows") else {}),
-        "selector": _describe(selector),
-        "learner": _describe(learner),
-        "options": options,
-        "versions": {
-            "tamis": tamis.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-    }
-
-
-def _numbers(stream: Stream, name: str) -> list[float]:
-    return [float(value) for value in getattr(stream, name, ())]
-
-
-def _describe(model: Any) -> dict[str, Any] | None:
-    if model is None:
-        return None
-    params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-    plain = {name: _plain(value) for name, value in params.items()}
-    return {"class": f"{type(model).__module__}.{type(model).__qualname__}", "params": plain}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
 
 
 def _resident_bytes() -> int:

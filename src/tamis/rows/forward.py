@@ -47,10 +47,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from tamis._check import Array, Rows, check_choice
-from tamis._jit import njit
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.error_watch import ErrorWatch
+from tamis.rows.forward_steps import ERRORS, choose, solve
 from tamis.rows.marginals import Marginals
 from tamis.rows.scatter import Scatter
 
@@ -58,7 +58,6 @@ __all__ = ["ForwardPartialCorrelation"]
 
 _BLOCK = 100  # rows learned from at once
 _FIRST = (10, 25, 50)  # the first blocks end sooner
-_HOLD, _ERRORS = 2.0, 3.0  # by how much a chosen feature is favoured (4)
 _STEPS = 250  # features chosen one after the other; any more follow by what they would add to these
 _NEXT_TO_NOTHING = 1e-6
 _NO_SPREAD = 1e-280  # in units of the column, which are near its spread
@@ -74,105 +73,10 @@ _RECENT = 1000  # rows that are kept
 #   _marginals  of all features, where there are more than `max_columns`; else None
 #   _pending    rows, targets and weights of the block that is not full yet
 #   _order      (k,) int64     positions in the matrix of the features chosen, in order
-#   _entered, _left, _alone, _blame   see `_forward`
+#   _entered, _left, _alone, _blame   see :func:`tamis.rows.forward_steps.choose`
 #   _recent     the last rows, as _pending
 #   _model      columns, weights and offset of the linear model of the chosen features: the class of the largest
 #               ``x[columns] @ weights + offset`` is guessed
-
-
-@njit()
-def _gains(r: Array, v: Array, gain: Array) -> None:
-    """Equation (1) of all features."""
-    gain[:] = 0.0
-    for c in range(r.shape[0]):
-        for j in range(r.shape[1]):
-            gain[j] += r[c, j] * r[c, j]
-    for j in range(r.shape[1]):
-        gain[j] /= v[j]
-
-
-@njit()
-def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Array) -> int:
-    """The feature of the largest gain; one chosen before is favoured."""
-    best, at = 0.0, -1
-    for j in range(gain.shape[0]):
-        if not taken[j] and gain[j] > 0.0:
-            g = gain[j]
-            if held[j]:  # (4)
-                error = np.sqrt(max(v[j] - ridge, 0.0) / (n * v[j] * (1.0 + ridge)))
-                g = max(_HOLD * g, (np.sqrt(g) + _ERRORS * error) ** 2)
-            if g > best:
-                best, at = g, j
-    return at
-
-
-@njit()
-def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float, row: Array) -> None:
-    """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there."""
-    for a in range(j + 1):
-        row[a] = S[a, j]
-    for a in range(j + 1, inverse.shape[0]):
-        row[a] = S[j, a]
-    for a in range(inverse.shape[0]):
-        row[a] *= inverse[a] * inverse[j] * (weight / min(known[a], known[j]))
-        row[a] = min(max(row[a], -1.0), 1.0)
-
-
-@njit()
-def _forward(
-    S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, held: Array,
-    n: float, bar: float, total: float,
-) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
-    """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
-
-    Return the order, the gain of each on entry, what all features would add alone and now, whose entry took most from
-    each, and the factor of R and what it makes of b: the model of the target.
-    """
-    q, p = b.shape
-    r, v, L, u = b.copy(), np.full(p, 1.0 + ridge), np.zeros((n_most, p)), np.zeros((n_most, q))
-    gain, after, most = np.zeros(p), np.zeros(p), np.zeros(p)
-    order, entered, blame = np.zeros(n_most, np.int64), np.zeros(n_most), np.full(p, -1)
-    taken, chosen, explained = np.zeros(p, np.bool_), 0, 0.0
-    _gains(r, v, gain)
-    alone = gain.copy()
-    for i in range(n_most):
-        j = _best(gain, v, ridge, n, taken, held)
-        if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
-            break
-        taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1
-        explained += gain[j]
-        row, root = L[i], np.sqrt(v[j])
-        _correlations(S, j, inverse, known, weight, row)
-        row[j] += ridge
-        for h in range(i):
-            f, other = L[h, j], L[h]
-            for a in range(p):
-                row[a] -= f * other[a]
-        row /= root
-        for c in range(q):  # (2)
-            u[i, c] = r[c, j] / root
-            for a in range(p):
-                r[c, a] -= row[a] * u[i, c]
-        for a in range(p):
-            v[a] = max(v[a] - row[a] * row[a], ridge)
-        _gains(r, v, after)
-        for a in range(p):
-            if not taken[a] and gain[a] - after[a] > most[a]:
-                most[a], blame[a] = gain[a] - after[a], j
-        gain[:] = after
-    return order[:chosen], entered[:chosen], alone, gain, blame, L[:chosen], u[:chosen]
-
-
-@njit()
-def _solve(factor: Array, order: Array, made: Array) -> Array:
-    """The weights of the model, in standard deviations: back substitution in the triangle that the chosen have in L."""
-    weights = made.copy()
-    for i in range(len(order) - 1, -1, -1):
-        weights[i] /= factor[i, order[i]]
-        for h in range(i):
-            for c in range(weights.shape[1]):
-                weights[h, c] -= factor[h, order[i]] * weights[i, c]
-    return weights
 
 
 class ForwardPartialCorrelation(RowSelector):
@@ -494,11 +398,11 @@ class ForwardPartialCorrelation(RowSelector):
         else:
             self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
             most = min(n_to_select(self.n_features_to_select, self.n_features_in_), n)
-        self._order, self._entered, self._alone, self._left, self._blame, factor, made = _forward(
+        self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), max(scatter.weight, _BLOCK), b, self._ridge,
             min(most, _STEPS), held, n_effective, bar, freedom,
         )  # fmt: skip
-        self._fit_model(_solve(factor, self._order, made) * inverse[self._order, None] * back)
+        self._fit_model(solve(factor, self._order, made) * inverse[self._order, None] * back)
         self._relevance_now = self._scores()
 
     def _fit_model(self, slopes: Array) -> None:
@@ -521,7 +425,7 @@ class ForwardPartialCorrelation(RowSelector):
     def _let_in(self, marginals: Marginals) -> None:
         """Put the features that tell most by themselves into the matrix, in the places of those that no longer do."""
         strength = np.sqrt(self._gain_alone(marginals))
-        strength[self._columns] += _ERRORS / np.sqrt(self._scatter.n_effective)
+        strength[self._columns] += ERRORS / np.sqrt(self._scatter.n_effective)
         wanted = top_mask(strength, len(self._columns))
         leaving = np.flatnonzero(~wanted[self._columns])
         wanted[self._columns] = False

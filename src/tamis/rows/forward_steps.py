@@ -1,0 +1,110 @@
+"""Forward selection on a scatter matrix: the features that add most to those already chosen, one after the other.
+
+The equations, (1) to (5), are those at the head of :mod:`tamis.rows.forward`, which keeps the matrix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = ["ERRORS", "choose", "solve"]
+
+HOLD, ERRORS = 2.0, 3.0  # by how much a chosen feature is favoured (4)
+
+
+@njit()
+def _gains(r: Array, v: Array, gain: Array) -> None:
+    """Equation (1) of all features."""
+    gain[:] = 0.0
+    for c in range(r.shape[0]):
+        for j in range(r.shape[1]):
+            gain[j] += r[c, j] * r[c, j]
+    for j in range(r.shape[1]):
+        gain[j] /= v[j]
+
+
+@njit()
+def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Array) -> int:
+    """The feature of the largest gain; one chosen before is favoured."""
+    best, at = 0.0, -1
+    for j in range(gain.shape[0]):
+        if not taken[j] and gain[j] > 0.0:
+            g = gain[j]
+            if held[j]:  # (4)
+                error = np.sqrt(max(v[j] - ridge, 0.0) / (n * v[j] * (1.0 + ridge)))
+                g = max(HOLD * g, (np.sqrt(g) + ERRORS * error) ** 2)
+            if g > best:
+                best, at = g, j
+    return at
+
+
+@njit()
+def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float, row: Array) -> None:
+    """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there."""
+    for a in range(j + 1):
+        row[a] = S[a, j]
+    for a in range(j + 1, inverse.shape[0]):
+        row[a] = S[j, a]
+    for a in range(inverse.shape[0]):
+        row[a] *= inverse[a] * inverse[j] * (weight / min(known[a], known[j]))
+        row[a] = min(max(row[a], -1.0), 1.0)
+
+
+@njit()
+def choose(
+    S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, held: Array,
+    n: float, bar: float, total: float,
+) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
+    """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
+
+    Return the order, the gain of each on entry, what all features would add alone and now, whose entry took most from
+    each, and the factor of R and what it makes of b: the model of the target.
+    """
+    q, p = b.shape
+    r, v, L, u = b.copy(), np.full(p, 1.0 + ridge), np.zeros((n_most, p)), np.zeros((n_most, q))
+    gain, after, most = np.zeros(p), np.zeros(p), np.zeros(p)
+    order, entered, blame = np.zeros(n_most, np.int64), np.zeros(n_most), np.full(p, -1)
+    taken, chosen, explained = np.zeros(p, np.bool_), 0, 0.0
+    _gains(r, v, gain)
+    alone = gain.copy()
+    for i in range(n_most):
+        j = _best(gain, v, ridge, n, taken, held)
+        if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
+            break
+        taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1
+        explained += gain[j]
+        row, root = L[i], np.sqrt(v[j])
+        _correlations(S, j, inverse, known, weight, row)
+        row[j] += ridge
+        for h in range(i):
+            f, other = L[h, j], L[h]
+            for a in range(p):
+                row[a] -= f * other[a]
+        row /= root
+        for c in range(q):  # (2)
+            u[i, c] = r[c, j] / root
+            for a in range(p):
+                r[c, a] -= row[a] * u[i, c]
+        for a in range(p):
+            v[a] = max(v[a] - row[a] * row[a], ridge)
+        _gains(r, v, after)
+        for a in range(p):
+            if not taken[a] and gain[a] - after[a] > most[a]:
+                most[a], blame[a] = gain[a] - after[a], j
+        gain[:] = after
+    return order[:chosen], entered[:chosen], alone, gain, blame, L[:chosen], u[:chosen]
+
+
+@njit()
+def solve(factor: Array, order: Array, made: Array) -> Array:
+    """The weights of the model, in standard deviations: back substitution in the triangle that the chosen have in L."""
+    weights = made.copy()
+    for i in range(len(order) - 1, -1, -1):
+        weights[i] /= factor[i, order[i]]
+        for h in range(i):
+            for c in range(weights.shape[1]):
+                weights[h, c] -= factor[h, order[i]] * weights[i, c]
+    return weights

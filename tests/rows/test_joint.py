@@ -119,6 +119,17 @@ def test_nothing_is_found_where_nothing_is():
     assert sum(map(len, found)) <= 4
 
 
+def test_a_trend_is_found_in_few_rows():
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 10, (112, 50))
+        y = (X[:, 3] + X[:, 8] > 10) != (rng.random(112) < 0.1)
+        found.append(JointScreening().fit(X, y).selected_)
+    assert sum({3, 8} <= set(one) for one in found) >= 7  # by G alone, 2
+    assert sum(len(one) > 2 for one in found) <= 2
+
+
 @pytest.mark.slow
 def test_more_columns_than_can_be_paired():
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, kruskal
 
 
 def information(*columns):
@@ -17,6 +17,19 @@ def information(*columns):
     _, counts = np.unique(np.column_stack(columns), axis=0, return_counts=True)
     share = counts / counts.sum()
     return -(share * np.log2(share)).sum()
+
+
+def trend_of(levels, y):
+    """Kruskal and Wallis' H by scipy; 0 where too few rows are outside the commonest level and class."""
+    outside = (len(y) - np.unique(part, return_counts=True)[1].max() for part in (levels, y))
+    if math.prod(outside) < 5 * len(y):
+        return 0.0
+    return kruskal(*(levels[y == c] for c in np.unique(y))).statistic
+
+
+def with_few_rows(n_levels, n_classes, n):
+    """Williams' correction of G."""
+    return 1.0 + (n_levels + 1) * (n_classes + 1) / (6.0 * n)
 
 
 def edges_of(column, n_levels):
@@ -64,7 +77,8 @@ class JointScreening:
         recent = np.array([x for x, _ in self.all[-self.memory :]])
         self.coarse = [edges_of(recent[:, j], self.n_levels) for j in range(recent.shape[1])]
         self.fine = [edges_of(recent[:, j], 10) for j in range(recent.shape[1])]
-        self.rows, self.chunk, self.next, self.pair = [], 512.0, 64, None
+        self.rows, self.chunk, self.next, self.pair = [], 512.0, 48, None
+        self.block = 0  # rows since tables were last brought up to date
         self.older, self.end, self.detector = 0, 512, Cusum()
         for x, label in self.all[-min(n, self.memory) :]:
             self.take(x, label)
@@ -84,9 +98,10 @@ class JointScreening:
                 self.set, self.scores, self.partners = [], np.zeros(len(x)), np.full(len(x), -1)
                 self.begin(max(32, since))
                 return
-        self.block = getattr(self, "block", 0) + 1 if len(self.rows) > 1 else 1
-        if self.block % 32:
+        self.block += 1
+        if self.block < 32 and len(self.rows) != self.next:
             return
+        self.block = 0
         if len(self.rows) >= self.end:
             del self.rows[: self.older]
             self.older = len(self.rows)
@@ -97,7 +112,7 @@ class JointScreening:
 
     def renew(self):
         n = len(self.rows)
-        self.next = max(n + 32, int(n * 1.125))
+        self.next = max(n + 8, int(n * 1.125))
         low, high = np.array([row[0] for row in self.rows]), np.array([row[1] for row in self.rows])
         y = np.array([row[2] for row in self.rows])
         n_classes, d = len(np.unique(y)), low.shape[1]
@@ -108,8 +123,12 @@ class JointScreening:
         for j in range(d):
             gain = information(high[:, j]) + information(y) - information(high[:, j], y)
             freedom = (len(np.unique(high[:, j])) - 1) * (n_classes - 1)
-            if freedom and unit * gain > chi2.isf(self.alpha / d, freedom):
+            bar = chi2.isf(0.75 * self.alpha / d, freedom) if freedom else np.inf
+            if unit * gain > bar * with_few_rows(len(np.unique(high[:, j])), n_classes, n):
                 scores[j] = gain - freedom / unit
+            trend = trend_of(high[:, j], y)
+            if trend > chi2.isf(0.25 * self.alpha / d, n_classes - 1):
+                scores[j] = max(scores[j], (trend - (n_classes - 1)) / unit)
         alone = scores.copy()
         met = [len(np.unique(low[:, j])) for j in range(d)]
         given, dependent, joint = {}, {}, {}
@@ -121,10 +140,12 @@ class JointScreening:
             rest = information(low[:, x], low[:, z], y) - both
             gain = information(low[:, z], y) - information(low[:, z]) - rest
             freedom = (met[x] - 1) * (n_classes - 1) * met[z]
-            given[x, z] = unit * gain > chi2.isf(self.alpha / d**2, freedom)
+            bar = chi2.isf(self.alpha / d**2, freedom) * with_few_rows(met[x], n_classes, n / met[z])
+            given[x, z] = unit * gain > bar
             joint[x, z] = information(y) - rest
             shared = information(low[:, x]) + information(low[:, z]) - both
-            dependent[x, z] = unit * shared > chi2.isf(self.alpha / d**2, (met[x] - 1) * (met[z] - 1))
+            bar = chi2.isf(self.alpha / d**2, (met[x] - 1) * (met[z] - 1)) * with_few_rows(met[x], met[z], n)
+            dependent[x, z] = unit * shared > bar
             if given[x, z] and gain - freedom / unit > scores[x] + 1e-12:
                 scores[x], partners[x] = gain - freedom / unit, z
         order, chosen = scores + alone, []
@@ -153,6 +174,7 @@ class JointScreening:
         self.shares, n_classes = {}, len(np.unique(y))
         for c in range(n_classes):
             spare = len(cells) / n_classes
-            p = min((((y == c) & (guesses != c)).sum() + spare / 2) / ((y == c).sum() + spare), 0.98)
+            wrong, rows = ((y == c) & (guesses != c)).sum() + spare / 2, (y == c).sum() + spare
+            p = min(wrong / rows + 0.5 * math.sqrt(wrong / rows * (1.0 - wrong / rows) / rows), 0.98)
             chance = min(max(p, (guesses != c).mean()), 0.98)
             self.shares[c] = p, (p + chance) / 2 + 0.01

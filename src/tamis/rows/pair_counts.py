@@ -9,7 +9,7 @@ features cost d^2 K^2 / 64 words a row and class, whatever the features are.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ __all__ = [
     "measure",
     "put",
     "table",
+    "with_few_rows",
     "x_log_x",
     "zeros",
 ]
@@ -181,6 +182,12 @@ def _f(k: int, known: Array) -> float:
 
 
 @njit(strict=True)
+def with_few_rows(n_levels: Any, n_classes: Any, n: Any) -> Any:
+    """Return how many times as large G of a table is as chi square, if nothing is to be found (Williams 1976)."""
+    return 1.0 + (n_levels + 1) * (n_classes + 1) / (6.0 * n)
+
+
+@njit(strict=True)
 def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gains) -> None:
     """Fill in what every pair tells; `bars`: the G statistic that chance hardly exceeds, by degrees of freedom.
 
@@ -230,8 +237,9 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
             gains.joint[i, j] = gains.joint[j, i] = math.log2(n) - (sum_y + rest) / n
             for x, z in ((i, j), (j, i)):
                 freedom = (met[x] - 1) * (n_met - 1) * met[z]
-                gains.given[x, z] = unit * (left[z] - rest) / n - bars[freedom]
+                bar = bars[freedom] * with_few_rows(met[x], n_met, n / met[z])
+                gains.given[x, z] = unit * (left[z] - rest) / n - bar
                 gains.gain[x, z] = (left[z] - rest) / n - freedom / unit
             shared = math.log2(n) - (sums[i] + sums[j] - both) / n
-            bar = bars[(met[i] - 1) * (met[j] - 1)]
+            bar = bars[(met[i] - 1) * (met[j] - 1)] * with_few_rows(met[i], met[j], n)
             gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar

@@ -163,6 +163,19 @@ def test_random_numbers_go_on(make: Any, bits: str, tmp_path: Path) -> None:
         assert loaded.spawn(2)[1].random() == generator.spawn(2)[1].random()
 
 
+def test_what_is_set_together_is_loaded_together(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(100, 3))
+    attributes = vars(tamis.JointScreening().fit(X, X[:, 0] > 0))
+    classes.check_attributes(tamis.JointScreening, attributes)
+    for name in ("_evidence", "_bars"):
+        part = {key: value for key, value in attributes.items() if key != name}
+        with pytest.raises(CheckpointError, match=f"a JointScreening without '{name}', which each one has"):
+            classes.check_attributes(tamis.JointScreening, part)
+    before = tamis.JointScreening()
+    before.partial_fit(X[:20], X[:20, 0] > 0)  # too few rows: nothing of it is set
+    classes.check_attributes(tamis.JointScreening, vars(before))
+
+
 class OwnBits(np.random.PCG64):
     """Bits of one's own, which no file can name."""
 

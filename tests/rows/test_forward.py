@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -341,3 +343,13 @@ def test_missing_values_are_refused_by_name():
     X[40, 3] = np.nan
     with pytest.raises(ValueError, match="column 3 of row 40"):
         ForwardPartialCorrelation().fit(X, y)
+
+
+def test_features_are_chosen_anew_after_an_eighth_more_rows(rng):
+    X = rng.normal(size=(3000, 6))
+    y = X[:, 0] + rng.normal(size=3000) > 0
+    model, read = ForwardPartialCorrelation(2), []
+    for at in range(0, 3000, 100):
+        read.append(model.partial_fit(X[at : at + 100], y[at : at + 100]).scores_)
+    renewed = [(one != other).any() for one, other in itertools.pairwise(read)]
+    assert 2 <= sum(renewed[20:]) <= 4  # of ten blocks

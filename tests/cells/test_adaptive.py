@@ -211,3 +211,11 @@ def test_too_few_rows_of_a_class(rng):
     X, y = rng.normal(size=(7, 2)), np.array([0, 0, 0, 0, 0, 0, 1])
     model = AdaptiveIFC2F().fit(X, y)
     assert model.predict(X).shape == (7,)
+
+
+def test_where_no_column_varies_nothing_is_asked_for():
+    y = np.arange(90) % 3 == 0
+    model = AdaptiveIFC2F().fit(np.ones((90, 3)), y)
+    assert not model.predict(np.ones((4, 3))).any()
+    assert not model.cost_.any()
+    assert model.open().next_feature is None

@@ -164,12 +164,14 @@ def test_golden_bits():
     assert n_selected > 5
 
 
+@pytest.mark.slow
 def test_parity_is_not_seen():
     recall, _, n_selected = selections("BG3", 5000)
     assert recall == 0
     assert n_selected == 0
 
 
+@pytest.mark.slow
 def test_a_learner_begins_anew_at_drifts_or_where_the_set_changes():
     stream = load_stream(
         "BG1", seed=1, protocol="chapter9", n_rows=6000, n_drifts=1, width=10, n_irrelevant=20
@@ -229,6 +231,7 @@ def test_refuses(name, value):
         ABFS(**{name: value}).partial_fit(X, y)
 
 
+@pytest.mark.slow
 def test_categories_of_many_values_that_tell_nothing_are_left_out():
     rng = np.random.default_rng(0)
     for levels in (50, 200):

@@ -229,6 +229,7 @@ def test_class_shares_and_scales_of_what_is_irrelevant_are_no_drift(kind):
     assert {0, 1} <= set(selector.selected_.tolist())
 
 
+@pytest.mark.slow
 def test_a_drift_is_told_once_and_once_more_when_it_is_over():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(6000, 15))
@@ -242,6 +243,7 @@ def test_a_drift_is_told_once_and_once_more_when_it_is_over():
     assert sorted(selector.selected_.tolist()) == [4, 7]
 
 
+@pytest.mark.slow
 def test_a_relation_that_changes_where_errors_do_not_is_a_drift():
     """Another feature begins to tell, while the selected one tells what it told."""
     rng = np.random.default_rng(0)
@@ -275,6 +277,7 @@ def test_neither_the_scale_nor_far_values_matter(scale):
     assert sorted(selector.selected_.tolist()) == [0, 1]
 
 
+@pytest.mark.slow
 def test_fewer_than_asked_for_are_explained(rng):
     X = rng.normal(size=(1500, 6))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)

@@ -401,26 +401,23 @@ print(json.dumps({name: result.frames["steps"][name].tolist() for name in ("n_se
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
-    def start(path, pause):
-        return subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(path), pause],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ,
-        )
+def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch, capsys):
+    def run(path):
+        monkeypatch.setattr(sys, "argv", ["-c", str(path), "0"])
+        exec(KILLED, {"__name__": "__main__"})
+        return capsys.readouterr().out.splitlines()
 
     path = tmp_path / "run.tamis"
-    victim = start(path, "0.05")
-    victim.stdout.readline()
-    first = path.stat().st_mtime_ns
-    while path.stat().st_mtime_ns == first:  # until it is saved again
+    command = [sys.executable, "-c", KILLED, str(path), "0.05"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as victim:
         victim.stdout.readline()
-    victim.stdout.readline()
-    victim.kill()
-    victim.communicate()
-    *seen, document = start(path, "0").communicate()[0].splitlines()
-    *_, whole = start(tmp_path / "other.tamis", "0").communicate()[0].splitlines()
+        first = path.stat().st_mtime_ns
+        while path.stat().st_mtime_ns == first:  # until it is saved again
+            victim.stdout.readline()
+        victim.stdout.readline()
+        victim.kill()
+    *seen, document = run(path)
+    *_, whole = run(tmp_path / "other.tamis")
     assert 300 <= int(seen[0]) < 6000
     assert json.loads(document) == json.loads(whole)
 

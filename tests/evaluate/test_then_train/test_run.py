@@ -294,22 +294,29 @@ print(result.frames["steps"]["accuracy"].tolist())
 """
 
 
-@pytest.mark.parametrize(("times", "last"), [(1, 600), (2, 500)])
-def test_control_c_in_the_middle_of_a_batch_leaves_a_whole_checkpoint(tmp_path, times, last):
-    def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-c", SLOW, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ,
-        )
-        return done.stdout.splitlines()
+@pytest.fixture
+def go(monkeypatch, capsys):
+    """Run a program: in this process, or in one of its own, which a signal may end."""
 
-    stopped, seen = run(tmp_path / "a.tamis", times)
+    def go(program, *arguments, alone=False):
+        if alone:
+            command = [sys.executable, "-c", program, *map(str, arguments)]
+            return subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
+        monkeypatch.setattr(sys, "argv", ["-c", *map(str, arguments)])
+        exec(program, {"__name__": "__main__"})
+        return capsys.readouterr().out
+
+    return go
+
+
+@pytest.mark.parametrize(("times", "last"), [(1, 600), (2, 500)])
+def test_control_c_in_the_middle_of_a_batch_leaves_a_whole_checkpoint(go, tmp_path, times, last):
+    stopped, seen = go(SLOW, tmp_path / "a.tamis", times, alone=True).splitlines()
     assert stopped.split()[0] == "True"
     assert len(json.loads(seen)) == last // 100 - 1
-    assert run(tmp_path / "a.tamis") == run(tmp_path / "b.tamis")
+    resumed = go(SLOW, tmp_path / "a.tamis")
+    assert resumed.startswith("False 1000 1000\n")
+    assert resumed == go(SLOW, tmp_path / "b.tamis")
 
 
 def test_somebody_elses_handler_of_control_c_stays():
@@ -425,16 +432,11 @@ print(result.settings["interrupted"], int(result.frames["steps"]["n_seen"][-1]))
 """
 
 
-def test_sigterm_ends_as_control_c_does(tmp_path):
-    def run(*arguments):
-        command = [sys.executable, "-c", TERMINATED, str(tmp_path / "run.tamis"), *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, env=os.environ
-        ).stdout.split()
-
-    assert run("stop") == ["True", "600"]
-    assert (tmp_path / "run.tamis").exists()
-    assert run() == ["False", "1000"]
+def test_sigterm_ends_as_control_c_does(go, tmp_path):
+    path = tmp_path / "run.tamis"
+    assert go(TERMINATED, path, "stop", alone=True).split() == ["True", "600"]
+    assert path.exists()
+    assert go(TERMINATED, path).split() == ["False", "1000"]
 
 
 def test_somebody_elses_handler_of_sigterm_stays():

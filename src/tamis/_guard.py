@@ -1,8 +1,8 @@
 """One call at a time on one object: kernels let go of the GIL, so two threads would write into the same arrays.
 
 A public method or property of a :class:`Guarded` class waits until no other thread is inside the same object, and
-refuses an object whose arrays do not fit together (`_shapes`). Locks are
-kept beside the objects, not in them: a copy, a pickle, a clone and a saved file know nothing of them.
+refuses an object whose arrays do not fit together (`_shapes`). Locks are kept beside the objects, not in them: a deep
+copy, a pickle, a clone and a saved file know nothing of them. A shallow copy shares the arrays, and so the lock.
 """
 
 from __future__ import annotations
@@ -79,13 +79,17 @@ os.register_at_fork(after_in_child=_forget_all)
 
 def lock_of(one: Any) -> _Lock:
     """Return what is kept beside an object."""
+    lock = _locks.get(id(one))
+    return _keep(one, _Lock()) if lock is None else lock
+
+
+def _keep(one: Any, lock: _Lock) -> _Lock:
+    """Keep a lock beside an object as long as it lives, unless it has one; return the one it has."""
     key = id(one)
-    if (lock := _locks.get(key)) is not None:
-        return lock
     with _making:
         if key not in _locks:
             _alive[key] = weakref.ref(one, lambda _: (_locks.pop(key, None), _alive.pop(key, None)))
-            _locks[key] = _Lock()
+            _locks[key] = lock
         return _locks[key]
 
 
@@ -139,7 +143,9 @@ class Guarded:
 
     def __copy__(self) -> Any:
         twin: Any = object.__new__(type(self))
-        vars(twin).update(vars(self))
+        with (lock := lock_of(self)):
+            vars(twin).update(vars(self))
+        _keep(twin, lock)  # they have their arrays in common
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

@@ -38,6 +38,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis._guard import Guarded
 from tamis._jit import njit
 
 __all__ = ["BLOCK", "Evidence"]
@@ -104,7 +105,7 @@ def _add_cells(cells: Array, codes: Array, weight: Array, columns: Array, s: Arr
                     v[j, c, a, b] += d[a] * d[b] / 3.0 + spread * r  # (2)
 
 
-class Evidence:
+class Evidence(Guarded):
     """E-values of every feature against "it tells nothing of the class"; mergeable.
 
     Parameters

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.summaries.quantiles import QuantileSummary
 
@@ -116,7 +117,7 @@ class Part:
         return found
 
 
-class FixedBins:
+class FixedBins(Guarded):
     """Weight of the values of each feature in bins whose edges are cut once, within each class; mergeable.
 
     Parameters

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import as_array, check_number, refuse_masked, told
+from tamis._guard import Guarded
 from tamis._jit import njit
 
 __all__ = ["MEASURES", "RunningMetrics"]
@@ -121,7 +122,7 @@ def _count(
     _ratios(counts[1], baselines[1], min(n_seen, window), out[1 + half :])
 
 
-class RunningMetrics:
+class RunningMetrics(Guarded):
     """Accuracy, kappas, balanced accuracy and baselines over all rows so far and over the last `window` rows.
 
     A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 56 per class. Classes may appear at any

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tamis._check import as_numbers, check_number
+from tamis._guard import Guarded
 from tamis._jit import njit
 
 __all__ = ["SlidingPrecisionRecall"]
@@ -40,7 +41,7 @@ def _walk(scores: Any, positive: Any, order: Any, n_positive: int, precision: fl
     return total / n_positive, found
 
 
-class SlidingPrecisionRecall:
+class SlidingPrecisionRecall(Guarded):
     """Average precision and recall at a precision over the last `window` rows, and their means over the run.
 
     Reading out costs a sort of the window. Memory: 9 bytes per row of the window.

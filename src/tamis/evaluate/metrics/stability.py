@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import as_numbers, check_number, refuse_masked
+from tamis._guard import Guarded
 from tamis._jit import njit
 
 __all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
@@ -71,7 +72,7 @@ def _variance(counts: Any, ring: Any, sizes: Any, n_sets: int, mean_size: float,
     return 4.0 * squares / n_sets**2  # (3)
 
 
-class SlidingStability:
+class SlidingStability(Guarded):
     """Nogueira's stability of the last sets of selected features.
 
     Adding a set costs O(its size + the size of the set that leaves); the variance, where it is asked for, costs

@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import tamis
 from tamis.cli import main
-from tamis.cli.ranking import TITLES
+from tamis.report.ranking.titles import TITLES
 from tamis.rows.screening import Screening
 from tamis.streams import ArrayStream, open_file
 
@@ -343,3 +343,40 @@ def test_of_copies_few_are_shown_with_redundancy(call, tmp_path):
     code, _, err = call(*line, "--redundancy", "6", "--level", "0.05")
     assert code == 2
     assert "leave one out" in err
+
+
+def test_the_page_shows_the_ranking_and_how_to_do_it_again(call, folder):
+    every = [word for name in TITLES for word in ("--score", name)]
+    code, out, err = call("table.csv", "--label", "state", "--top", "2", "--report", "page.html", *every)
+    assert (code, err) == (0, "")
+    assert out.endswith("The report: page.html\n")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "<h1>T-score on table.csv</h1>" in page
+    assert page.index(">pressure<") < page.index(">heat<")
+    assert "3 other columns" in page
+    assert "Columns without any value" in page
+    assert "http" not in page.replace("http-equiv", "")
+    line = re.search(r"tamis screen table.csv --label state .*?--report page.html[^<]*", page)[0]
+    code, out, err = call(*line.split()[2:])  # its own report may be replaced
+    assert (code, err) == (0, "")
+    assert (folder / "page.html").read_text(encoding="utf-8").count("<section") == 4
+
+
+def test_the_page_of_a_level_and_of_odd_names(call, folder):
+    (folder / "odd.csv").write_text("<b>a,y\n" + "".join(f"{i % 2}.5,{i % 2}\n" for i in range(300)))
+    assert call("odd.csv", "--label", "y", "--level", ".05", "--report", "page.html")[0] == 0
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "&lt;b&gt;a" in page
+    assert "<b>a" not in page
+    assert "<dt>Selected</dt><dd>1<" in page
+    assert "How the scores fall" not in page  # of one column
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_first_row(call, folder):
+    code, _, err = call("table.csv", "--label", "state", "--report", "none/page.html")
+    assert code == 2
+    assert "the folder 'none' does not exist" in err
+    code, _, err = call("table.csv", "--label", "state", "--report", "table.csv")
+    assert code == 2
+    assert "table.csv" in err
+    assert (folder / "table.csv").read_text(encoding="utf-8").startswith("heat,")

@@ -62,8 +62,9 @@ def searched(folder):
     """Return the pages of a search among columns, and of a classifier that buys values, with odd names."""
     import pyarrow as pa
 
-    from tamis import IFC2F, AlphaInvesting
+    from tamis import IFC2F, AlphaInvesting, Screening
     from tamis.report import acquisition, columns
+    from tamis.report.ranking import page as ranking
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
@@ -77,7 +78,9 @@ def searched(folder):
     frame = pa.table(dict(zip(names, X.T, strict=True)))
     selector = AlphaInvesting(model="logistic", trace="all").fit(frame, y)
     model = IFC2F(cost=0.001, random_state=0).fit(frame[:200], y[:200])
+    table = Screening(1.0, scores=["chi2", "mi", "t", "fisher", "gini"], n_bins=9).fit(frame, y).table_
     return {
+        "ranked": ranking.write_report(table, folder / "ranked.html", n_rows=300, classes=[0, 1], top=8, seconds=1.0),
         "columns": columns.write_report(selector, folder / "columns.html"),
         "bought": acquisition.write_report(
             model, frame[:200], y[:200], frame[200:], y[200:], folder / "bought.html"
@@ -114,7 +117,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared", "columns", "bought"])
+@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared", "columns", "bought", "ranked"])
 def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     import json
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.output import progress, terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.report.ranking.titles import TITLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,15 +15,7 @@ if TYPE_CHECKING:
     from tamis.rows.screening import Screening
     from tamis.streams import Stream
 
-__all__ = ["TITLES", "Ranking"]
-
-TITLES = {
-    "t": "T-score",
-    "fisher": "Fisher score",
-    "mi": "Mutual information",
-    "chi2": "Chi-square",
-    "gini": "Gini index",
-}
+__all__ = ["Ranking"]
 
 
 class Ranking:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, option
-from tamis.cli.output import check_outputs, print_json, progress, terminal
+from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal
 from tamis.cli.reading import Reading, stream_name
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def recommend(
     line = f"tamis run {_source(reading)} {found.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
     if report is not None:
-        found.report(report, f"Which selector for {name}?")
+        found.report(report, f"Which selector for {name}?", repeat=said_again())
     if as_json:
         print_json({**found.as_dict(), "command": line, "report": report})
         return

@@ -10,10 +10,11 @@ import typer
 
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
-from tamis.cli.ranking import TITLES, Ranking
+from tamis.cli.ranking import Ranking
 from tamis.cli.reading import Reading
 from tamis.cli.screen_output import Output
 from tamis.errors import DataError, TamisError
+from tamis.report.ranking.titles import TITLES
 
 if TYPE_CHECKING:
     pass
@@ -27,7 +28,7 @@ Examples:
 
 [bold]tamis screen words.svm --score chi2 --score gini --top 50 --out scores.csv[/]
 
-[bold]tamis screen sensors.csv --label state --level 0.05[/]
+[bold]tamis screen sensors.csv --label state --level 0.05 --report screen.html[/]
 
 [bold]zcat log.csv.gz | tamis screen - --label -1 --score t --half-life 10000 --json[/]"""
 
@@ -95,6 +96,7 @@ def screen(
     plot: Annotated[
         str | None, option("Output", "FILE", "Draw the top columns (.png, .svg or .pdf).")
     ] = None,
+    report: Annotated[str | None, option("Output", "FILE", "Write an HTML report.")] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
@@ -120,7 +122,7 @@ def screen(
         check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
         if half_life is not None:
             raise MisuseError("--level needs rows that do not fade: leave --half-life out.")
-    output = Output(out, plot, top, as_json, quiet)
+    output = Output(out, plot, report, top, as_json, quiet)
     output.check(reading.inputs, force)
     stream = reading.open(width="any", quiet=quiet)
     if eps is None and stream.n_features is None:

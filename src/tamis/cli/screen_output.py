@@ -1,4 +1,4 @@
-"""What `tamis screen` leaves: a table in the terminal, one JSON document, a CSV file, a picture."""
+"""What `tamis screen` leaves: a table in the terminal, one JSON document, a CSV file, a picture, a page."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.failure import MisuseError
-from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, terminal
-from tamis.cli.ranking import TITLES, Ranking
+from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, said_again, terminal
+from tamis.cli.ranking import Ranking
 from tamis.errors import StreamError
+from tamis.report.ranking.titles import TITLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,13 +31,15 @@ class Output:
 
     out: str | None
     plot: str | None
+    report: str | None
     top: int
     as_json: bool
     quiet: bool
 
     def check(self, inputs: list[str], force: bool) -> None:
         """Refuse places that cannot be written, or hold something else."""
-        check_outputs(inputs, {"--out": self.out, "--plot": self.plot}, force=force)
+        places = {"--out": self.out, "--plot": self.plot, "--report": self.report}
+        check_outputs(inputs, places, force=force)
         if self.plot is not None:
             from tamis.report.scores import check_picture
 
@@ -55,6 +58,8 @@ class Output:
             written["table"] = _write_csv(columns, self.out)
         if self.plot is not None:
             written["plot"] = self._draw(ranking, columns, self.plot)
+        if self.report is not None:
+            written["report"] = self._page(ranking, columns, self.report, error)
         if self.as_json:
             print_json(_document(ranking, columns, self.top, error, written))
         else:
@@ -71,6 +76,19 @@ class Output:
         signed = {"Software" if kind == "png" else "Creator": PICTURE_MARK}
         with _whole(place) as temporary:
             figure.savefig(temporary, format=kind, dpi=150, metadata=signed)
+        return place
+
+    def _page(self, ranking: Ranking, columns: dict[str, NDArray[Any]], place: str, error: str | None) -> str:
+        from tamis.report.ranking.page import write_report
+
+        alert = f"Interrupted by: {error}" if error else ""
+        if ranking.interrupted:
+            alert = "This run was interrupted: the page shows the rows that were read until then."
+        write_report(
+            columns, place, ranking.title, note=f"{ranking.detail[0].upper()}{ranking.detail[1:]}.", alert=alert,
+            n_rows=ranking.n_rows, classes=ranking.screening.classes_.tolist(), top=self.top, seconds=ranking.seconds,
+            repeat=said_again(),
+        )  # fmt: skip
         return place
 
 

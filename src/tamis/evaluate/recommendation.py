@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import check_choice, check_number
+from tamis.base.glance import glance
 from tamis.errors import DataError
 from tamis.rows.auto import Auto
 from tamis.streams.stream import as_stream
@@ -95,7 +96,7 @@ class Contestant:
         return mean, math.sqrt(float(share**2 @ (gap - mean) ** 2))
 
 
-@dataclass
+@dataclass(repr=False)
 class Recommendation:
     """What the race says.
 
@@ -116,6 +117,17 @@ class Recommendation:
     n_rows: int
     n_features: int
     reason: str
+
+    def __repr__(self) -> str:
+        return f"Recommendation({self.arguments()!r}, accuracy {self.chosen.accuracy:.3f})"
+
+    def _repr_html_(self) -> str:
+        curves = {
+            name: [" ".join(f"{size:,}: {accuracy:.3f}" for size, accuracy in curve)]
+            for name, curve in self.curve().items()
+        }
+        facts = [f"{self.arguments()}: {self.reason}"]
+        return glance("Recommendation", facts, curves, ("selector", "accuracy by columns kept"))
 
     def arguments(self) -> str:
         """Return the options of ``tamis run`` that are recommended.
@@ -155,11 +167,17 @@ class Recommendation:
             "curves": {name: self.curve(name) for name in dict.fromkeys(one.learner for one in self.contestants)},
         }  # fmt: skip
 
-    def report(self, path: str | os.PathLike[str], title: str = "Which selector?") -> Path:
-        """Write a page with the curves: one HTML file that opens offline."""
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        title: str = "Which selector?",
+        *,
+        repeat: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that do the same again."""
         from tamis.report.recommendation import write_report
 
-        return write_report(self, path, title)
+        return write_report(self, path, title, repeat)
 
 
 def recommend(

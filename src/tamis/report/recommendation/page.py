@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,11 +12,14 @@ import numpy as np
 from tamis.report.figures import svg
 from tamis.report.figures.figure import course, figure, limits
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import plural, table, text
+from tamis.report.page.markup import plural, repeat_lines, table, text
 from tamis.report.page.number_format import count, fraction
 
 __all__ = ["Found", "write_report"]
 
+_IN_PYTHON = (
+    'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
+)
 _STYLES = {
     "forward": "s1",
     "fires": "s2",
@@ -42,7 +46,9 @@ class Found(Protocol):
         ...
 
 
-def write_report(found: Found, path: str | os.PathLike[str], title: str) -> Path:
+def write_report(
+    found: Found, path: str | os.PathLike[str], title: str, repeat: Mapping[str, str] | None = None
+) -> Path:
     """Write the page of a recommendation.
 
     Parameters
@@ -52,16 +58,18 @@ def write_report(found: Found, path: str | os.PathLike[str], title: str) -> Path
     path : str or path
         The file; one that exists is replaced in one step.
     title : str
+    repeat : dict of str to str, optional
+        Headings and lines that do the same again.
 
     Returns
     -------
     pathlib.Path
         The file.
     """
-    return write_page(path, lambda: _page(found, title))
+    return write_page(path, lambda: _page(found, title, repeat or {"In Python": _IN_PYTHON}))
 
 
-def _page(found: Found, title: str) -> str:
+def _page(found: Found, title: str, repeat: Mapping[str, str]) -> str:
     told = found.as_dict()
     lead = (
         f"{plural(found.n_rows, 'row', 'rows')} of {plural(found.n_features, 'column', 'columns')}, each predicted"
@@ -78,7 +86,7 @@ def _page(found: Found, title: str) -> str:
         (f"curve-{learner}", f"With {learner}", _curve(learner, curves, told))
         for learner, curves in told["curves"].items()
     ]
-    return document(title, header, sections)
+    return document(title, header, [*sections, ("repeat", "Repeat this run", repeat_lines(repeat))])
 
 
 def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], told: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
@@ -10,10 +11,12 @@ from sklearn.naive_bayes import GaussianNB
 import tamis
 from tamis.base import glance
 from tamis.catalog import CATALOG
-from tamis.columns.generators import Chain, Columns, Logs, Originals
+from tamis.columns.generators import Chain, Columns, Logs, Originals, explore
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
-from tamis.evaluate import prequential, run_experiment
+from tamis.evaluate import detections, preq_cv_stability, prequential, recovery, run_experiment
 from tamis.streams import ArrayStream
+from tamis.streams.files import open_table
+from tamis.streams.look import look_at_table
 
 ODD = ["<script>alert(1)</script>", "a" * 500, "&", '"']
 
@@ -75,6 +78,7 @@ def test_detectors_generators_and_recipes(rows):
     for detector in (ADWIN(), DDM(), ECDD(), HDDMA(), HDDMW()):
         detector.update(0.0)
         assert repr(detector) == f"{type(detector).__name__}(n_seen=1, in_warning=False)"
+        assert "1 value since the last drift" in check(detector)
     X, y = rows
     stream = Chain(Originals(X), Logs(np.exp(X)))
     assert repr(Columns(X)) == "Columns(400 rows, 4 columns)"
@@ -82,6 +86,36 @@ def test_detectors_generators_and_recipes(rows):
     selector = tamis.AlphaInvesting(model="logistic").fit_stream(stream, y)
     assert repr(stream.recipes(selector)).startswith("Recipes(")
     check(stream.recipes(selector))
+
+
+def test_what_was_bought_and_what_a_drift_cost(rows):
+    X, y = rows
+    frame = pd.DataFrame(X, columns=ODD)
+    model = tamis.IFC2F(cost=0.001, random_state=0).fit(frame, np.array(["<i>", "b"])[y])
+    bought = model.acquire(X[0])
+    assert "paid" in repr(bought)
+    shown = check(bought)
+    assert "likeliest class then" in shown
+    assert "<i>" not in shown
+    assert "30 rows" in check(detections(drifts=[1000, 2000], detected=[400, 1030, 1700]))
+    assert "back after" in check(recovery(np.arange(100), np.r_[np.ones(50), 0.0, np.ones(49)], drifts=[50]))
+    assert "Pearson" in check(preq_cv_stability((X, y), tamis.TScore(2), n_folds=3))
+
+
+def test_a_screen_a_search_and_a_look(rows, tmp_path):
+    X, y = rows
+    screening = tamis.Screening(1, scores=["mi", "t"])
+    assert "Screening" in screening._repr_html_()  # its parameters
+    shown = check(screening.fit(pd.DataFrame(X, columns=ODD), y))
+    assert "<th>mi_pvalue</th>" in shown
+    assert "&lt;script&gt;" in shown
+    assert screening._repr_mimebundle_()["text/html"] == shown
+    found = explore(tamis.AlphaInvesting(model="logistic"), Originals(X), y)
+    assert "candidates selected" in check(found)
+    (tmp_path / "a.csv").write_text("<b>,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
+    look = check(look_at_table(open_table(str(tmp_path / "a.csv")), label="y"))
+    assert "&lt;b&gt;" in look
+    assert "40 rows looked at" in look
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.key)

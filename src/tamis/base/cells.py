@@ -18,9 +18,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_column, as_numbers, as_rows, encode_labels, refuse_nonfinite
+from tamis._check import Array, Rows, as_column, as_numbers, as_rows, encode_labels, refuse_nonfinite, told
 from tamis._guard import Guarded
 from tamis._parameters import SEED, Kind, check_parameters, having, integer, number, parameters
+from tamis.base.glance import glance
 from tamis.base.session import Session, State
 from tamis.errors import DataError
 
@@ -62,6 +63,23 @@ class Acquisition:
     features: list[Any]
     values: list[float]
     posteriors: Floats
+
+    def __repr__(self) -> str:
+        return f"Acquisition({', '.join(self._facts())})"
+
+    def _repr_html_(self) -> str:
+        likeliest = [f"{row.max():.3f}" for row in self.posteriors[1:]]
+        bought = {
+            f"{place}. {feature}": [f"{value:g}", after]
+            for place, (feature, value, after) in enumerate(
+                zip(self.features, self.values, likeliest, strict=True), start=1
+            )
+        }
+        return glance("Acquisition", self._facts(), bought, ("bought", "value", "likeliest class then"))
+
+    def _facts(self) -> list[str]:
+        number = f"{len(self.features):,} value{'s' * (len(self.features) != 1)} bought"
+        return [f"decision {told(self.label)}", number, f"paid {self.cost:g}"]
 
 
 class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

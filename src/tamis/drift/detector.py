@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._check import as_numbers
 from tamis._guard import Guarded
+from tamis.base.glance import glance
 from tamis.errors import DataError
 
 __all__ = ["Detector", "DriftDetector"]
@@ -67,6 +69,15 @@ class Detector(Guarded, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_seen={self.n_seen}, in_warning={self.in_warning})"
+
+    def _repr_html_(self) -> str:
+        given = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
+        n = self.n_seen
+        facts = [
+            f"{n:,} value{'s' * (n != 1)} since the last drift",
+            *["a drift is suspected"] * self.in_warning,
+        ]
+        return glance(type(self).__name__, facts, {name: [str(getattr(self, name))] for name in given})
 
     @property
     def n_seen(self) -> int:

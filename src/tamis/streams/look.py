@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tamis.base.glance import glance
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import time_parts
 from tamis.streams.files import columns_of, label_column
@@ -72,7 +73,7 @@ class Problem:
     value: Any = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Look:
     """What a first look at some rows found.
 
@@ -108,6 +109,28 @@ class Look:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"Look({self.path!r}, {', '.join(self._facts())})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            column.name: [
+                column.kind,
+                f"{column.n_missing:,}",
+                f"{column.n_different:,}",
+                ", ".join(column.such_as),
+            ]
+            for column in self.columns
+        }
+        head = ("column", "holds", "missing", "different", "such as")
+        stands = "".join(f"<p>{glance('In the way:', [problem.text])}</p>" for problem in self.problems[:20])
+        return glance(self.path, self._facts(), rows, head) + stands
+
+    def _facts(self) -> list[str]:
+        rows = f"{self.n_rows:,} rows looked at" + (", all there are" if self.whole else "")
+        n = len(self.problems)
+        return [rows, f"{len(self.columns):,} columns", f"{n:,} problem{'s' * (n != 1)}"]
 
     def change(self, name: str, **what: Any) -> None:
         """Say something else of a column."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tamis._check import check_number
 from tamis.base import ColumnSelector
+from tamis.base.glance import glance
 from tamis.columns.generators.generator import FeatureGenerator
 from tamis.columns.generators.queries import Query, texts_in
 from tamis.columns.generators.recipes import Recipes
@@ -70,6 +71,16 @@ class Exploration:
     n_candidates: int
     seconds: float
     ended: str
+
+    def __repr__(self) -> str:
+        return f"Exploration({', '.join(self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return glance("Exploration", self._facts(), {name: [] for name in self.selector.selected_})
+
+    def _facts(self) -> list[str]:
+        found = f"{len(self.selector.selected_):,} of {self.n_candidates:,} candidates selected"
+        return [found, f"{self.seconds:.3g} s", f"ended: {self.ended}"]
 
     def transform(self, X: Any, *, database: Any = None) -> NDArray[np.float64]:
         """Make the selected features from rows.

@@ -19,10 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import as_numbers, check_number
+from tamis.base.glance import glance
 
 __all__ = ["Detections", "Recovery", "detections", "recovery"]
 
 Numbers = NDArray[np.float64]
+
+
+def _by_drift(*columns: Numbers) -> dict[str, list[str]]:
+    """Return a row of texts for each drift."""
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {str(i): [f"{value:.4g}" for value in row] for i, row in enumerate(rows, start=1)}
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,12 @@ class Detections:
         found = len(self.delays) - self.n_missed
         late = f" after {self.mean_delay:,.0f} rows on average" if found else ""
         return f"{found} of {len(self.delays)} drifts detected{late}, {self.n_false_alarms} false alarms"
+
+    def __repr__(self) -> str:
+        return f"Detections({self})"
+
+    def _repr_html_(self) -> str:
+        return glance("Detections", [str(self)], _by_drift(self.delays), ("drift", "delay in rows"))
 
 
 def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float = math.inf) -> Detections:
@@ -130,6 +143,13 @@ class Recovery:
         back = len(self.rows) - self.n_lost
         rows = f", within {self.mean_rows:,.0f} rows on average" if back else ""
         return f"back after {back} of {len(self.rows)} drifts{rows}"
+
+    def __repr__(self) -> str:
+        return f"Recovery({self})"
+
+    def _repr_html_(self) -> str:
+        numbers = _by_drift(self.rows, self.levels, self.drops)
+        return glance("Recovery", [str(self)], numbers, ("drift", "rows until back", "level before", "drop"))
 
 
 def recovery(

@@ -30,6 +30,7 @@ from sklearn.base import clone
 
 from tamis._check import Array, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
+from tamis.base.glance import glance
 from tamis.streams.stream import as_stream
 
 __all__ = ["PreqCVStability", "jaccard_similarity", "pearson_similarity", "preq_cv_stability"]
@@ -142,6 +143,12 @@ class PreqCVStability:
             f"Preq-CV stability ({self.folds}): Pearson {self.mean_pearson:.3f}, Jaccard {self.mean_jaccard:.3f}"
             f" over {len(self.n_seen)} batches"
         )
+
+    def __repr__(self) -> str:
+        return f"PreqCVStability({self})"
+
+    def _repr_html_(self) -> str:
+        return glance("PreqCVStability", [str(self)])
 
 
 def preq_cv_stability(

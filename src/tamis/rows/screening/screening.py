@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tamis._check import check_choice
 from tamis._parameters import Kind, parameters
+from tamis.base.glance import glance
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.screener import SCORES, BinScreener
 
@@ -146,6 +147,20 @@ class Screening(BinScreener):
         )  # fmt: skip
         self.scores = scores
         self.select_by = select_by
+
+    def _repr_html_(self) -> str:
+        """Return the best features and their scores, once there are some; before, the parameters."""
+        if not hasattr(self, "classes_") or self.waiting_:
+            return str(self._repr_html_inner())
+        table = self.table_
+        names = [name for name in table if name not in ("feature", "n_observed")]
+        best = np.argsort(-table[names[0]], kind="stable").tolist()
+        rows = {str(table["feature"][j]): [f"{table[name][j]:.4g}" for name in names] for j in best}
+        facts = [f"{self.n_seen_:,} rows", f"{len(best):,} features"]
+        return glance(type(self).__name__, facts, rows, ("feature", *names))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _start(self, n_features: int) -> None:
         if self.select_by is not None:

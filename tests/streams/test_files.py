@@ -184,6 +184,22 @@ BAD = {
         "holds 'w' in row 2 of column 'a', which declares other values",
     ),
     "kind.arff": (b"@attribute a matrix\n@attribute y {0}\n@data\n", {}, "a column of type 'matrix'"),
+    "brace.arff": (
+        b"@attribute a {u,v\n@attribute y {0}\n@data\nu,0\n",
+        {},
+        "'{u,v' without a brace at their end",
+    ),
+    "empty_item.arff": (b"@attribute a real\n@attribute y {0}\n@data\n{0 1,,1 0}\n", {}, "has no column ''"),
+    "index_text.arff": (
+        b"@attribute a real\n@attribute y {0}\n@data\n{\xc2\xb2 1}\n",
+        {},
+        "has no column '\xb2'",
+    ),
+    "long.arff": (
+        b"@attribute a real\n@attribute y {0}\n@data\n" + b"9" * 5000 + b"x,0\n",
+        {},
+        "9x' in row 1 of real",
+    ),
     "words.csv": (
         b"a,y\n1,0\n2,1\noops,1\n3,0\n",
         {},
@@ -502,6 +518,28 @@ def test_a_line_of_arff_takes_time_in_proportion_to_its_length(sign):
     assert ",".join(arff._split(text)).replace(" ", "") == text.replace(" ", "")
     assert arff._ATTRIBUTE.match(f"@attribute {text}") is None or sign in "{a'"
     assert arff._ATTRIBUTE.match(f"@attribute x {text}y") is not None
+
+
+@pytest.mark.parametrize("name", ["dense.arff", "sparse.arff", "t.svm"])
+def test_twice_the_rows_are_twice_the_work(tmp_path, name):
+    """The work is counted in calls of Python functions, since a clock knows of other programs too."""
+    row = {"dense.arff": "1.5,'a, b',0", "sparse.arff": "{0 1.5, 1 'a, b'}", "t.svm": "1 3:0.5 7:2"}[name]
+    head = (
+        "" if name == "t.svm" else "@attribute x real\n@attribute s {c,'a, b'}\n@attribute y {0,1}\n@data\n"
+    )
+    calls = []
+    for n in (1024, 1024, 2048, 4096):  # the first time, modules are imported
+        path = tmp_path / name
+        path.write_text(head + f"{row}\n" * n)
+        stream = open_file(path, label=None if name == "t.svm" else "y")
+        counted = [0]
+        sys.setprofile(lambda frame, event, argument, counted=counted: counted.__setitem__(0, counted[0] + 1))
+        try:
+            assert sum(len(y) for _, y in stream.batches(500)) == n
+        finally:
+            sys.setprofile(None)
+        calls.append(counted[0])
+    assert calls[3] - calls[2] <= 2.2 * (calls[2] - calls[1])
 
 
 def test_arff_values_are_split_at_commas_outside_quotes():

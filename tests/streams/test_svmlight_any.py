@@ -62,3 +62,18 @@ def test_a_target_with_a_fraction_stays_a_number_where_later_ones_are_whole(tmp_
     path.write_text("0.5 1:1\n" + "2 1:1\n" * 3000)
     batches = [y for _, y in open_file(path, n_features=2).batches(1000)]
     assert [y.dtype.kind for y in batches] == ["f"] * len(batches)
+
+
+def test_the_last_column_there_can_be(tmp_path):
+    """A batch takes memory for its values, not for its width; a column beyond is refused in one sentence."""
+    path = tmp_path / "wide.svm"
+    path.write_text("1 1:1 2147483646:2\n0 1:1\n")
+    X, _ = open_file(path, n_features="any").take(2)
+    assert (X.shape, X.nnz, X.indices.dtype) == ((2, 2**31 - 1), 3, np.int32)
+    for column in (2**31 - 1, 2**31, 2**63, 10**30):
+        path.write_text(f"0 1:1\n1 {column}:1\n")
+        for width in ("any", None):
+            with pytest.raises(
+                StreamError, match=r"line 2 \(it names a column beyond 2,147,483,646\): mend that"
+            ):
+                open_file(path, n_features=width).take(2)

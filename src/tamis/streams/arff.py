@@ -1,17 +1,24 @@
-"""Weka's ARFF: a header that declares the columns, then rows, dense (CSV) or sparse ({index value, ...})."""
+"""Weka's ARFF: a header that declares the columns, then rows, dense (CSV) or sparse ({index value, ...}).
+
+No library serves here: scipy reads the whole file at once and no sparse rows, texts or escaped quotes; liac-arff
+streams, but either dense or sparse rows as it is told, knows no dates, and takes for ever over a brace left open.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
+from tamis._check import told
 from tamis.errors import StreamError
 from tamis.streams.source import Source
 from tamis.streams.tables import Table, pyarrow_module
 
 __all__ = ["ARFFTable"]
+
+Row: TypeAlias = "list[str | None] | dict[int, str | None]"  # of a sparse one, the values that it names
 
 # Each character can be matched in one way only, so that no line takes longer than its length.
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|[^\s'\"]\S*)\s+(?=\S)", re.IGNORECASE)
@@ -72,11 +79,16 @@ class ARFFTable(Table):
 
     def _declared(self, text: str) -> str | list[str]:
         if text.startswith("{"):
+            if not text.endswith("}"):
+                raise StreamError(
+                    f"{self.source.name!r} declares the values {told(text)} without a brace at their end: mend it."
+                )
             return [_unquote(value) for value in _split(text.strip("{} \t"))]
         kind = text.lower().split()[0]
         if kind not in _PARSERS:
             raise StreamError(
-                f"{self.source.name!r} declares a column of type {text[:40]!r}, which is not known."
+                f"{self.source.name!r} declares a column of type {told(text)}, which is not known: write numeric,"
+                " string, date or {values}."
             )
         return kind
 
@@ -109,9 +121,9 @@ class ARFFTable(Table):
         import pyarrow as pa
 
         rows = [self._row(line, before + i + 1) for i, line in enumerate(block)]
+        types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us")}
         columns = []
-        for j, (name, declared) in enumerate(self._columns):
-            values = [row[j] for row in rows]
+        for (name, declared), (places, values) in zip(self._columns, self._cells(rows), strict=True):
             parse = _PARSERS[declared] if isinstance(declared, str) else _one_of(declared)
             try:
                 typed = [None if value is None else parse(value) for value in values]
@@ -121,14 +133,32 @@ class ARFFTable(Table):
                 )
                 kind = f"{declared} column" if isinstance(declared, str) else "column"
                 raise StreamError(
-                    f"{self.source.name!r} holds {values[at]!r} in row {before + at + 1} of {kind} {name!r}, which"
-                    " declares other values: mend it."
+                    f"{self.source.name!r} holds {told(values[at])} in row {before + places[at] + 1} of {kind}"
+                    f" {name!r}, which declares other values: mend it."
                 ) from None
-            types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us")}
+            if len(typed) < len(rows):
+                absent = _absent(declared)
+                whole = [None if absent is None else parse(absent)] * len(rows)
+                for place, value in zip(places, typed, strict=True):
+                    whole[place] = value
+                typed = whole
             columns.append(pa.array(typed, type=types.get(parse, pa.string())))
         return columns
 
-    def _row(self, line: bytes, number: int) -> list[str | None]:
+    def _cells(self, rows: list[Row]) -> Iterator[tuple[Sequence[int], list[str | None]]]:
+        """Yield of each column which rows name a value, and the values."""
+        if not any(isinstance(row, dict) for row in rows):
+            for j in range(len(self._columns)):
+                yield range(len(rows)), [row[j] for row in rows]
+            return
+        cells: list[tuple[list[int], list[str | None]]] = [([], []) for _ in self._columns]
+        for place, row in enumerate(rows):
+            for j, value in row.items() if isinstance(row, dict) else enumerate(row):
+                cells[j][0].append(place)
+                cells[j][1].append(value)
+        yield from cells
+
+    def _row(self, line: bytes, number: int) -> Row:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
@@ -143,12 +173,15 @@ class ARFFTable(Table):
             )
         return values
 
-    def _sparse_row(self, text: str, number: int) -> list[str | None]:
-        values = [_absent(declared) for _, declared in self._columns]
+    def _sparse_row(self, text: str, number: int) -> Row:
+        values: dict[int, str | None] = {}
         for item in _split(text.strip("{} \t")):
-            index, value = (*item.split(None, 1), "")[:2]
-            if not index.isdigit() or int(index) >= len(values):
-                raise StreamError(f"{self.source.name!r} has no column {index!r}, which row {number} fills.")
+            index, value = (*item.split(None, 1), "", "")[:2]
+            known = index.isascii() and index.isdigit() and len(index) < 10
+            if not known or int(index) >= len(self._columns):
+                raise StreamError(
+                    f"{self.source.name!r} has no column {told(index)}, which row {number} fills: mend that row."
+                )
             values[int(index)] = None if value == "?" else _unquote(value)
         return values
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tamis._check import Array
+from tamis._check import Array, told
 from tamis.errors import StreamError
 from tamis.streams.dialect import (
     FORMULA,
@@ -317,8 +317,8 @@ class CSVTable(Table):
             values = column.to_pylist()
             at = next(i for i, value in enumerate(values) if value and not is_number(value, self.decimal))
             raise StreamError(
-                f"{self.source.name!r} holds {values[at]!r} in row {row + at} of column {name!r}, which began as"
-                f" numbers: mend it, or choose categorical=[{name!r}]."
+                f"{self.source.name!r} holds {told(values[at])} in row {row + at} of column {told(name)}, which began"
+                f" as numbers: mend it, or choose categorical=[{told(name)}]."
             ) from None
 
     def mixed(self) -> list[Mixed]:
@@ -352,9 +352,10 @@ class CSVTable(Table):
         name = self.names()[int(column)]
         kind = "times" if kind.startswith(("timestamp", "date", "time")) else kind
         kind = {"double": "numbers", "bool": "false and true"}.get(kind, kind)
+        place = f"line {line} of " if line else ""
         raise StreamError(
-            f"{self.source.name!r} holds {value!r} in {f'line {line} of ' if line else ''}column {name!r}, which began"
-            f" as {kind}: mend it, or choose categorical=[{name!r}]."
+            f"{self.source.name!r} holds {told(value)} in {place}column {told(name)}, which"
+            f" began as {kind}: mend it, or choose categorical=[{told(name)}]."
         ) from error
 
 
@@ -380,7 +381,7 @@ class Mixed:
 
     def told(self, path: str) -> str:
         """Return what is wrong and what to do."""
-        where = f"{path!r} holds {self.words[0]!r} in row {self.row} of column {self.name!r}"
+        where = f"{path!r} holds {told(self.words[0])} in row {self.row} of column {told(self.name)}"
         if self.decimal:
             other = "a point" if self.decimal == "," else "a comma"
             return (

@@ -1,4 +1,8 @@
-"""svmlight files: rows of a label and the stored values, ``label index:value index:value ...``."""
+"""svmlight files: rows of a label and the stored values, ``label index:value index:value ...``.
+
+The lines are read by scikit-learn's `load_svmlight_file`, a block at a time: what is ours is the blocks, the width,
+and the sentence that names the line.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ __all__ = ["SvmlightStream"]
 
 _LINES = 1024
 _COLUMNS = 1 << 24  # that a file of any size may have, unless n_features is given
+_LAST = (1 << 31) - 2  # column, from 0: so that every index of a batch, and its width, fits in 32 bits
 
 
 class SvmlightStream(FileStream):
@@ -26,7 +31,8 @@ class SvmlightStream(FileStream):
     is given, the file is read once beforehand to find out. Labels are int64 as long as all are whole numbers.
 
     With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
-    not given either, column j is then the one that the file calls j, and `unused` says whether there is one at 0.
+    not given either, column j is then the one that the file calls j, and `unused` says whether there is one at 0. The
+    last column may be 2,147,483,646; a batch takes memory for its values only, however wide it is.
 
     The name of a column is its number in the file: ``x1`` is the first one where they are counted from 1.
     """
@@ -111,7 +117,10 @@ class SvmlightStream(FileStream):
         from sklearn.datasets import load_svmlight_file
 
         def parsed(some: list[bytes]) -> Any:
-            return load_svmlight_file(io.BytesIO(b"".join(some)), dtype=np.float64, **options)
+            X, y = load_svmlight_file(io.BytesIO(b"".join(some)), dtype=np.float64, **options)
+            if X.shape[1] > _LAST + 1 and X.shape[1] != self.n_features:
+                raise OverflowError("too large to convert")
+            return X, y
 
         try:
             X, y = parsed(lines)
@@ -128,11 +137,14 @@ class SvmlightStream(FileStream):
 
     def _told(self, error: Exception, number: int) -> StreamError:
         text = " ".join(str(error).split())
+        text = text if len(text) <= 120 else f"{text[:120]}…"
         advice = "mend that line"
         if "n_features was set" in text:
             text, advice = f"it has more than {self.n_features} columns", "give more n_features"
         elif "Invalid index 0" in text:
             text, advice = "it counts columns from 0", "choose zero_based=True"
+        elif "too large to convert" in text:
+            text = f"it names a column beyond {_LAST:,}"
         return StreamError(f"{self._source.name!r} cannot be read in line {number} ({text}): {advice}.")
 
     def _refuse_nonfinite(self, lines: list[bytes], first: int, parsed: Any) -> None:

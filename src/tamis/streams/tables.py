@@ -143,6 +143,21 @@ class ParquetTable(Table):
                 self.source.fail(error)
 
 
+class _Bounded:
+    """A file of which no more is read than there is: a damaged one asks for gigabytes, which would be made room for."""
+
+    def __init__(self, file: Any, size: int) -> None:
+        self._file, self._size = file, size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._size - self._file.tell(), 0)
+        found: bytes = self._file.read(left if size < 0 else min(size, left))
+        return found
+
+
 class ArrowTable(Table):
     """Arrow's own file and stream formats."""
 
@@ -161,7 +176,8 @@ class ArrowTable(Table):
     def _reader(self, file: Any) -> Any:
         in_file = file.read(6) == b"ARROW1"  # else a stream, which has no such mark
         file.seek(0)
-        return self._ipc.open_file(file) if in_file else self._ipc.open_stream(file)
+        bounded = _Bounded(file, self.source.size)
+        return self._ipc.open_file(bounded) if in_file else self._ipc.open_stream(bounded)
 
     def names(self) -> list[str]:
         """Return the names of all columns."""

@@ -80,7 +80,9 @@ def searched(folder):
     model = IFC2F(cost=0.001, random_state=0).fit(frame[:200], y[:200])
     table = Screening(1.0, scores=["chi2", "mi", "t", "fisher", "gini"], n_bins=9).fit(frame, y).table_
     return {
-        "ranked": ranking.write_report(table, folder / "ranked.html", n_rows=300, classes=[0, 1], top=8, seconds=1.0),
+        "ranked": ranking.write_report(
+            table, folder / "ranked.html", n_rows=300, classes=[0, 1], top=8, seconds=1.0
+        ),
         "columns": columns.write_report(selector, folder / "columns.html"),
         "bought": acquisition.write_report(
             model, frame[:200], y[:200], frame[200:], y[200:], folder / "bought.html"

@@ -226,7 +226,8 @@ class AlphaInvesting(SequentialSelector):
         self.stopped_ = self._model.full() or self._too_many()
 
     def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
-        return self._rule.levels(log_p)
+        with np.errstate(divide="ignore"):  # where the wealth is next to nothing, so is the level
+            return self._rule.levels(log_p)
 
     def _may_pass(self, statistic: Floats, log_p: Floats, bars: Floats) -> NDArray[np.bool_]:
         near: NDArray[np.bool_] = log_p <= bars + self._model.slack

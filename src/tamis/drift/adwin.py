@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._check import check_choice, check_number
 from tamis._jit import njit
 from tamis.drift.detector import Detector
 
@@ -188,7 +188,8 @@ class ADWIN(Detector):
 
     def __init__(self, delta: float = 0.002, *, every: int = 32, two_sided: bool = False) -> None:
         check_number("delta", delta, low=0, high=1, open_low=True, open_high=True)
-        check_number("every", every, low=1, integer=True)
+        check_number("every", every, low=1, high=2**31 - 1, integer=True)
+        check_choice("two_sided", two_sided, (False, True))
         self.delta, self.every, self.two_sided = delta, every, two_sided
         self.reset()
 

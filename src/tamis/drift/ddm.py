@@ -92,4 +92,4 @@ class DDM(Detector):
         return np.array([0.0, 0.0, 0.0, np.inf, 0.0])
 
     def _run(self, values: Floats) -> int:
-        return int(_ddm(values, self.state, self.drift, self.warning))
+        return int(_ddm(values, self.state, float(self.drift), float(self.warning)))

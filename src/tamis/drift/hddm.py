@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._check import check_choice, check_number
 from tamis._jit import njit
 from tamis.drift.detector import Detector
 
@@ -138,6 +138,7 @@ class HDDMA(Detector):
         self, alpha: float = 0.001, alpha_warning: float = 0.005, *, two_sided: bool = False
     ) -> None:
         _check_levels(alpha, alpha_warning)
+        check_choice("two_sided", two_sided, (False, True))
         self.alpha, self.alpha_warning, self.two_sided = alpha, alpha_warning, two_sided
         self.reset()
 
@@ -194,6 +195,7 @@ class HDDMW(Detector):
     ) -> None:
         _check_levels(alpha, alpha_warning)
         check_number("rate", rate, low=0, high=1, open_low=True)
+        check_choice("two_sided", two_sided, (False, True))
         self.alpha, self.alpha_warning, self.rate, self.two_sided = alpha, alpha_warning, rate, two_sided
         self.reset()
 

@@ -319,10 +319,13 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         for epoch in range(1, self.n_epochs + 1):
             spread = float(variance[alive].sum())
             step = self.learning_rate / _CURVATURE[loss] / (1.0 + min(top, spread) + spread / self.batch_size)
-            size = min(self.batch_size, rows.shape[0])
+            size, shrink = min(self.batch_size, rows.shape[0]), 1.0 / (1.0 + 2.0 * step * self.ridge)
+            if shrink < 1e-300:
+                name = max("learning_rate", "ridge", key=lambda name: getattr(self, name))
+                raise DataError(f"The weights overflow at {name}={getattr(self, name)}: choose a lower one.")
             _epoch(
                 rows.data, rows.indices, rows.indptr, random.permutation(rows.shape[0]), size, inside, pulls, loss,
-                step / size, 1.0 / (1.0 + 2.0 * step * self.ridge), alive, centre, weights, bias,
+                step / size, shrink, alive, centre, weights, bias,
             )  # fmt: skip
             if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
                 raise DataError(

@@ -64,7 +64,8 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
 
     def level(self) -> float:
         """Return the log level of the next test."""
-        return float(self.levels(np.zeros(1))[0])
+        with np.errstate(divide="ignore"):  # where the wealth is next to nothing, so is the level
+            return float(self.levels(np.zeros(1))[0])
 
     def update(self, rejected: bool, log_p: float) -> None:
         """Note the outcome of the next test.
@@ -104,7 +105,8 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
         start, width = 0, 64
         while start < len(log_p):
             part = log_p[start : start + width]
-            hits = np.flatnonzero(part <= self.levels(part))
+            with np.errstate(divide="ignore"):
+                hits = np.flatnonzero(part <= self.levels(part))
             n = int(hits[0]) if len(hits) else len(part)
             self.skip(part[:n])
             if len(hits):

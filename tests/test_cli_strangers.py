@@ -120,13 +120,17 @@ def test_who_stops_reading_hears_no_complaint(here):
         assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1), line
 
 
-def test_colours_only_where_they_are_wanted(here):
-    plain = run(here, ["look", *FILE], env={"NO_COLOR": "1", "COLUMNS": "60"})
-    assert (plain.returncode, "\x1b" in plain.stdout) == (0, False)
-    assert max(map(len, plain.stdout.splitlines()[:-1])) <= 60
+def test_colours_only_where_they_are_wanted(here, monkeypatch, capsys):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    code, out = main(["look", *FILE]), capsys.readouterr().out
+    assert (code, "\x1b" in out) == (0, False)
+    assert max(map(len, out.splitlines()[:-1])) <= 60
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
     for width in ("", "0", "nonsense", "20"):
-        done = run(here, ["look", *FILE], env={"COLUMNS": width, "TERM": "dumb"})
-        assert (done.returncode, done.stderr) == (0, ""), width
+        monkeypatch.setenv("COLUMNS", width)
+        assert (main(["look", *FILE]), capsys.readouterr().err) == (0, ""), width
 
 
 def test_all_is_said_as_one_json_document(here, monkeypatch, capsys):

@@ -223,7 +223,7 @@ def test_degenerate_columns(task, kept):
 
 def test_scatter_knows_columns_that_come_from_the_rows_at_hand():
     rng = np.random.default_rng(0)
-    Z = rng.normal(size=(300, 4))
+    Z = rng.normal(size=(300, 4)) * [1.0, 9.0, 0.2, 1.0]
     scatter = Scatter(4)
     scatter.update(Z, np.ones(300), 1.0)
     full = np.cov(Z.T, bias=True)

@@ -60,6 +60,15 @@ def test_evidence_equals_its_definition(n_classes, weighted):
     assert t.evalues_[3] == chi.evalues_[3] == 1.0
 
 
+def test_evidence_of_two_bins_equals_its_definition():
+    X, y = rows()
+    screen = ChiSquare(None, level=0.05, n_bins=2).partial_fit(X, y, [0, 1])
+    for j in (0, 1, 4):
+        cells = (X[:, j] > np.sort(X[:256, j])[127]).astype(int)
+        expected = twin.log_e(twin.of_bins(cells, 2), y, np.ones(700), 2)
+        assert math.log(screen.evalues_[j]) == pytest.approx(expected, abs=1e-8)
+
+
 @pytest.mark.parametrize("kind", SCREENS)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_any_batching_and_saving_give_the_same_evidence(kind, sparse, tmp_path):

@@ -45,26 +45,49 @@ def standardised(rows, before):
 
 
 def prequential(
-    X, y, selector, learner, batch_size, protocol="honest", window=1000, stability_window=10, scale=True
+    X,
+    y,
+    selector,
+    learner,
+    batch_size,
+    protocol="honest",
+    window=1000,
+    stability_window=10,
+    scale=True,
+    delay=0,
 ):
-    """Return a list of dicts, one per scored batch."""
+    """Return a list of dicts, one per scored batch; the label of row i comes with row i + delay."""
     classes, rows = np.unique(y), []
     actual, predicted, sets = [], [], []
-    first = slice(0, batch_size)
-    selector.partial_fit(X[first], y[first], classes=classes)
-    learner.partial_fit(standardised(X[first], X[first]) if scale else X[first], y[first], classes=classes)
-    for start in range(batch_size, len(y), batch_size):
-        part = slice(start, start + batch_size)
+    told = 0  # rows whose labels have come
+
+    def masked(part, before):
+        chosen = set() if selector.waiting_ else set(np.flatnonzero(selector.get_support()).tolist())
+        given = standardised(X[part], X[:before]) if scale else X[part].copy()
+        if not selector.waiting_:
+            given[:, [j for j in range(X.shape[1]) if j not in chosen]] = 0
+        return given, chosen
+
+    for start in range(0, len(y), batch_size):
+        stop = min(start + batch_size, len(y))
+        part, due = slice(start, stop), slice(told, max(told, stop - delay))
+        if told == 0:
+            told = due.stop
+            if told:
+                selector.partial_fit(X[due], y[due], classes=classes)
+                learner.partial_fit(
+                    standardised(X[due], X[:stop]) if scale else X[due], y[due], classes=classes
+                )
+            continue
+        told = due.stop
         if protocol == "paper":
             selector.partial_fit(X[part], y[part])
-        chosen = set() if selector.waiting_ else set(np.flatnonzero(selector.get_support()).tolist())
-        masked = standardised(X[part], X[:start]) if scale else X[part].copy()
-        if not selector.waiting_:
-            masked[:, [j for j in range(X.shape[1]) if j not in chosen]] = 0
-        guess = learner.predict(masked)
-        learner.partial_fit(masked, y[part])
-        if protocol != "paper":
-            selector.partial_fit(X[part], y[part])
+        given, chosen = masked(part, start)
+        guess = learner.predict(given)
+        if due.stop > due.start:
+            learner.partial_fit(masked(due, start)[0], y[due])
+            if protocol != "paper":
+                selector.partial_fit(X[due], y[due])
         actual, predicted = [*actual, *y[part]], [*predicted, *guess]
         sets = [*sets, chosen][-stability_window:]
         recent = slice(-window, None)

@@ -25,6 +25,7 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "drop_unlabelled": "--drop-unlabelled",
     "n_features": "--n-features",
     "protocol": "--protocol",
+    "delay": "--delay",
     "eps": "--eps",
     "half_life": "--half-life",
     "model": "--model",

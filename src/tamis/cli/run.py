@@ -96,6 +96,7 @@ def run(
             _EVALUATION, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."
         ),
     ] = "honest",
+    delay: Annotated[int, option(_EVALUATION, "N", "How many rows later the label of a row comes.")] = 0,
     window: Annotated[int, option(_EVALUATION, "N", "Rows behind the current accuracy.")] = 1000,
     stability_window: Annotated[
         int, option(_EVALUATION, "N", "Selections that the stability compares.")
@@ -150,6 +151,7 @@ def run(
     """Select features over a stream, test-then-train: accuracy, stability, and what was chosen when."""
     check_whole("--batch-size", batch_size, 1)
     check_whole("--max-rows", max_rows, 1)
+    check_whole("--delay", delay, 0)
     check_whole("--window", window, 1)
     check_whole("--stability-window", stability_window, 2)
     check_whole("--checkpoint-every", checkpoint_every, 1)
@@ -180,6 +182,7 @@ def run(
         batch_size=batch_size,
         max_rows=max_rows,
         protocol=protocol,
+        delay=delay,
         window=window,
         stability_window=stability_window,
         replay=when,

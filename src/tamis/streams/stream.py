@@ -14,7 +14,7 @@ from tamis._check import Array, Rows, as_classes, as_column, as_rows, check_numb
 from tamis.base import glance
 from tamis.errors import StreamError
 
-__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "as_stream"]
+__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "as_stream", "join_batches"]
 
 Batch: TypeAlias = tuple[Rows, Array]
 
@@ -263,16 +263,17 @@ def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
         while have + rows - at >= size:
             stop = at + size - have
             kept.append((X[at:stop], y[at:stop]))
-            yield _join(kept)
+            yield join_batches(kept)
             kept, have, at = [], 0, stop
         if at < rows:
             kept.append((X[at:], y[at:]))
             have += rows - at
     if kept:
-        yield _join(kept)
+        yield join_batches(kept)
 
 
-def _join(parts: list[Batch]) -> Batch:
+def join_batches(parts: list[Batch]) -> Batch:
+    """Return batches as one; a single one as it is."""
     if len(parts) == 1:
         return parts[0]
     blocks = [X for X, _ in parts]

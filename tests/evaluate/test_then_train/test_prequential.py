@@ -44,6 +44,67 @@ def same(a, b):
                 np.testing.assert_array_equal(column, b.frames[kind][name], err_msg=f"{kind}.{name}")
 
 
+@pytest.mark.parametrize(("delay", "n_classes"), [(1, 2), (30, 3), (70, 2), (200, 3), (333, 2)])
+def test_late_labels_are_learned_when_they_come(delay, n_classes):
+    X, y = rows(n=900, n_classes=n_classes)
+    known = np.unique(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = twin.prequential(X, y, FIRES(3), Perceptron(random_state=0), 70, delay=delay)
+    result = prequential(
+        ArrayStream(X, y, classes=known), FIRES(3), batch_size=70, delay=delay, stability_window=10
+    )
+    steps = result.frames["steps"]
+    assert len(steps["step"]) == len(expected)
+    for name in set(expected[0]) - {"selected"}:
+        np.testing.assert_allclose(steps[name], [row[name] for row in expected], err_msg=name, atol=1e-12)
+    tested = 900 - int(steps["n_rows"].sum())  # the first of them
+    same_as = [i >= delay and y[i] == y[i - 1 - delay] for i in range(tested, 900)]
+    assert steps["no_change_accuracy_cumulative"][-1] == pytest.approx(np.mean(same_as))
+
+
+def test_a_label_nobody_has_told_is_not_known():
+    """A class that appears is predicted when its first label has come, not when its first row has."""
+    y = np.repeat([0, 1, 0, 2], 300)
+    y[:600:2] = 1 - y[:600:2]
+    X = np.random.default_rng(0).normal(size=(1200, 4)) + 3 * np.eye(4)[y]
+    batches = [(X[at : at + 50], y[at : at + 50]) for at in range(0, 1200, 50)]  # nobody knows the classes
+    result = prequential(batches, FIRES(3), batch_size=50, delay=100, replay="never")
+    accuracy = result.frames["steps"]["accuracy"]
+    ends = result.frames["steps"]["n_seen"]
+    assert (accuracy[(ends > 900) & (ends <= 1000)] < 0.1).all()
+    assert accuracy[ends > 1100].min() > 0.9
+    assert result.settings["learner_restarts"] == 1
+
+
+def test_labels_that_never_come_in_time():
+    X, y = rows(n=300)
+    result = prequential((X, y), FIRES(3), delay=300)
+    assert len(result.frames["steps"]["step"]) == 0
+    with pytest.raises(ValueError, match="delay must be an integer in"):
+        prequential((X, y), FIRES(3), delay=-1)
+    with pytest.raises(ValueError, match="protocol='paper' shows the selector the labels"):
+        prequential((X, y), FIRES(3), delay=5, protocol="paper")
+
+
+def test_late_labels_survive_a_stop(tmp_path):
+    X, y = rows()
+    path = tmp_path / "run.tamis"
+    for kept in (X, sp.csr_matrix(X)):
+        whole = prequential((kept, y), FIRES(3), delay=250)
+        prequential((kept, y), FIRES(3), delay=250, checkpoint=path, on_step=stop_after(6))
+        same(whole, prequential((kept, y), FIRES(3), delay=250, checkpoint=path))
+        path.unlink()
+
+
+def stop_after(n):
+    def on_step(step):
+        if step.values["step"] == n:
+            raise KeyboardInterrupt
+
+    return on_step
+
+
 @pytest.mark.parametrize("protocol", ["honest", "paper"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("selector", [FIRES, OFS])

@@ -101,8 +101,8 @@ def run_experiment(
     on_progress : callable, optional
         Called with a :class:`Progress` at the beginning and after every cell; `print` will do.
     **options
-        Of :func:`tamis.prequential`: `batch_size`, `protocol`, `window`, `stability_window`, `n_tracked`, `auc`,
-        `replay`, `masking`, `scale`, `baselines`, `n_draws`, `max_rows`.
+        Of :func:`tamis.prequential`: `batch_size`, `protocol`, `delay`, `window`, `stability_window`, `n_tracked`,
+        `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `max_rows`.
 
     Returns
     -------

@@ -13,8 +13,9 @@ So three counts per class do; the table of all pairs of classes is not needed. T
     kappa_m  = (accuracy - majority) / (1 - majority)                                     (6)
     kappa_t  = (accuracy - no change) / (1 - no change)                                   (7)
 
-They are tested on the same rows as the learner, and like it on each before they learn from it. A learner with a kappa_m
-or kappa_t below 0 is worth less than a constant, or than repeating the last label.
+They are tested on the same rows as the learner, and like it on each before they learn from it; where labels come late,
+they too know those alone that have come. A learner with a kappa_m or kappa_t below 0 is worth less than a constant, or
+than repeating the last label.
 """
 
 from __future__ import annotations
@@ -76,6 +77,20 @@ def _learn(actual: Any, frequency: Any, known: Any) -> None:
 
 
 @njit(strict=True)
+def _learn_late(actual: Any, late: Any, n_came: int, frequency: Any, known: Any) -> None:
+    """Let the baselines learn the labels that come with some rows; `late` holds those of the rows just before."""
+    delay = late.shape[0]
+    if delay == 0:
+        _learn(actual, frequency, known)
+        return
+    for i in range(actual.shape[0]):
+        slot = (n_came + i) % delay
+        if n_came + i >= delay:
+            _learn(late[slot : slot + 1], frequency, known)
+        late[slot] = actual[i]
+
+
+@njit(strict=True)
 def _count(
     actual: Any,
     predicted: Any,
@@ -85,6 +100,8 @@ def _count(
     known: Any,
     ring: Any,
     n_seen: int,
+    late: Any,
+    n_came: int,
     out: Any,
 ) -> None:
     """Count the rows, drop those that leave the window, and read all measures out."""
@@ -111,7 +128,7 @@ def _count(
             baselines[scope, 1] += same
         if a == b:
             hits += 1
-        _learn(actual[i : i + 1], frequency, known)
+        _learn_late(actual[i : i + 1], late, n_came + i, frequency, known)
         slot += 1
         if slot == window:
             slot = 0
@@ -125,13 +142,16 @@ def _count(
 class RunningMetrics(Guarded):
     """Accuracy, kappas, balanced accuracy and baselines over all rows so far and over the last `window` rows.
 
-    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 56 per class. Classes may appear at any
+    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 8 per row
+    of the delay, 56 per class. Classes may appear at any
     time.
 
     Parameters
     ----------
     window : int, default=1000
         Rows, at least 1.
+    delay : int, default=0
+        How many rows later the baselines are told the label of a row.
 
     Attributes
     ----------
@@ -167,9 +187,11 @@ class RunningMetrics(Guarded):
     {'accuracy': 0.95, 'kappa': 0.9, 'no_change_accuracy': 0.98, 'kappa_t': -1.5}
     """
 
-    def __init__(self, window: int = 1000) -> None:
+    def __init__(self, window: int = 1000, delay: int = 0) -> None:
         check_number("window", window, low=1, integer=True)
+        check_number("delay", delay, low=0, integer=True)
         self.window, self.n_seen = int(window), 0
+        self._late, self._n_came = np.zeros(int(delay), np.int64), 0  # labels on their way; rows so far
         self._counts = np.zeros((2, 3, 2), np.int64)  # cumulative, windowed; a, b, h; class
         self._baselines = np.zeros(
             (2, 2), np.int64
@@ -191,7 +213,8 @@ class RunningMetrics(Guarded):
         """
         actual = np.ascontiguousarray(actual, dtype=np.int64)
         self._make_room(int(actual.max(initial=0)) + 1)
-        _learn(actual, self._frequency, self._known)
+        _learn_late(actual, self._late, self._n_came, self._frequency, self._known)
+        self._n_came += actual.shape[0]
 
     def update(self, actual: Any, predicted: Any, n_classes: int | None = None) -> None:
         """Count a batch.
@@ -223,9 +246,10 @@ class RunningMetrics(Guarded):
         self._make_room(n_classes)
         _count(
             actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
-            self.n_seen, self._values,
+            self.n_seen, self._late, self._n_came, self._values,
         )  # fmt: skip
         self.n_seen += actual.shape[0]
+        self._n_came += actual.shape[0]
 
     def frequency(self, code: int) -> int:
         """Return how many rows of a class were learned from so far, those that were not tested included."""

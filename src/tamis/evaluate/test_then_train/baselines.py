@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._check import Array, Rows
-from tamis.evaluate.test_then_train.masked_learner import MaskedLearner
+from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
 from tamis.evaluate.test_then_train.scaling import RunningScale
+from tamis.streams.stream import Batch
 
 __all__ = ["Rival", "mean_and_spread", "rivals_of"]
 
@@ -66,15 +67,19 @@ class Rival:
             self.learner.forget()  # there was no selection yet, so it knew other columns
 
     def test_and_train(
-        self, X: Rows, y: Array, classes: Array, scale: RunningScale | None, *, is_tested: bool = True
+        self, tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None
     ) -> None:
-        """Predict the rows, count what is right, then learn from them."""
-        view = self._view(X, scale)
-        if is_tested:
-            self._count(self.learner.predict(view) == y)
-        self.learner.learn(view, y, classes)
+        """Predict rows and count what is right, then learn from those whose labels came with them."""
+        view = None
+        if tested is not None:
+            view = self._view(tested[0], scale)
+            self._count(self.learner.predict(view) == tested[1])
+        if due is not None:
+            if view is None or tested is None or due[0] is not tested[0]:
+                view = self._view(due[0], scale)
+            self.learner.learn(view, due[1], classes)
 
-    def _view(self, X: Rows, scale: RunningScale | None) -> Any:
+    def _view(self, X: Rows, scale: RunningScale | None) -> View:
         if self.columns is None:
             return self.learner.view(X, None, None, scale)
         if not self.is_fixed:

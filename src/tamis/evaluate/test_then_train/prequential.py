@@ -26,6 +26,7 @@ def prequential(
     *,
     batch_size: int = 100,
     protocol: str = "honest",
+    delay: int = 0,
     window: int = 1000,
     stability_window: int = 10,
     n_tracked: int = 20,
@@ -57,6 +58,9 @@ def prequential(
     protocol : {"honest", "paper"}, default="honest"
         ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
         selector has seen the labels of the batch that it is tested on.
+    delay : int, default=0
+        How many rows later the label of a row comes. Selector and learner, and the baselines, learn from a row when its
+        label has come; every row is tested when it comes itself, from the first label on. Memory: so many rows.
     window : int, default=1000
         Rows behind the windowed measures.
     stability_window : int, default=10
@@ -139,6 +143,12 @@ def prequential(
     source = as_stream(stream)
     check_choice("protocol", protocol, ("honest", "paper"))
     check_number("batch_size", batch_size, low=1, integer=True)
+    check_number("delay", delay, low=0, integer=True)
+    if delay and protocol == "paper":
+        raise ValueError(
+            f"protocol='paper' shows the selector the labels of the batch, so delay={delay!r} is not for it: choose"
+            " protocol='honest'."
+        )
     check_number("n_tracked", n_tracked, low=0, integer=True)
     check_number("checkpoint_every", checkpoint_every, low=1, integer=True)
     if max_rows is not None:
@@ -159,6 +169,7 @@ def prequential(
     options = {
         "batch_size": int(batch_size),
         "protocol": protocol,
+        "delay": int(delay),
         "window": int(window),
         "stability_window": int(stability_window),
         "n_tracked": int(n_tracked),

@@ -22,6 +22,7 @@ from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread, rivals_of
+from tamis.evaluate.test_then_train.delayed import LateLabels
 from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
 from tamis.evaluate.test_then_train.masking import Masker
 from tamis.evaluate.test_then_train.result import STEP_COLUMNS, Frame, PrequentialResult, Step
@@ -30,7 +31,7 @@ from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
 from tamis.evaluate.test_then_train.settings import plain, settings_of
 from tamis.replay import Replay
 from tamis.rows.random_subset import RandomSubset
-from tamis.streams.stream import Stream
+from tamis.streams.stream import Batch, Stream
 
 __all__ = ["Run"]
 
@@ -73,9 +74,12 @@ class Run:
         )
         self.scale: RunningScale | None = None  # made when the columns are known
         self.learner = MaskedLearner(learner, classes, options["masking"])
+        self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
+        self.late = LateLabels(options["delay"])
+        self.is_open = False  # nothing was learned yet
         self.draws: list[Rival] = []
         self.every: Rival | None = None  # the learner on every column, beside the selection
-        self.metrics = RunningMetrics(options["window"])
+        self.metrics = RunningMetrics(options["window"], options["delay"])
         ranks = options["auc"] and any(
             hasattr(learner, name) for name in ("decision_function", "predict_proba")
         )
@@ -105,42 +109,56 @@ class Run:
     # -- one batch -----------------------------------------------------------------------------------------
 
     def take(self, X: Rows, y: Array) -> None:
-        """Test and train on a batch; the first one only trains."""
+        """Test on a batch, and train on the rows whose labels came with it; before the first of them only train."""
         if self.n_features not in (0, X.shape[1]):
             raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_features}.")
         self.whole = False
         try:
-            if self.n_seen == 0:
-                self._open(X, y)
+            if self.n_features == 0:
+                self._begin(X)
+            codes, self.labels = encode_labels(y, self.labels)
+            due = self.late.exchange(X, y)
+            if self.is_open:
+                self._test_and_train(X, y, codes, due)
             else:
-                self._test_and_train(X, y)
+                if self.scale is not None:
+                    self.scale.update(X)
+                if due is not None:
+                    self._open(*due)
+                self.metrics.learn(codes)  # the baselines too have seen the first batch
+                self.n_seen += len(y)
         except ValueError as error:
             # The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is.
             refuse_nonfinite(X if isinstance(error, DataError) else self._masked(X), self.names)
             raise
         self.whole = True
 
-    def _open(self, X: Rows, y: Array) -> None:
+    def _begin(self, X: Rows) -> None:
         self.names, self.n_features = self.stream.feature_names, X.shape[1]
         self.stability = SlidingStability(self.n_features, self.options["stability_window"])
-        codes, classes = encode_labels(y, self.learner.classes)
-        self._train_selector(X, y)
-        self.replay.add(X, y)
         if self.is_scaled and (self.options["scale"] == "standard" or not sp.issparse(X)):
             self.scale = RunningScale(self.n_features)
-            self.scale.update(X)
+
+    def _classes_with(self, y: Array) -> Array:
+        """Return the classes once the learner knows these labels too."""
+        return encode_labels(y, self.learner.classes)[1] if self.late.delay else self.labels
+
+    def _open(self, X: Rows, y: Array) -> None:
+        """Train on the first rows that have labels."""
+        classes = self._classes_with(y)
+        self._train_selector(X, y)
+        self.is_open = True
+        self.replay.add(X, y)
         self._train_learner(X, y, classes)
         if self._select():
             self._begin_anew(classes)
         self._open_rivals()
-        self._run_rivals(X, y, classes, is_tested=False)
-        self.metrics.learn(codes)  # the baselines too have seen the first batch
-        self.n_seen = len(y)
+        self._run_rivals(None, (X, y), classes, self.support)
 
-    def _test_and_train(self, X: Rows, y: Array) -> None:
+    def _test_and_train(self, X: Rows, y: Array, codes: NDArray[np.int64], due: Batch | None) -> None:
         begin = time.perf_counter()
-        codes, classes = encode_labels(y, self.learner.classes)
         paper, renewed = self.options["protocol"] == "paper", False
+        classes = self.learner.classes if due is None else self._classes_with(due[1])
         t0 = time.perf_counter()
         if paper:
             self._train_selector(X, y)
@@ -152,21 +170,22 @@ class Run:
         t2 = time.perf_counter()
         labels, scores = self.learner.predict(view), self._positive_scores(view)
         t3 = time.perf_counter()
-        if (
-            not paper
-        ):  # before the learner, which knows nothing of it: a batch that is refused has taught neither
-            self._train_selector(X, y)
+        # Before the learner, which knows nothing of it: a batch that is refused has taught neither.
+        if due is not None and not paper:
+            self._train_selector(*due)
             renewed = self._select()
         positive = None if scores is None else np.asarray(y == self.positive)
         t4 = time.perf_counter()
-        self.replay.add(X, y)
+        if due is not None:
+            self.replay.add(*due)
         if renewed:
             self._begin_anew(classes)
-        else:
-            self.learner.learn(view, y, classes)
+        elif due is not None:
+            known = view if due[0] is X else self.learner.view(due[0], mask, support, self.scale)
+            self.learner.learn(known, due[1], classes)
         t5 = time.perf_counter()
         t6 = time.perf_counter()
-        self._run_rivals(X, y, classes, support=support)
+        self._run_rivals((X, y), due, classes, self.support if support is None else support)
         beside = time.perf_counter() - t6
         if self.scale is not None:
             self.scale.update(X)
@@ -177,20 +196,19 @@ class Run:
         if self.n_steps % seldom == 0:
             self._weigh()
         seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
-        self.pending.append(
-            _Taken(
-                self.n_steps,
-                self.n_seen,
-                codes,
-                labels,
-                positive,
-                scores,
-                mask,
-                support,
-                self._rivals_now(),
-                seconds,
-            )
+        taken = _Taken(
+            self.n_steps,
+            self.n_seen,
+            codes,
+            labels,
+            positive,
+            scores,
+            mask,
+            support,
+            self._rivals_now(),
+            seconds,
         )
+        self.pending.append(taken)
         self.n_steps += 1
         if len(self.pending) == _STEPS_PER_BLOCK:
             self.write()
@@ -220,19 +238,12 @@ class Run:
         return [*self.draws, *([] if self.every is None else [self.every])]
 
     def _run_rivals(
-        self,
-        X: Rows,
-        y: Array,
-        classes: Array,
-        support: NDArray[np.intp] | None = None,
-        *,
-        is_tested: bool = True,
+        self, tested: Batch | None, due: Batch | None, classes: Array, support: NDArray[np.intp] | None
     ) -> None:
-        support = self.support if support is None else support
         n_selected = self.n_features if support is None else len(support)
         for rival in self._rivals():
             rival.follow(n_selected, self.n_features)
-            rival.test_and_train(X, y, classes, self.scale, is_tested=is_tested)
+            rival.test_and_train(tested, due, classes, self.scale)
 
     def _rivals_now(self) -> tuple[float, ...]:
         """Return the accuracy of the random draws, their spread, and that of all columns: of the run, of the window."""
@@ -245,7 +256,7 @@ class Run:
     def _train_selector(self, X: Rows, y: Array) -> None:
         if self.selector is None:
             return
-        if self.n_seen == 0 and isinstance(self.selector, RowSelector) and not self.selector._is_regression():
+        if not self.is_open and isinstance(self.selector, RowSelector) and not self.selector._is_regression():
             self.selector.partial_fit(X, y, classes=self.stream.classes)
         else:
             self.selector.partial_fit(X, y)
@@ -293,9 +304,7 @@ class Run:
     def _rarer(self, first: Any, second: Any) -> Any:
         """Return which of two labels fewer rows had so far; of equal ones the second."""
         self.write()  # what is still pending counts too
-        counts = {
-            label: self.metrics.frequency(code) for code, label in enumerate(self.learner.classes.tolist())
-        }
+        counts = {label: self.metrics.frequency(code) for code, label in enumerate(self.labels.tolist())}
         return first if counts.get(first, 0) < counts.get(second, 0) else second
 
     def _weigh(self) -> None:
@@ -316,7 +325,7 @@ class Run:
         labels = [taken.labels for taken in self.pending]
         if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
             labels = [part.astype(object) for part in labels]
-        predicted, told = encode_labels(np.concatenate(labels), self.learner.classes)
+        predicted, told = encode_labels(np.concatenate(labels), self.labels)
         truth = self._truth_from(self.pending[0].n_seen - len(self.pending[0].codes), self.pending[-1].n_seen)
         while self.pending:
             taken = self.pending.popleft()
@@ -456,6 +465,7 @@ class Run:
         return kept | {
             "records": self.records.state(),
             "recent": self.replay.batches,
+            "late": self.late.batches,
             "learner": self.learner.state(),
             "draws": [draw.state() for draw in self.draws],
             "every": None if self.every is None else self.every.state(),
@@ -464,7 +474,7 @@ class Run:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
         self.records.restore(state.pop("records"))
-        self.replay.batches = state.pop("recent")
+        self.replay.batches, self.late.batches = state.pop("recent"), state.pop("late")
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
         self.learner.restore(state.pop("learner"))
@@ -483,7 +493,7 @@ class Run:
 _TOTAL = STEP_COLUMNS.index("seconds_total")
 _KEPT = (
     "selector", "metrics", "auc", "precision_recall", "positive", "scale", "stability", "n_seen", "n_steps",
-    "n_features", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes",
+    "n_features", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes", "labels", "is_open",
 )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ Settings: TypeAlias = dict[str, Any]
 
 # What the command line has options for.
 _RUN_OPTIONS = (
-    "batch_size", "protocol", "window", "stability_window", "replay", "scale", "baselines", "n_draws", "max_rows",
+    "batch_size", "protocol", "delay", "window", "stability_window", "replay", "scale", "baselines", "n_draws",
+    "max_rows",
 )  # fmt: skip
 _FILE_OPTIONS = (
     "label", "format", "delimiter", "decimal", "encoding", "missing", "time_format", "n_features"

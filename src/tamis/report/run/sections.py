@@ -63,9 +63,12 @@ def _lead(result: Result) -> str:
         if len(result.frames["changes"]["step"])
         else " Nothing was selected: the learner had every feature."
     )
+    order = orders.get(option(result.settings, "protocol"), "")
+    if delay := option(result.settings, "delay", 0):
+        order = f", each before its label came, {plural(delay, 'row', 'rows')} after it"
     rows = plural(int(np.sum(steps["n_rows"])), "row was", "rows were")
     batches = plural(len(steps["step"]), "batch", "batches")
-    return f"{rows} predicted in {batches}{orders.get(option(result.settings, 'protocol'), '')}.{everything}"
+    return f"{rows} predicted in {batches}{order}.{everything}"
 
 
 def _tiles(result: Result) -> str:

@@ -257,6 +257,7 @@ def test_a_relation_that_changes_where_errors_do_not_is_a_drift():
     assert 5 in selector.selected_
 
 
+@pytest.mark.slow
 def test_values_with_few_rows_do_not_tell_by_chance():
     rng = np.random.default_rng(0)
     for levels in (50, 200):

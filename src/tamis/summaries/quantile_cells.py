@@ -42,7 +42,7 @@ class WaitingCells:
         if len(self.values) < end:
             room = min(max(end, 2 * len(self.values)), max(end, most))
             self.columns, self.values, self.weights = (
-                np.concatenate([old[: self.n], np.empty(room - self.n, old.dtype)])
+                np.concatenate([old[: self.n], np.zeros(room - self.n, old.dtype)])
                 for old in (self.columns, self.values, self.weights)
             )
         part = slice(self.n, end)

@@ -85,7 +85,7 @@ class ClassPoints:
         held, need = self.n_staged, self.n_staged + len(rows)
         if len(self.staged) < need:
             room = min(block, max(need, held + block // 8))
-            staged, staged_weight = np.empty((room, self.staged.shape[1]), self.dtype), np.zeros(room)
+            staged, staged_weight = np.zeros((room, self.staged.shape[1]), self.dtype), np.zeros(room)
             staged[:held], staged_weight[:held] = self.staged[:held], self.staged_weight[:held]
             self.staged, self.staged_weight = staged, staged_weight
         self.staged[held:need], self.staged_weight[held:need] = X[rows], weight

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -30,6 +31,8 @@ def test_row_is_true(entry: Entry) -> None:
     assert entry.family in ("rows", "columns", "cells", "learners")
     assert set(entry.targets) <= {"binary", "multiclass", "regression"}
     assert entry.mergeable == hasattr(cls, "merge")
+    assert entry.mergeable != bool(entry.not_mergeable)
+    assert entry.mergeable or re.fullmatch(r"[A-Z][^.\n]+\.", entry.not_mergeable)
     for text in (entry.title, entry.paper):
         assert text
         assert "\n" not in text

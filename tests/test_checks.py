@@ -308,6 +308,22 @@ class MergesTwice(MeanGap):
         return super().merge(other)
 
 
+class MergesOneWay(MeanGap):
+    """merge"""
+
+    def merge(self, other: MeanGap, when: str = "after") -> Self:
+        return self if when == "before" else super().merge(other)
+
+
+class WidensByOnes(MeanGap):
+    """columns_that_come_later"""
+
+    def _widen(self, n_features: int) -> None:
+        more = np.zeros((len(self._sums), n_features - self.n_features_in_))
+        more[0] = 100.0
+        self._sums = np.hstack([self._sums, more])
+
+
 class WritesIntoRows(MeanGap):
     """leaves_data_alone"""
 

@@ -55,6 +55,7 @@ class Entry:
     per_batch: bool = False
     rounding: bool = False
     parameters: tuple[tuple[str, Any], ...] = ()
+    not_mergeable: str = ""
 
     def load(self) -> type[Any]:
         """Import the class."""
@@ -68,12 +69,14 @@ CATALOG: tuple[Entry, ...] = (
         "Keeps the features whose parameters are large and certain in a Bayesian probit or linear model.",
         "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
         targets=("binary", "multiclass", "regression"), sparse=True, per_batch=True,
+        not_mergeable="Each batch moves the parameters by a gradient at the parameters that the batch before has left.",
     ),
     Entry(
         "ofs", "OFS", "tamis.rows.ofs", "rows",
         "Keeps the largest weights of a linear classifier that is truncated after each mistake.",
         "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)",
         sparse=True,
+        not_mergeable="Whether a row changes the weights depends on the mistakes that the rows before have made.",
     ),
     Entry(
         "t-score", "TScore", "tamis.rows.screening.t_score", "rows",
@@ -115,16 +118,19 @@ CATALOG: tuple[Entry, ...] = (
         "abfs", "ABFS", "tamis.rows.abfs", "rows",
         "Keeps the features of boosted decision stumps, until their errors rise.",
         "Barddal, Enembreck, Gomes, Bifet, Pfahringer (2019), Information Systems 83",
+        not_mergeable="Each unit depends on all rows since the unit before it was frozen.",
     ),
     Entry(
         "discuss", "DISCUSS", "tamis.rows.discuss", "rows",
         "Keeps the features that tell most about the class in a sliding window, and follows them when they change.",
         "Barddal (2018), doctoral thesis, chapter 8",
+        not_mergeable="When the set was renewed, and from which window, depends on the rows before.",
     ),
     Entry(
         "joint", "JointScreening", "tamis.rows.joint", "rows",
         "Keeps the features that tell of the class alone or in pairs, by tests on all rows since the last drift.",
         "Barddal (2018), section 8.5, has the problem",
+        not_mergeable="Since when rows are counted depends on the drifts found in the rows before.",
     ),
     Entry(
         "forward", "ForwardPartialCorrelation", "tamis.rows.forward", "rows",
@@ -136,94 +142,110 @@ CATALOG: tuple[Entry, ...] = (
         "auto", "Auto", "tamis.rows.auto", "rows",
         "Races selectors and sizes, each with a cheap learner, and follows the one that predicts best now.",
         "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
+        not_mergeable="Each selector of the race depends on the order of all rows, and so does the race.",
     ),
     Entry(
         "random", "RandomSubset", "tamis.rows.random_subset", "rows",
         "Keeps features drawn at random, once: what every other method must beat.",
         "Guyon, Elisseeff (2003), JMLR 3",
         sparse=True,
+        not_mergeable="There is nothing to merge: the subset depends on the seed alone.",
     ),
     Entry(
         "alpha-investing", "AlphaInvesting", "tamis.columns.alpha_investing", "columns",
         "Accepts a feature if its p-value is below a bar that rises with each acceptance and falls with each test.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",
         targets=("binary", "regression"), sparse=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "penalised", "PenalisedSelector", "tamis.columns.penalised", "columns",
         "Accepts a feature if it improves AIC, BIC or RIC, once and for all.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",
         targets=("binary", "regression"), sparse=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "stepwise", "ForwardStepwise", "tamis.columns.stepwise", "columns",
         "Accepts the best column of a block again and again, while it improves AIC, BIC or RIC.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",
         targets=("binary", "regression"), sparse=True, per_batch=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "ifc2f", "IFC2F", "tamis.cells.ifc2f", "cells",
         "Buys the values of a row in the order of a dependency network, and stops when the next does not pay.",
         "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6)",
         sparse=True,
+        not_mergeable="Bins, tree and order are chosen by the first rows, so two models count different things.",
     ),
     Entry(
         "etana", "ETANA", "tamis.cells.etana", "cells",
         "Buys values as if they were independent given the class, and stops when the next does not pay.",
         "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)",
         sparse=True,
+        not_mergeable="The model is fitted to all rows at once, so there are no parts of it.",
     ),
     Entry(
         "fetana", "FETANA", "tamis.cells.fetana", "cells",
         "Buys values as ETANA does, and stops at half-spaces that it learns from the rows.",
         "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)",
         sparse=True,
+        not_mergeable="The model is fitted to all rows at once, so there are no parts of it.",
     ),
     Entry(
         "adaptive-ifc2f", "AdaptiveIFC2F", "tamis.cells.adaptive", "cells",
         "Buys for each row the value that tells most for its price, given what it has shown so far.",
         "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6), Section 7",
         sparse=True,
+        not_mergeable="The model is fitted to all rows at once, so there are no parts of it.",
     ),
     Entry(
         "fixed-subset", "FixedSubset", "tamis.cells.fixed_subset", "cells",
         "Buys the same few values for every row, as many as pay: the baseline of the others.",
         "Peng, Long, Ding (2005), IEEE TPAMI 27(8)",
         sparse=True,
+        not_mergeable="The model is fitted to all rows at once, so there are no parts of it.",
     ),
     Entry(
         "saola", "SAOLA", "tamis.columns.saola", "columns",
         "Keeps features that tell about the class and are not overshadowed by another feature.",
         "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)",
         sparse=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "osfs", "OSFS", "tamis.columns.osfs", "columns",
         "Keeps features that tell about the class what no few of the others tell.",
         "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
         sparse=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "fast-osfs", "FastOSFS", "tamis.columns.fast_osfs", "columns",
         "Keeps features that tell about the class what no few of those selected before tell.",
         "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
         sparse=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "ofs-density", "OFSDensity", "tamis.columns.ofs_density", "columns",
         "Keeps features that raise the share of a row's class among its neighbours, as far as these lie dense.",
         "Zhou, Hu, Li, Wu (2019), Pattern Recognition 86",
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "ofs-a3m", "OFSA3M", "tamis.columns.ofs_a3m", "columns",
         "Keeps features that raise the share of a row's class among its neighbours, up to the first gap.",
         "Zhou, Hu, Li, Wu (2019), Information Sciences 481",
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
         "sparse-fsa", "SparseFSA", "tamis.learners.sparse_fsa", "learners",
         "Linear classifier that drops the features of its smallest weights while it learns.",
         "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",
         sparse=True, per_batch=True,
+        not_mergeable="The weights of a batch are corrected from those that the batch before has left.",
     ),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ A batch is learned from whole or not at all: if `partial_fit` raises, the model 
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -63,6 +64,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_to_select: int | float
     drift_detected_: bool  # where the method says so, with `n_replay`: see `tamis.replay`
     classes_: Array
+    n_features_in_: int
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of classes that were declared, but not seen yet
 
@@ -93,6 +95,19 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _selection(self) -> NDArray[np.bool_]:
         """Return which columns are kept, where the method decides how many."""
         raise NotImplementedError
+
+    def _widen(self, n_features: int) -> None:
+        """Make room, in new arrays, for further columns, which were 0 in all rows so far; without it, there is none."""
+        raise ValueError(f"A {type(self).__name__} has a fixed number of columns: begin a new one.")
+
+    @property
+    def _can_widen(self) -> bool:
+        return type(self)._widen is not RowSelector._widen
+
+    @property
+    def _counts_columns(self) -> bool:
+        """Whether what is learned depends on how many columns there are, those that are always 0 included."""
+        return False
 
     def _is_regression(self) -> bool:
         return False
@@ -142,6 +157,35 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             If the rows, labels or weights cannot be learned from.
         """
         return self._in_one_piece(X, y, classes, sample_weight, forget=False)
+
+    def widen(self, n_features: int) -> Self:
+        """Make room for further columns, which were 0 in all rows so far, where the method can.
+
+        For CSR rows whose number of columns shows only while they arrive; columns with names come through
+        :class:`tamis.rows.by_name.ByName`.
+
+        Parameters
+        ----------
+        n_features : int
+            At least as many as there are.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the method cannot, `n_features` is too small, the columns have names, or dense rows were learned from
+            where that matters.
+        """
+        _ = self.waiting_  # raises if nothing was learned
+        if self._names() is not None:
+            raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
+        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        self._widen(int(n_features))
+        self.n_features_in_ = int(n_features)
+        return self
 
     def check_state(self) -> None:
         """Raise if a selector that was loaded has learned from labels, but knows none.
@@ -217,6 +261,32 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         unseen[: len(self.classes_)][np.delete(np.arange(len(self.classes_)), self._unseen)] = False
         unseen[np.delete(codes, other._unseen)] = False
         return codes, {"classes_": classes, "_unseen": np.flatnonzero(unseen)}
+
+    def _goes_with(self, other: Self, may_differ: tuple[str, ...]) -> bool:
+        """Return whether two selectors have both learned; refuse those of unlike kinds, parameters or columns.
+
+        One that has learned nothing becomes the other.
+        """
+        if type(other) is not type(self):
+            raise TypeError(
+                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
+            )
+        for name, mine in self.get_params(deep=False).items():
+            theirs = getattr(other, name)
+            if name not in may_differ and not np.array_equal(mine, theirs):
+                raise ValueError(
+                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
+                )
+        if not hasattr(other, "n_seen_"):
+            return False
+        if not hasattr(self, "n_seen_"):
+            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
+            return False
+        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
+            )
+        return True
 
     def _same_columns(self, X: Rows, names: list[str] | None) -> None:
         known = self._names()

@@ -46,7 +46,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._check import Array, Rows, check_choice
+from tamis._check import Array, Rows, check_choice, check_number
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.error_watch import ErrorWatch
@@ -521,7 +521,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    def merge(self, other: Self, when: str = "after") -> Self:
+    def merge(self, other: Self, when: str = "after", age: float | None = None) -> Self:
         """Take in what another selector has learned from other rows of the same stream.
 
         The earlier part fades by as many rows as the later one has learned from, so parts of a stream that are merged
@@ -533,6 +533,9 @@ class ForwardPartialCorrelation(RowSelector):
             With the same columns and parameters (but for how many features are selected).
         when : {"after", "before"}, default="after"
             When the rows of `other` came: after, or before, those of this selector.
+        age : float, optional
+            By how many rows the earlier part fades, where these are not the rows of the later part alone; with a
+            `half_life`.
 
         Returns
         -------
@@ -543,29 +546,18 @@ class ForwardPartialCorrelation(RowSelector):
         TypeError
             If `other` is of another kind.
         ValueError
-            If its columns or parameters differ, or there are more than `max_columns` features: then the two need not
-            have the same ones in their matrices.
+            If its columns or parameters differ, `age` is negative, or there are more than `max_columns` features: then
+            the two need not have the same ones in their matrices.
         """
         check_choice("when", when, ("after", "before"))
-        if type(other) is not type(self):
-            raise TypeError(
-                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
-            )
-        for name, mine in self.get_params(deep=False).items():
-            theirs = getattr(other, name)
-            if name != "n_features_to_select" and mine != theirs:
+        if age is not None:
+            check_number("age", age, low=0.0, open_high=True)
+            if self.half_life is None:
                 raise ValueError(
-                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
+                    f"age={age!r} needs a half_life: without one, the weight of the rows says how they fade."
                 )
-        if not hasattr(other, "n_seen_"):
+        if not self._goes_with(other, ("n_features_to_select",)):
             return self
-        if not hasattr(self, "n_seen_"):
-            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
-            return self
-        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
-            )
         if self._marginals is not None:
             raise ValueError(
                 f"{self.n_features_in_} features are more than max_columns={self.max_columns}, and two selectors need"
@@ -573,11 +565,11 @@ class ForwardPartialCorrelation(RowSelector):
             )
         earlier, later = (self, other) if when == "after" else (other, self)
         merged = copy.deepcopy(earlier)
-        merged._append(copy.deepcopy(later))
+        merged._append(copy.deepcopy(later), later._rows + later._waits if age is None else float(age))
         self.__dict__.update({**vars(merged), "n_features_to_select": self.n_features_to_select})
         return self
 
-    def _append(self, later: Self) -> None:
+    def _append(self, later: Self, age: float) -> None:
         for part in (self, later):
             if part._waits:
                 part._take_block()
@@ -590,7 +582,7 @@ class ForwardPartialCorrelation(RowSelector):
             others = np.setdiff1d(np.arange(n_classes), codes)
             later._scatter.reorder(np.r_[np.arange(n), n + np.argsort(np.r_[codes, others])])
         room = max(self._most - later._scatter.weight, 0.0) / max(self._scatter.weight, 1.0)
-        fade = min(1.0, room) if self.half_life is None else 0.5 ** (later._rows / self.half_life)
+        fade = min(1.0, room) if self.half_life is None else 0.5 ** (age / self.half_life)
         self._scatter.merge(later._scatter, fade)
         self._known = fade * self._known + later._known
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]

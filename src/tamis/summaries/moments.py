@@ -180,8 +180,17 @@ class RunningMoments(Guarded):
         inverse: NDArray[np.float64] = _inverse_scale(self.m2, self.weight)
         return inverse
 
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all rows so far."""
+        more = (0, n_features - len(self.mean))
+        self.mean, self.m2 = np.pad(self.mean, more), np.pad(self.m2, more)
+
+    def fade(self, keep: float) -> None:
+        """Multiply the weight of all rows by `keep`, in [0, 1]."""
+        self.weight, self.m2 = keep * self.weight, keep * self.m2
+
     def merge(self, other: RunningMoments) -> None:
-        """Take in what another summary of the same features has seen.
+        """Take in what another summary of the same features has seen; "now" is now for both.
 
         Raises
         ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from tamis._check import Array
 from tamis.checks.rows.refusals import _refuses_batch
 from tamis.checks.subject import Subject, compare, compare_scores, fail, refuses, skip
+from tamis.merging import merge_tree
 
 _ROUNDING = 1e-9  # of the largest score: the same sums in another order
 
@@ -176,8 +178,11 @@ def _sample_weights(subject: Subject) -> None:
 
 def _merge(subject: Subject) -> None:
     """Merged parts of a stream equal the whole, in whatever order, and the other part stays as it is."""
-    if not hasattr(subject.prototype, "merge"):
+    merge = getattr(subject.prototype, "merge", None)
+    if merge is None:
         skip("the method cannot be merged")
+    has_order = "when" in inspect.signature(merge).parameters
+    after, before = ({"when": when} if has_order else {} for when in ("after", "before"))
     batches = [subject.rows(seed=seed) for seed in range(3)]
     classes = None if subject.regression else [0, 1]
 
@@ -188,18 +193,24 @@ def _merge(subject: Subject) -> None:
         return selector
 
     other = part(1)
-    merged = part(0).merge(other)
+    merged = part(0).merge(other, **after)
     compare(other, part(1), "a part that was merged into another, and the same part")
     compare(merged, part(0, 1), "two parts merged, and the whole", tolerance=_ROUNDING)
-    left, right = part(0).merge(part(1)).merge(part(2)), part(0).merge(part(1).merge(part(2)))
+    compare(other.merge(part(0), **before), merged, "b + a, and a + b", tolerance=_ROUNDING)
+    left = part(0).merge(part(1), **after).merge(part(2), **after)
+    right = part(0).merge(part(1).merge(part(2), **after), **after)
     compare(left, right, "(a + b) + c, and a + (b + c)", tolerance=_ROUNDING)
+    compare(
+        merge_tree([part(0), part(1), part(2)], **after), left, "merge_tree, and merge", tolerance=_ROUNDING
+    )
     compare(left, part(0, 1, 2), "three parts merged, and the whole", tolerance=_ROUNDING)
     if classes is not None:
         X, y = batches[0]
+        order = np.argsort(y, kind="stable")
         zeros, ones = (subject.new().partial_fit(X[y == c], y[y == c], classes=classes) for c in (0, 1))
         compare(
-            zeros.merge(ones),
-            subject.new().partial_fit(X, y, classes=classes),
+            zeros.merge(ones, **after),
+            subject.new().partial_fit(X[order], y[order], classes=classes),
             "a part of each class, merged, and the whole",
             tolerance=_ROUNDING,
         )

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from tamis.base import n_to_select, top_mask
 from tamis.checks.rows.refusals import _is_fitted
 from tamis.checks.subject import Subject, compare, fail, skip
-from tamis.persistence import load, save
+from tamis.persistence import dumps, load, loads, save
 
 
 def _one_row(subject: Subject) -> None:
@@ -126,8 +126,12 @@ def _copies_go_on(subject: Subject) -> None:
 
 
 def _save_and_load(subject: Subject) -> None:
-    """Saved and loaded in the middle of a stream, a selector goes on with the same bits."""
+    """Saved and loaded in the middle of a stream, as a file or as bytes, a selector goes on with the same bits."""
     selector = subject.learned(2)
+    state = dumps(selector)
+    if dumps(selector) != state or dumps(subject.learned(2)) != state:
+        fail("tamis.dumps makes other bytes of the same state.")
+    _goes_on(subject, selector, loads(state, classes=[type(selector)]), "tamis.dumps and tamis.loads")
     with tempfile.TemporaryDirectory() as folder:
         path = save(selector, Path(folder) / "selector.tamis")
         _goes_on(subject, selector, load(path, classes=[type(selector)]), "tamis.save and tamis.load")

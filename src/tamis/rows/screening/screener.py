@@ -255,29 +255,7 @@ class Screener(RowSelector):
             age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
         return self._factor**age, ticks
 
-    def widen(self, n_features: int) -> Self:
-        """Make room for further columns, which were 0 in all rows so far.
-
-        For CSR rows whose number of columns shows only while they arrive, such as those of an svmlight file.
-
-        Parameters
-        ----------
-        n_features : int
-            At least as many as there are.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If `n_features` is too small, the columns have names, or dense rows were learned from.
-        """
-        _ = self.waiting_  # raises if nothing was learned
-        if self._names() is not None:
-            raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
-        check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+    def _widen(self, n_features: int) -> None:
         moments, bins = copy.copy(self._moments), copy.copy(self._bins)
         if moments.n_features:
             moments.widen(n_features)
@@ -286,8 +264,7 @@ class Screener(RowSelector):
         if self._evidence is not None:
             self._evidence = copy.copy(self._evidence)
             self._evidence.widen(n_features)
-        self._moments, self._bins, self.n_features_in_ = moments, bins, int(n_features)
-        return self
+        self._moments, self._bins = moments, bins
 
     def restart(self) -> Self:
         """Forget the rows, but not the classes and columns: for a world that has changed.
@@ -308,7 +285,9 @@ class Screener(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    def merge(self, other: Self, when: str | None = None) -> Self:
+    def merge(
+        self, other: Self, when: str | None = None, age: float | dict[Any, float] | None = None
+    ) -> Self:
         """Take in what another selector has learned from other rows of the same stream.
 
         Parameters
@@ -320,6 +299,11 @@ class Screener(RowSelector):
             the rows of this selector, so that the earlier part ages by the ticks of the later one. "together": both
             parts end now. Of parts that shared the rows of one stream between them, the clocks tick only with their
             own rows: two halves with a half-life of 500 rows each are a whole with 1,000.
+        age : float or dict, optional
+            By how many ticks of the clock (rows, or batches with ``fade_per="batch"``) the earlier part ages, where
+            these are not the ticks of the later part alone: from the end of the earlier part to the end of the later
+            one other rows came too. The earlier part is this selector, unless ``when="before"``. For
+            ``clock="class"``, a dict may give the ticks of each class.
 
         Returns
         -------
@@ -331,51 +315,58 @@ class Screener(RowSelector):
             If `other` is of another kind.
         ValueError
             If its columns or its parameters (but for how many features are selected) differ; the message names both.
-            If rows fade and `when` is not given.
+            If rows fade and neither `when` nor `age` is given, or `age` is negative.
+
+        Examples
+        --------
+        Rows 0 to 99 and 300 to 399 of a stream that fades; those in between were lost:
+
+        >>> import numpy as np
+        >>> from tamis import FisherScore
+        >>> X, y = np.random.default_rng(0).normal(size=(400, 2)), np.arange(400) % 2
+        >>> early, late = (FisherScore(1, half_life=50).fit(X[i : i + 100], y[i : i + 100]) for i in (0, 300))
+        >>> float(early.merge(late, age=300).n_observed_[0].round(2)), float(late.n_observed_[0].round(2))
+        (55.33, 54.48)
         """
         if self._n_restarts or getattr(other, "_n_restarts", 0):
             raise ValueError("A selector that was restarted cannot be merged: merge first, then restart.")
-        if type(other) is not type(self):
-            raise TypeError(
-                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
-            )
-        self._same_parameters(other)
+        when, age = self._age(when, age)
+        if self._goes_with(other, self._may_differ()):
+            self._merge(other, when, age)
+        return self
+
+    def _age(self, when: str | None, age: Any) -> tuple[str, Any]:
+        """Return which part is the earlier one, and by how much it ages; None: by the ticks of the later one."""
         if when is not None:
             check_choice("when", when, ("before", "after", "together"))
-        elif self._factor != 1.0:
+        elif age is None and self._factor != 1.0:
             raise ValueError(
                 "when is None, but rows fade: say whether the rows of the other part came 'before' or 'after' those"
-                " of this one, or 'together' with them."
+                " of this one, or 'together' with them; or give the age of this one."
             )
-        if not hasattr(other, "n_seen_"):
-            return self
-        if not hasattr(self, "n_seen_"):
-            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
-            return self
-        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
+        if isinstance(age, dict) and self.clock != "class":
             raise ValueError(
-                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
+                f"age={age!r} has a clock for each class, but clock={self.clock!r}: give one number."
             )
-        self._merge(other, when)
-        return self
+        if age is not None and when == "together":
+            raise ValueError(f"age={age!r}, but parts that end together do not age: leave it out.")
+        for ticks in age.values() if isinstance(age, dict) else [] if age is None else [age]:
+            check_number("age", ticks, low=0.0, open_high=True)
+        return when or "after", 0.0 if when == "together" else age
 
     def _may_differ(self) -> tuple[str, ...]:
         """Which parameters say nothing of the state."""
         return ("n_features_to_select", "select_by") if self.level is None else ("n_features_to_select",)
 
-    def _same_parameters(self, other: Self) -> None:
-        for name, mine in self.get_params(deep=False).items():
-            theirs = getattr(other, name)
-            if name not in self._may_differ() and not np.array_equal(mine, theirs):
-                raise ValueError(
-                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
-                )
-
-    def _merge(self, other: Self, when: str | None) -> None:
+    def _merge(self, other: Self, when: str, age: Any) -> None:
         codes, joint = self._joint_classes(other)
         n_classes = len(joint["classes_"])
         order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(n_classes), codes)])
         my_ticks, their_ticks = self._grown_ticks(n_classes), other._grown_ticks(n_classes)[order]
+        early, late = (their_ticks, my_ticks) if when == "before" else (my_ticks, their_ticks)
+        if isinstance(age, dict):
+            age = np.array([float(age.get(label, 0.0)) for label in joint["classes_"].tolist()])
+        ticks = late if age is None else np.full(n_classes, age)
         parts: dict[str, Any] = {}
         for name in ("_moments", "_bins"):
             mine, theirs = copy.deepcopy(getattr(self, name)), copy.deepcopy(getattr(other, name))
@@ -383,17 +374,14 @@ class Screener(RowSelector):
                 mine.grow(n_classes)
                 theirs.grow(n_classes)
                 theirs.reorder(order)
-                if when == "before":
-                    theirs.fade(self._factor**my_ticks)
-                if when == "after":
-                    mine.fade(self._factor**their_ticks)
+                (theirs if when == "before" else mine).fade(self._factor**ticks)
                 mine.merge(theirs)
             parts[name] = mine
         if self._last_rows is not None and other._last_rows is not None:
             parts["_last_rows"] = self._last_rows.merged(other._last_rows, codes, first=when == "before")
         parts["_evidence"] = self._merged_evidence(other, n_classes, order, parts["_bins"])
-        ticks = np.maximum(my_ticks, their_ticks) if when == "together" else my_ticks + their_ticks
-        self.__dict__.update(parts, **joint, _ticks=ticks, n_seen_=self.n_seen_ + other.n_seen_)
+        since = np.maximum(early + ticks, late)  # the first row of either
+        self.__dict__.update(parts, **joint, _ticks=since, n_seen_=self.n_seen_ + other.n_seen_)
 
     def _merged_evidence(
         self, other: Self, n_classes: int, order: Array, bins: BinCounts | None

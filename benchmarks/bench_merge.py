@@ -1,0 +1,81 @@
+"""What a state weighs, and what it costs to merge two, for every selector that merges.
+
+    python benchmarks/bench_merge.py [--columns 100 10000] [--rows 8000]
+
+Each state learned half of the rows, in batches of 1000, of two classes; the columns are normal, so quantiles are
+thinned. `dumps` is the whole state as bytes. The last two columns are a `merge_tree` of 16 states that learned a
+sixteenth of the rows each, and its bytes over those of one pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import tamis
+from tamis.catalog import CATALOG
+
+
+def learned(make: Any, X: Any, y: Any) -> Any:
+    found = make()
+    for start in range(0, len(X), 1000):
+        found.partial_fit(X[start : start + 1000], y[start : start + 1000], classes=[0, 1])
+    return found
+
+
+def fastest(act: Any, prepare: Any, repeat: int = 3) -> float:
+    times = []
+    for _ in range(repeat):
+        given = prepare()
+        start = perf_counter()
+        act(*given)
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def row(entry: Any, n_columns: int, n_rows: int) -> str:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, n_columns)).astype(np.float32), rng.integers(0, 2, n_rows)
+    X[:, 0] += y
+
+    def make() -> Any:
+        return entry.load()(10)
+
+    halves = [learned(make, part, code) for part, code in zip(np.split(X, 2), np.split(y, 2), strict=True)]
+    whole = learned(make, X, y)
+    many = [learned(make, part, code) for part, code in zip(np.split(X, 16), np.split(y, 16), strict=True)]
+    assert whole.scores_.argmax() == halves[0].scores_.argmax() == 0
+    merging = fastest(lambda a, b: a.merge(b), lambda: copy.deepcopy(halves))
+    data = tamis.dumps(halves[0])
+    dumping = fastest(lambda: tamis.dumps(halves[0]), lambda: ())
+    loading = fastest(lambda: tamis.loads(data), lambda: ())
+    tree = fastest(lambda: tamis.merge_tree(many), lambda: (), 1)
+    ratio = len(tamis.dumps(tamis.merge_tree(many))) / len(tamis.dumps(whole))
+    return (
+        f"| `{entry.name}` | {n_columns:,} | {len(data) / 1e3:,.0f} | {1e3 * merging:.2f} | {1e3 * dumping:.2f} |"
+        f" {1e3 * loading:.2f} | {1e3 * tree:.1f} | {ratio:.2f} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--columns", type=int, nargs="+", default=[100, 10_000])
+    parser.add_argument("--rows", type=int, default=8000)
+    given = parser.parse_args()
+    print(
+        "| selector | columns | kB | merge, ms | dumps, ms | loads, ms | tree of 16, ms | its bytes / one pass |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for entry in CATALOG:
+        for n_columns in given.columns if entry.mergeable else []:
+            if entry.key == "forward" and n_columns > 2000:
+                continue  # it merges up to max_columns
+            print(row(entry, n_columns, given.rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()

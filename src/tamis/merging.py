@@ -1,0 +1,72 @@
+"""Merging: states that learned from parts of a stream, on threads, processes or machines, become one.
+
+Everything with `merge` can be merged: row selectors whose row of the catalogue says so, and the summaries under them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+__all__ = ["merge_tree"]
+
+State = TypeVar("State")
+
+
+def merge_tree(states: Iterable[State], **how: Any) -> State:
+    """Merge any number of states, two of equal size at a time, so that none goes through many merges.
+
+    Each state goes through as many merges as the logarithm (to base 2) of their number says, which keeps rounding
+    errors small and merges states of like size. The order is kept: what is merged stands side by side.
+
+    Parameters
+    ----------
+    states : iterable of objects with a method ``merge``
+        In the order of their rows, where rows fade. They stay as they are. Of a generator, no more states than that
+        logarithm, and one, are held at once.
+    **how : optional
+        What else `merge` is given: ``when="after"`` where rows fade.
+
+    Returns
+    -------
+    object
+        A new state of the same class.
+
+    Raises
+    ------
+    ValueError
+        If there are no states, or two do not go together.
+    TypeError
+        If they cannot be merged.
+
+    Examples
+    --------
+    >>> import numpy as np, tamis
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(700, 3)), rng.integers(0, 2, 700)
+    >>> parts = [tamis.FisherScore(1).fit(X[i : i + 100], y[i : i + 100]) for i in range(0, 700, 100)]
+    >>> whole = tamis.FisherScore(1).fit(X, y)
+    >>> merged = tamis.merge_tree(parts)
+    >>> merged.n_seen_, bool(np.allclose(merged.scores_, whole.scores_, rtol=1e-12))
+    (700, True)
+    """
+    waiting: list[tuple[int, Any]] = []  # heights and states of whole trees, the highest first
+    for state in states:
+        if not hasattr(state, "merge"):
+            raise TypeError(f"A {type(state).__name__} cannot be merged: its catalogue row says why.")
+        height, right = 0, state
+        while waiting and waiting[-1][0] == height:
+            height, left = waiting.pop()
+            left.merge(right, **how)
+            height, right = height + 1, left
+        waiting.append((height, copy.deepcopy(right) if height == 0 else right))
+    if not waiting:
+        raise ValueError("states is empty: give at least one.")
+    _, merged = waiting.pop()
+    while waiting:
+        _, left = waiting.pop()
+        left.merge(merged, **how)
+        merged = left
+    found: State = merged
+    return found

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from river import compose, drift, naive_bayes, tree
+from river import checks, compose, drift, naive_bayes, tree
 from river.datasets import synth
 
-from tamis import FIRES, FisherScore, ResetOnDrift, prequential
+from tamis import ABFS, FIRES, FisherScore, ResetOnDrift, prequential
 from tamis.adapters.river import RiverClassifier, RiverDetector, RiverReplay, RiverSelector
-from tamis.catalog import LEARNERS
+from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DriftDetector
 from tamis.errors import DataError
 
@@ -196,4 +196,35 @@ def test_a_value_that_a_later_row_lacks_is_zero(rng):
     ours = RiverSelector(FisherScore(2))
     for i in range(100):
         ours.learn_one({j: x for j, x in enumerate(X[i].tolist()) if j != 1 or i < 50}, y[i])
-    np.testing.assert_array_equal(ours._model.scores_, FisherScore(2).partial_fit(X, y).scores_)
+    np.testing.assert_allclose(ours._model.scores_, FisherScore(2).partial_fit(X, y).scores_, rtol=1e-12)
+
+
+class Sorts(RiverSelector):
+    """With classes for the numbers that River's checks give to a transformer."""
+
+    def learn_one(self, x, y):
+        super().learn_one(x, y > 40)
+
+
+@pytest.mark.parametrize("key", [entry.key for entry in CATALOG if entry.family == "rows"])
+def test_rivers_own_checks_pass(key):
+    cls = next(entry for entry in CATALOG if entry.key == key).load()
+    seed = {"random_state": 0} if "random_state" in cls().get_params() else {}
+    model = Sorts(cls(**seed), every=20, max_columns=12)
+    names = set()
+    for check in checks.yield_checks(model):
+        check(model.clone())
+        names.add(getattr(check, "__name__", "") or check.func.__name__)
+    assert {"check_emerging_features", "check_disappearing_features", "check_pickling"} <= names
+
+
+def test_features_that_come_later_are_learned(rng):
+    X, y = rows(rng, 400)
+    selector = RiverSelector(FisherScore(1), every=50)
+    for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        selector.learn_one(dict(enumerate(row if i >= 200 else row[:2])), label)
+    assert selector.transform_one(dict(enumerate(X[0].tolist()))) == {2: X[0, 2]}
+    fixed = RiverSelector(ABFS(), every=50)
+    fixed.learn_many(pd.DataFrame(X[:50, :2]), y[:50])
+    with pytest.raises(DataError, match="cannot grow: give room for names to come"):
+        fixed.learn_many(pd.DataFrame(X[50:100]), y[50:100])

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +31,8 @@ from tamis._parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.replay import Replay
+from tamis.rows.by_name import ByName
+from tamis.rows.screening import FisherScore
 
 try:
     from river import base, ensemble, forest, naive_bayes, neighbors, tree
@@ -270,10 +272,17 @@ class RiverSelector(base.SupervisedTransformer):
     Parameters
     ----------
     selector : RowSelector
-        It is copied. The columns are those of the first row, in the order of their names there; a value that a later
-        row lacks is 0, and a name that was not in the first row is passed over.
+        It is copied. What a row does not name is 0. Names may come at any time where the selector grows (FIRES, OFS,
+        the screens); of the others, in the first `every` rows, or as many as there is room for.
     every : int, default=100
         Rows that are collected before the selector learns from them: it is made for batches.
+    max_columns : int, optional
+        Room for so many names, as in :class:`tamis.rows.by_name.ByName`.
+
+    Raises
+    ------
+    DataError
+        If rows cannot be learned from, or there is no room for a new name.
 
     Examples
     --------
@@ -288,25 +297,27 @@ class RiverSelector(base.SupervisedTransformer):
     [0, 1]
     """
 
-    def __init__(self, selector: RowSelector, every: int = 100) -> None:
+    def __init__(self, selector: RowSelector, every: int = 100, max_columns: int | None = None) -> None:
         self.selector = selector
         self.every = every
-        self._model: RowSelector = clone(selector)
-        self._names: list[Any] = []
-        self._kept: list[Any] | None = None
-        self._rows: list[list[float]] = []
+        self.max_columns = max_columns
+        self._model = ByName(selector, max_columns=max_columns)
+        self._kept: dict[Any, None] | None = None
+        self._rows: list[dict[Any, float]] = []
         self._labels: list[Any] = []
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"selector": FisherScore(2), "every": 20}
 
     @property
     def drift_detected(self) -> bool:
         """Whether the selector said in the last batch that a learner should begin anew."""
-        return bool(getattr(self._model, "drift_detected_", False))
+        return self._model.drift_detected_
 
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Take in a row; every `every` rows the selector learns from them."""
-        if not self._names:
-            self._names = list(x)
-        self._rows.append([x.get(name, 0.0) for name in self._names])
+        self._rows.append(dict(x))
         self._labels.append(y)
         if len(self._rows) >= self.every:
             self._learn()
@@ -317,14 +328,15 @@ class RiverSelector(base.SupervisedTransformer):
             self.learn_one(row, label)
 
     def _learn(self) -> None:
-        rows, labels = np.array(self._rows, dtype=np.float64), np.array(self._labels)
+        rows, labels = self._rows, np.array(self._labels)
         self._rows, self._labels = [], []
         self._model.partial_fit(rows, labels)
-        self._kept = [self._names[j] for j in self._model.get_support(indices=True)]
+        self._kept = dict.fromkeys(self._model.selected_)
 
     def transform_one(self, x: dict[Any, float]) -> dict[Any, float]:
         """Return the selected values of a row; all of them before the selector has learned."""
-        return x if self._kept is None else {name: x[name] for name in self._kept if name in x}
+        kept = self._kept
+        return x if kept is None else {name: value for name, value in x.items() if name in kept}
 
     def transform_many(self, X: Any) -> Any:
         """Return the selected columns of a pandas frame."""

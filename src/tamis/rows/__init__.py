@@ -2,6 +2,7 @@
 
 from tamis.rows.abfs import ABFS
 from tamis.rows.auto import Auto
+from tamis.rows.by_name import ByName
 from tamis.rows.discuss import DISCUSS
 from tamis.rows.fires import FIRES
 from tamis.rows.forward import ForwardPartialCorrelation
@@ -16,6 +17,7 @@ __all__ = [
     "FIRES",
     "OFS",
     "Auto",
+    "ByName",
     "ChiSquare",
     "FisherScore",
     "ForwardPartialCorrelation",

@@ -242,6 +242,15 @@ class FIRES(RowSelector):
         self._target = RunningMoments(1)  # of the numeric target of a regression
         self._error = np.zeros(2)  # faded sum of its squared errors, and of their weights
 
+    @property
+    def _counts_columns(self) -> bool:
+        return self.learning_rate is None  # the step is a number of features
+
+    def _widen(self, n_features: int) -> None:
+        self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
+        self._models.widen(n_features)
+        self._moments.widen(n_features)
+
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         n_rows, size = X.shape[0], self.batch_size
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):

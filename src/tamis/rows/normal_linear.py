@@ -255,6 +255,12 @@ class NormalLinear:
         flipped = self.bias * np.array([-1.0, 1.0])
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
 
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, of which nothing is known yet but the prior."""
+        more = ((0, 0), (0, n_features - self.mu.shape[1]))
+        self.mu, self._average = np.pad(self.mu, more), np.pad(self._average, more)
+        self.sigma = np.pad(self.sigma, more, constant_values=self.prior)
+
     def step(
         self,
         X: Rows,

@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._check import Array, Rows
+from tamis._check import Array, Rows, is_integer
 from tamis._jit import njit
 from tamis._parameters import SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
@@ -385,6 +385,16 @@ class OFS(RowSelector):
         self._order = np.zeros(0, np.int64)
         seed = check_random_state(self.random_state).randint(1, 2**63, size=1, dtype=np.uint64)
         self._random: NDArray[np.uint64] = seed
+
+    @property
+    def _counts_columns(self) -> bool:
+        return self.information == "partial" or not is_integer(self.n_features_to_select)
+
+    def _widen(self, n_features: int) -> None:
+        more = n_features - self._support.shape[0]
+        self._n_most = n_to_select(self.n_features_to_select, n_features)
+        self._weights = np.pad(self._weights, ((0, 0), (0, more)))
+        self._support = np.pad(self._support, (0, more))
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         opened: list[int] = []  # the rows where a new class appears

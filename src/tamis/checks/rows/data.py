@@ -124,6 +124,21 @@ def _sparse_kinds(subject: Subject) -> None:
             fail(f"partial_fit sorts or sums {what} in place.")
 
 
+def _columns_that_come_later(subject: Subject) -> None:
+    """After `widen`, columns of zeros until then score as if they had been there all the time; or it is refused."""
+    (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
+    X[:, 4:] = 0.0
+    if not subject.prototype._can_widen:
+        refuses(lambda: subject.new().partial_fit(X, y).widen(7), "widen", "number of columns")
+        skip("the method has a fixed number of columns")
+    if subject.prototype._counts_columns:
+        skip("what the method learns depends on the number of columns")
+    grown = subject.new().partial_fit(sp.csr_matrix(X[:, :4]), y).widen(6)
+    grown.partial_fit(sp.csr_matrix(later), target)
+    whole = subject.new().partial_fit(sp.csr_matrix(X), y).partial_fit(sp.csr_matrix(later), target)
+    compare(grown, whole, "columns that came later, and columns of zeros", tolerance=1e-9)
+
+
 def takes_frame(subject: Subject, library: str) -> None:
     """A frame gives the scores of its numbers; its column names come back, in the kind of frame asked for."""
     X, y = subject.rows()
@@ -170,4 +185,5 @@ CHECKS = (
     _read_outs_are_copies,
     _input_kinds,
     _sparse_kinds,
+    _columns_that_come_later,
 )

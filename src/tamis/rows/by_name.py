@@ -1,0 +1,321 @@
+"""ByName: features that have names, and appear, vanish and change their order while rows arrive.
+
+A row is a dict from names to values, a row of a frame, or a CSR row whose columns have names. The names are given
+places in the order in which they first appear; the selector behind sees CSR rows with a column for each place. A
+selector that can (:meth:`tamis.base.RowSelector.widen`) grows when new names come, by a quarter at a time, so that a
+name costs O(1) in the long run. One that cannot is given room for names to come, columns that are 0 as long as they
+have no name.
+"""
+
+from __future__ import annotations
+
+import copy
+from itertools import chain
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, refuse_nonfinite, told
+from tamis._guard import Guarded
+from tamis._parameters import Kind, check_parameters, integer, parameters
+from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.errors import DataError
+
+__all__ = ["ByName"]
+
+_GROWTH = 1.25
+_NUMBERS = (float, int, np.floating, np.integer, np.bool_)
+
+
+class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
+    """A row selector that knows its features by name.
+
+    Parameters
+    ----------
+    selector : RowSelector
+        It is copied.
+    absent : {"zero", "missing"}, default="zero"
+        What a feature is in a row that does not name it, and was in the rows before it was first named: 0, or missing,
+        where the selector passes over missing values (the screens do).
+    max_columns : int, optional
+        Room for so many names. Needed by a selector that cannot grow, if names come after its first rows, and by
+        ``absent="missing"``. By default as many as there are.
+
+    Attributes
+    ----------
+    selector_ : RowSelector
+        As far as it has learned; its columns are places, of which the last ones may have no name yet.
+    feature_names_ : list
+        The names, in the order of their places.
+    scores_ : ndarray of shape (n_names,), float64
+        Relevance of each name now; larger is more relevant.
+    selected_ : list
+        The names that are kept now, in the order of their places.
+
+    Raises
+    ------
+    DataError
+        If rows cannot be learned from, or there is no room for a new name; the model is left as it was.
+    ValueError
+        If the selector does not pass over missing values, but ``absent="missing"``.
+
+    Notes
+    -----
+    FIRES, OFS and the screens grow. What OFS and the screens then know is, bit for bit, what they would know had all
+    columns been there from the first row on, and so is what FIRES knows with ``scaling=None``; else FIRES sums over the
+    columns, and they are equal to rounding. Two things do depend on how many columns there are: the step of FIRES,
+    if no `learning_rate` is given, and OFS with a fraction or ``information="partial"``. A fraction as
+    `n_features_to_select` is one of the names so far; of a number larger than that, all are kept.
+
+    Examples
+    --------
+    >>> from tamis import ByName, FisherScore
+    >>> rows = [{"a": 1.0, "b": 2.0}, {"b": 3.0}, {"c": 7.0, "a": 1.0}, {"c": 8.0, "b": 2.5}]
+    >>> model = ByName(FisherScore(1)).partial_fit(rows[:2], ["no", "no"])
+    >>> model.partial_fit(rows[2:], ["yes", "yes"]).selected_
+    ['c']
+    >>> model.transform([{"c": 5.0, "a": 2.0}, {"b": 1.0}])
+    [{'c': 5.0}, {}]
+    """
+
+    _allowed = parameters(
+        selector=Kind("a row selector", lambda value: isinstance(value, RowSelector)),
+        absent=("zero", "missing"),
+        max_columns=(integer("[1, inf)"), None),
+    )
+
+    selector_: RowSelector
+    _places: dict[Any, int]
+    _learned_by: tuple[str, ...] = ("_begin",)
+
+    def __init__(
+        self, selector: RowSelector, *, absent: str = "zero", max_columns: int | None = None
+    ) -> None:
+        self.selector = selector
+        self.absent = absent
+        self.max_columns = max_columns
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget names and rows, then learn from these rows in order; see `partial_fit`."""
+        before = dict(self.__dict__)
+        try:
+            self._places = {}
+            return self.partial_fit(X, y, None, sample_weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows with names. If it raises, the model is as it was before the call.
+
+        Parameters
+        ----------
+        X : list of dict, frame with column names, or (CSR matrix, list of names)
+            A row names what it has; None is the same as not naming it.
+        y : array-like of shape (n_rows,)
+        classes : array-like, optional
+            Labels known in advance.
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        before = dict(self.__dict__)
+        places = vars(self).get("_places") or self._begin()
+        n_known = len(places)
+        try:
+            rows, taken = self._rows(X, places), copy.copy(self.selector_)
+            self._make_room(taken, len(places))
+            width = max(
+                taken.n_features_in_ if hasattr(taken, "n_seen_") else 0, self._first_width(len(places))
+            )
+            taken.partial_fit(self._as_wide(rows, width), y, classes, sample_weight)
+        except BaseException:
+            for name in list(places)[n_known:]:
+                del places[name]
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        self._places, self.selector_ = places, taken
+        return self
+
+    def _begin(self) -> dict[Any, int]:
+        if self.absent == "missing" and not self.selector._allows_nan:
+            raise ValueError(
+                f"absent='missing', but {type(self.selector).__name__} takes no missing values: choose absent='zero'."
+            )
+        if self.absent == "missing" and self.max_columns is None:
+            raise ValueError("absent='missing' needs max_columns: how many names there may be.")
+        self.selector_ = clone(self.selector)
+        self._places = {}
+        return self._places
+
+    def _first_width(self, n_names: int) -> int:
+        """Return how many columns the selector begins with: one that is told a number wants as many."""
+        wanted = self.selector.n_features_to_select if not self.selector._decides_how_many else 1
+        return max(n_names, self.max_columns or 0, int(wanted) if is_integer(wanted) else 1)
+
+    def _make_room(self, selector: RowSelector, n_names: int) -> None:
+        """Grow the selector by a quarter at least, if it needs and can."""
+        if self.max_columns is not None and n_names > self.max_columns:
+            raise DataError(
+                f"The rows name {n_names} columns, but max_columns is {self.max_columns}: raise it, or name fewer."
+            )
+        if not hasattr(selector, "n_seen_") or n_names <= selector.n_features_in_:
+            return
+        if not selector._can_widen:
+            raise DataError(
+                f"{n_names - selector.n_features_in_} columns are new, but a {type(selector).__name__} cannot grow:"
+                f" give room for names to come, as in ByName(..., max_columns={2 * n_names})."
+            )
+        room = n_names if selector._counts_columns else int(_GROWTH * selector.n_features_in_)
+        selector.widen(max(n_names, room))
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any, places: dict[Any, int]) -> tuple[Array, Array, Array]:
+        """Return values, places and ends of the rows, as CSR has them; new names are given their places."""
+        if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
+            names, values, indptr = _cells(X)
+            try:
+                indices = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
+            except KeyError:
+                _give_places(names, places)
+                indices = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
+        else:
+            rows, names = self._named_rows(X)
+            _give_places(names, places)
+            place = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
+            values, indices, indptr = rows.data, place[rows.indices], rows.indptr
+        if not np.isfinite(values).all():
+            cells = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(places)))
+            refuse_nonfinite(cells, [str(name) for name in places], allow_nan=self.selector_._allows_nan)
+        return values, indices, indptr
+
+    def _named_rows(self, X: Any) -> tuple[Rows, list[Any]]:
+        if isinstance(X, tuple) and len(X) == 2 and sp.issparse(X[0]):
+            rows, names = as_rows(X[0])[0], list(X[1])
+            if len(names) != rows.shape[1] or len(set(names)) != len(names):
+                raise DataError(
+                    f"X has {rows.shape[1]} columns and {len(set(names))} names: give each one its own."
+                )
+            return rows, names
+        if not isinstance(as_frame(X), nw.DataFrame):
+            raise DataError(f"X must be a list of dicts, a frame or (CSR matrix, names), got {told(X)}.")
+        rows, found = as_rows(X)
+        if found is None:
+            raise DataError("The columns of the frame have names that are no text: rename them.")
+        return sp.csr_matrix(rows), found
+
+    def _as_wide(self, parts: tuple[Array, Array, Array], width: int) -> Rows:
+        values, indices, indptr = parts
+        if self.absent == "zero":
+            return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width))
+        dense = np.full((len(indptr) - 1, width), np.nan)
+        dense[np.repeat(np.arange(len(dense)), np.diff(indptr)), indices] = values
+        return dense
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    @property
+    def feature_names_(self) -> list[Any]:
+        """The names, in the order of their places."""
+        check_is_fitted(self)
+        return list(self._places)
+
+    @property
+    def scores_(self) -> NDArray[np.float64]:
+        """Relevance of each name now; larger is more relevant."""
+        check_is_fitted(self)
+        found: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
+        return found
+
+    @property
+    def selected_(self) -> list[Any]:
+        """The names that are kept now, in the order of their places."""
+        names = self.feature_names_
+        return [names[j] for j in np.flatnonzero(self.get_support())]
+
+    @property
+    def drift_detected_(self) -> bool:
+        """Whether the selector renewed its set in the last batch because the world has changed."""
+        return bool(getattr(vars(self).get("selector_"), "drift_detected_", False))
+
+    @property
+    def n_replay(self) -> int:
+        """From how many of the last rows a learner that begins anew should know; see :mod:`tamis.replay`."""
+        return int(getattr(vars(self).get("selector_", self.selector), "n_replay", 0))
+
+    def get_support(self) -> NDArray[np.bool_]:
+        """Return which names are kept now, in the order of their places."""
+        check_is_fitted(self)
+        selector, n = self.selector_, len(self._places)
+        if selector.waiting_ or selector._decides_how_many or n == selector.n_features_in_:
+            found: NDArray[np.bool_] = selector.get_support()[:n]
+            return found
+        wanted = selector.n_features_to_select
+        n_kept = min(int(wanted), n) if is_integer(wanted) else n_to_select(wanted, n)
+        return top_mask(selector._relevance()[:n], n_kept)
+
+    def transform(self, X: Any) -> Any:
+        """Return the rows with the features that are kept now.
+
+        Parameters
+        ----------
+        X : list of dict, frame with column names, or (CSR matrix, list of names)
+            Names that are not known are left out.
+
+        Returns
+        -------
+        list of dict, frame or (CSR matrix, list of names)
+        """
+        kept = set(self.selected_)
+        if isinstance(X, list):
+            return [{name: row[name] for name in row if name in kept} for row in X]
+        if isinstance(X, tuple):
+            rows, names = self._named_rows(X)
+            columns = [j for j, name in enumerate(names) if name in kept]
+            return rows[:, columns], [names[j] for j in columns]
+        frame = nw.from_native(X, eager_only=True)
+        return nw.to_native(frame.select([name for name in frame.columns if name in kept]))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_places") and bool(self._places)
+
+
+def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the names and values of all rows, one after the other, and where each row ends."""
+    kinds = set(map(type, chain.from_iterable(map(dict.values, rows))))
+    try:
+        if not all(issubclass(kind, _NUMBERS) for kind in kinds):
+            raise TypeError
+        values = np.fromiter(chain.from_iterable(map(dict.values, rows)), np.float64)
+    except (TypeError, OverflowError):
+        rows = [
+            {name: _as_float(name, value) for name, value in row.items() if value is not None} for row in rows
+        ]
+        values = np.array([value for row in rows for value in row.values()])
+    return list(chain.from_iterable(rows)), values, np.cumsum([0, *map(len, rows)])
+
+
+def _as_float(name: Any, value: Any) -> float:
+    try:
+        return float(as_numbers(f"Column {name!r}", [value])[0])
+    except TypeError as error:
+        raise DataError(str(error)) from None
+
+
+def _give_places(names: list[Any], places: dict[Any, int]) -> None:
+    for name in names:
+        if name not in places:
+            places[name] = len(places)

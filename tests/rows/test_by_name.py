@@ -1,0 +1,242 @@
+"""Features by name: growing gives the bits of the fixed width, whatever rows are and in whatever order names come."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis import ABFS, FIRES, OFS, ByName, FisherScore, MutualInformation, Screening, TScore
+from tamis.catalog import CATALOG
+from tamis.errors import DataError
+
+FIRES_OPTIONS: list[dict[str, Any]] = [
+    {}, {"half_life": 50}, {"scaling": None}, {"update": "assumed-density"}, {"scaling": "center"},
+    {"importance": "signal"},
+]  # fmt: skip
+GROWING = [
+    *(FIRES(5, learning_rate=0.1, **options) for options in FIRES_OPTIONS), FIRES.paper(5), OFS(5), TScore(5),
+    FisherScore(5, half_life=40), MutualInformation(5), Screening(5), TScore(None, level=0.1),
+    Screening(3, redundancy=8),
+]  # fmt: skip
+
+
+def named_rows(n: int = 240, n_names: int = 40, seed: int = 0) -> tuple[list[dict[str, float]], Any]:
+    """Rows of which each names some of the columns, in an order of its own; later rows know more names."""
+    rng = np.random.default_rng(seed)
+    rows, y = [], rng.integers(0, 3, n)
+    for i in range(n):
+        known = 6 + (n_names - 6) * i // n
+        names = rng.permutation(known)[: rng.integers(1, 6)]
+        rows.append({f"x{j}": float(np.round(rng.normal() + (j == 2) * y[i], 2)) for j in names})
+    return rows, y
+
+
+def fixed(rows: list[dict[str, float]]) -> tuple[sp.csr_matrix, list[str]]:
+    """The same rows as CSR over all names, in the order in which they first come."""
+    places: dict[str, int] = {}
+    for row in rows:
+        for name in row:
+            places.setdefault(name, len(places))
+    cells = [(i, places[name], value) for i, row in enumerate(rows) for name, value in row.items()]
+    i, j, values = zip(*cells, strict=True)
+    return sp.csr_matrix((values, (i, j)), shape=(len(rows), len(places))), list(places)
+
+
+@pytest.mark.parametrize("selector", GROWING, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_growing_gives_the_bits_of_the_fixed_width(selector: Any, n_classes: int) -> None:
+    rows, y = named_rows()
+    y %= n_classes
+    X, names = fixed(rows)
+    grown, wide, step = ByName(selector), copy.deepcopy(selector), 16
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        grown.partial_fit(rows[part], y[part], classes=range(n_classes))
+        wide.partial_fit(X[part], y[part], classes=range(n_classes))
+        known = len(grown.feature_names_)
+        assert grown.feature_names_ == names[:known]
+        if (
+            isinstance(selector, FIRES) and selector.scaling is not None
+        ):  # it sums over the columns, four by four
+            largest = np.abs(wide.scores_).max()
+            np.testing.assert_allclose(grown.scores_, wide.scores_[:known], rtol=1e-9, atol=1e-12 * largest)
+        else:
+            assert grown.scores_.tobytes() == wide.scores_[:known].tobytes()
+    assert grown.get_support().tolist() == wide.get_support().tolist()
+    assert grown.selected_ == [names[j] for j in wide.get_support(indices=True)]
+    loaded = tamis.loads(tamis.dumps(grown))
+    assert (
+        loaded.partial_fit(rows[:9], y[:9]).scores_.tobytes()
+        == grown.partial_fit(rows[:9], y[:9]).scores_.tobytes()
+    )
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_dicts_frames_and_csr_are_the_same_rows(data: Any) -> None:
+    rows, y = named_rows(60, 12)
+    y %= 2
+    by_dict, mixed, start = ByName(FisherScore(3)), ByName(FisherScore(3)), 0
+    while start < len(rows):
+        stop = start + data.draw(st.integers(1, 20))
+        part = rows[start:stop]
+        by_dict.partial_fit(part, y[start:stop])
+        X, names = fixed(part)
+        order = np.array(data.draw(st.permutations(range(len(names)))))
+        columns = [names[j] for j in order]
+        kind = data.draw(st.sampled_from(["dicts", "pandas", "polars", "csr"]))
+        if kind == "dicts":
+            given: Any = [dict(sorted(row.items())) for row in part]
+        elif kind == "csr":
+            given = X[:, order], columns
+        else:
+            given = (pd.DataFrame if kind == "pandas" else pl.DataFrame)(
+                dict(zip(columns, X.toarray()[:, order].T, strict=True))
+            )
+        mixed.partial_fit(given, y[start:stop])
+        start = stop
+    of = dict(zip(mixed.feature_names_, mixed.scores_, strict=True))
+    np.testing.assert_allclose(
+        [of[name] for name in by_dict.feature_names_], by_dict.scores_, rtol=1e-9, atol=1e-12
+    )
+
+
+def test_rows_come_back_with_what_is_kept() -> None:
+    rows, y = named_rows()
+    model = ByName(FisherScore(2)).fit(rows, y % 2)
+    kept = model.selected_
+    assert len(kept) == 2
+    few = [{kept[1]: 1.0, "other": 2.0, kept[0]: 3.0}, {"x": 1.0}]
+    assert model.transform(few) == [{kept[1]: 1.0, kept[0]: 3.0}, {}]
+    frame = pd.DataFrame({"other": [1.0], kept[1]: [2.0]})
+    assert list(model.transform(frame).columns) == [kept[1]]
+    assert model.transform(pl.from_pandas(frame)).columns == [kept[1]]
+    X, names = model.transform((sp.csr_matrix([[1.0, 2.0]]), ["other", kept[0]]))
+    assert (X.toarray().tolist(), names) == ([[2.0]], [kept[0]])
+
+
+@pytest.mark.parametrize("key", [entry.key for entry in CATALOG if entry.family == "rows"])
+def test_every_selector_learns_from_dicts_in_the_room_it_is_given(key: str) -> None:
+    rows, y = named_rows(300, 14)
+    y = np.array([row.get("x2", 0.0) > 0 for row in rows]).astype(int)
+    cls = next(entry for entry in CATALOG if entry.key == key).load()
+    selector = cls(random_state=0) if "random_state" in cls().get_params() else cls()
+    X, names = fixed(rows)
+    room = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(len(rows), 20))
+    wide, model = copy.deepcopy(selector), ByName(selector, max_columns=20)
+    for start in range(0, 300, 50):
+        part = slice(start, start + 50)
+        model.partial_fit(rows[part], y[part], classes=[0, 1])
+        wide.partial_fit(room[part], y[part], classes=[0, 1])
+    assert model.scores_.tobytes() == wide.scores_[: len(names)].tobytes()
+    with pytest.raises(DataError, match="The rows name 21 columns, but max_columns is 20: raise it"):
+        model.partial_fit([{f"new{i}": 1.0 for i in range(21 - len(names))}], [1])
+    assert model.feature_names_ == names
+
+
+def test_missing_is_what_was_never_seen() -> None:
+    rows, y = named_rows(200, 10)
+    y %= 2
+    names = fixed(rows)[1]
+    X = np.full((200, 12), np.nan)
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            X[i, names.index(name)] = value
+    for selector in (FisherScore(3), MutualInformation(3)):
+        model = ByName(selector, absent="missing", max_columns=12)
+        for start in range(0, 200, 40):
+            model.partial_fit(rows[start : start + 40], y[start : start + 40])
+        wide = copy.deepcopy(selector).fit(X, y)
+        np.testing.assert_allclose(model.scores_, wide.scores_[: len(names)], rtol=1e-9)
+        zero = ByName(selector).fit(rows, y)
+        assert not np.allclose(zero.scores_, model.scores_)
+
+
+def test_none_is_not_named_and_nan_is_missing() -> None:
+    rows, y = [{"a": 1.0, "b": None}, {"a": None, "b": 2.0}, {"a": 3, "b": True}], [0, 1, 1]
+    without = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    one, other = ByName(TScore(1)).fit(rows, y), ByName(TScore(1)).fit(without, y)
+    assert one.scores_.tobytes() == other.scores_.tobytes()
+    gaps = ByName(TScore(1)).fit([{"a": np.nan, "b": 1.0}, {"a": 2.0}, {"b": 2.0}], y)
+    assert gaps.selector_.n_observed_[:2].tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        ([{"a": 1.0, "b": "red"}], "Column 'b' holds 'red', which is text"),
+        ([{"a": 1.0, "b": "3"}], "Column 'b' holds '3', which is text"),
+        ([{"a": np.inf}], "infinity in column 'a' of row 0"),
+        ([{"a": 1.0}, {"a": 1.0, "c": np.nan}], "NaN in column 'c' of row 1"),
+        ([], r"X must be a list of dicts, a frame or \(CSR matrix, names\), got \[\]"),
+        (np.ones((1, 2)), "X must be a list of dicts"),
+        ((sp.csr_matrix(np.eye(2)), ["a"]), "X has 2 columns and 1 names"),
+        ((sp.csr_matrix(np.eye(2)), ["a", "a"]), "X has 2 columns and 1 names"),
+        ([{"a": 10**400}], "Column 'a' holds an integer"),
+    ],
+)
+def test_rows_that_cannot_be_learned_leave_all_as_it_was(X: Any, words: str) -> None:
+    rows, y = named_rows(50, 8)
+    for model in (ByName(FIRES(2)), ByName(FIRES(2)).fit(rows, y)):
+        before = tamis.dumps(model)
+        with pytest.raises(DataError, match=words):
+            model.partial_fit(X, [0] * (len(X) if isinstance(X, list) else 2))
+        with pytest.raises(DataError, match="inconsistent numbers of samples"):
+            model.partial_fit([{"new": 1.0}], [0, 1])
+        assert tamis.dumps(model) == before
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    rows, y = named_rows(50, 8)
+    with pytest.raises(ValueError, match="absent='missing', but FIRES takes no missing values"):
+        ByName(FIRES(2), absent="missing", max_columns=9).fit(rows, y)
+    with pytest.raises(ValueError, match="absent='missing' needs max_columns"):
+        ByName(TScore(2), absent="missing").fit(rows, y)
+    model = ByName(ABFS()).fit(rows[:20], y[:20])
+    with pytest.raises(
+        DataError, match=r"1 columns are new, but a ABFS cannot grow: give room .* max_columns="
+    ):
+        model.partial_fit([{"new": 1.0}], [0])
+    for wrong, words in ((3, "selector must be a row selector"), (ByName(OFS()), "selector must be")):
+        with pytest.raises(ValueError, match=words):
+            ByName(wrong).fit(rows, y)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="A ABFS has a fixed number of columns"):
+        ABFS().fit(np.eye(4), [0, 1, 0, 1]).widen(9)
+
+
+def test_more_wanted_than_there_are_names_keeps_all() -> None:
+    model = ByName(OFS(10)).partial_fit([{"a": 1.0}, {"b": -1.0}], [0, 1])
+    assert model.selected_ == ["a", "b"]
+    fraction = ByName(FisherScore(0.5)).partial_fit(
+        [{"a": 1.0, "b": 0.0}, {"b": 1.0, "c": 3.0, "d": 0.0}], [0, 1]
+    )
+    assert len(fraction.selected_) == 2
+
+
+def test_growing_over_the_words_of_real_mail_gives_the_bits_of_the_fixed_width(load_shared: Any) -> None:
+    X, y, _ = load_shared("spam_corpus")
+    X, y = sp.csr_matrix(X[:600]), y[:600]
+    used = dict.fromkeys(X.indices.tolist())
+    words = [f"w{j}" for j in used]
+    X = X[:, list(used)]
+    X.sort_indices()
+    for selector in (FIRES(50, learning_rate=0.1, scaling=None), OFS(50), TScore(50), MutualInformation(50)):
+        grown, wide = ByName(selector), copy.deepcopy(selector)
+        for start in range(0, 600, 100):
+            part = X[start : start + 100]
+            rows = [
+                dict(zip([words[j] for j in row.indices], row.data.tolist(), strict=True)) for row in part
+            ]
+            grown.partial_fit(rows, y[start : start + 100], classes=[0, 1])
+            wide.partial_fit(part, y[start : start + 100], classes=[0, 1])
+        assert grown.scores_.tobytes() == wide.scores_.tobytes()
+        assert grown.get_support().tolist() == wide.get_support().tolist()

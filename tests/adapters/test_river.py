@@ -206,11 +206,21 @@ class Sorts(RiverSelector):
         super().learn_one(x, y > 40)
 
 
-@pytest.mark.parametrize("key", [entry.key for entry in CATALOG if entry.family == "rows"])
+SLOW = {"abfs", "auto", "discuss", "forward", "joint", "screening"}  # other kernels of the same adapter
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(entry.key, marks=pytest.mark.slow if entry.key in SLOW else ())
+        for entry in CATALOG
+        if entry.family == "rows"
+    ],
+)
 def test_rivers_own_checks_pass(key):
     cls = next(entry for entry in CATALOG if entry.key == key).load()
     seed = {"random_state": 0} if "random_state" in cls().get_params() else {}
-    model = Sorts(cls(**seed), every=20, max_columns=12)
+    model = Sorts(cls(**seed), every=20, max_columns=8)
     names = set()
     for check in checks.yield_checks(model):
         check(model.clone())

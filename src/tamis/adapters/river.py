@@ -6,6 +6,7 @@ River's learns from them row by row, in order, so that nothing depends on the si
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -302,6 +303,7 @@ class RiverSelector(base.SupervisedTransformer):
         self.every = every
         self.max_columns = max_columns
         self._model = ByName(selector, max_columns=max_columns)
+        self._known: set[Any] = set()
         self._kept: dict[Any, None] | None = None
         self._rows: list[dict[Any, float]] = []
         self._labels: list[Any] = []
@@ -330,6 +332,11 @@ class RiverSelector(base.SupervisedTransformer):
     def _learn(self) -> None:
         rows, labels = self._rows, np.array(self._labels)
         self._rows, self._labels = [], []
+        if not self._known.issuperset(
+            itertools.chain.from_iterable(rows)
+        ):  # ties go to the first column: let that not depend on the order in a row
+            self._known = self._known.union(*rows)
+            rows = [dict(sorted(row.items(), key=lambda item: str(item[0]))) for row in rows]
         self._model.partial_fit(rows, labels)
         self._kept = dict.fromkeys(self._model.selected_)
 

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import tamis
 from tamis.errors import CheckpointError
-from tamis.persistence import classes
+from tamis.persistence import classes, decoder
 from tamis.summaries.moments import RunningMoments
 
 
@@ -174,6 +174,19 @@ def test_what_is_set_together_is_loaded_together(rng: np.random.Generator) -> No
     before = tamis.JointScreening()
     before.partial_fit(X[:20], X[:20, 0] > 0)  # too few rows: nothing of it is set
     classes.check_attributes(tamis.JointScreening, vars(before))
+
+
+def test_a_sparse_matrix_costs_all_that_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent, own = [], decoder._Decoder._spend
+
+    def spend(self: decoder._Decoder, work: int) -> None:
+        spent.append(work)
+        own(self, work)
+
+    monkeypatch.setattr(decoder._Decoder, "_spend", spend)
+    X = sp.random(200, 50, 0.3, format="csr", rng=np.random.default_rng(0))
+    tamis.load(tamis.save(X, tmp_path / "matrix"))
+    assert decoder._OF_MATRIX + X.data.nbytes + X.indices.nbytes + X.indptr.nbytes in spent
 
 
 class OwnBits(np.random.PCG64):

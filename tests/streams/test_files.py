@@ -564,3 +564,21 @@ def test_an_endless_line_is_refused_before_it_is_read(tmp_path, monkeypatch, nam
     path.write_bytes(head + b"1" * (2 << 20))
     with pytest.raises(StreamError, match="has more than 1 MB in line"):
         list(open_file(path, label=None if name.endswith("svm") else "y"))
+
+
+def test_rows_of_standard_input_are_used_as_they_come():
+    program = """
+from tamis.streams import open_file
+for X, y in open_file("-", label="y").batches(100):
+    if X[-1, 0] > 0:
+        print(int(X[-1, 0]), flush=True)
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"a,y\n" + b"0,0\n" * 300_000)
+        for i in (1, 2):
+            process.stdin.write(f"{i},0\n".encode() * 100)
+            process.stdin.flush()
+            assert process.stdout.readline() == f"{i}\n".encode()
+        process.stdin.close()
+        assert process.wait() == 0

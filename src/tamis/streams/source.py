@@ -189,7 +189,8 @@ class _Joined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        return next((n for part in self._parts if (n := part.readinto(buffer))), 0)
+        # One read of the rest: it may be long in coming to fill the buffer.
+        return next((n for part in self._parts if (n := part.readinto1(buffer))), 0)
 
 
 class FileStream(Stream):

@@ -25,8 +25,14 @@ from tests.test_intake import ALL, make
 DRAW = np.random.default_rng(0)
 X = np.round(DRAW.normal(size=(60, 4)), 2)
 Y = (X[:, 1] + 0.3 * DRAW.normal(size=60) > 0).astype(int)
-MOST = 600 << 20  # bytes; a window of ten million rows has room for them
-WORK = {"n_epochs", "cv"}  # passes over the data: as many as are asked for, however long that takes
+MOST = 800 << 20  # bytes; a window of ten million rows, the largest there may be, takes 762 MB
+WORK = {
+    "n_epochs",
+    "n_iterations",
+    "n_beliefs",
+    "resolution",
+    "n_bins",
+}  # as much as is asked for, however long it takes
 WHOLE = 2**31 - 1
 _INTERVAL = re.compile(r"an? (number|integer) in ([\[(])(.+), (.+)([\])])$")
 
@@ -54,12 +60,12 @@ def ends(says: str, more: bool = False) -> list[Any]:
 
 
 def values(kinds: tuple[Any, ...], more: bool = False) -> list[Any]:
-    """Return values of all kinds that a parameter may be of."""
+    """Return values at the ends of the intervals that a parameter may lie in; with `more` its other values too."""
     found: list[Any] = []
     for kind in kinds:
         if isinstance(kind, Kind):
             found += ends(kind.says, more)
-        elif not isinstance(kind, type):
+        elif more and not isinstance(kind, type):
             found.append(kind)
     return found
 

@@ -117,13 +117,13 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     _allowed = parameters(
         cost=(
-            number("[0, inf)"),
+            number("[0, 1e100]"),
             Kind("an array of numbers", lambda value: np.shape(value) != ()),
             Kind("a mapping of names to numbers", lambda value: isinstance(value, Mapping)),
         ),
         misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
         random_state=(SEED[0], None),
-        n_bins=integer("[2, 10000]"),
+        n_bins=integer("[2, 256]"),  # tables of pairs have their square
         classifier=(having("a classifier with predict_proba", "fit", "predict_proba"), None),
         binning=("quantile", "width"),
         n_beliefs=integer("[1, 100000]"),

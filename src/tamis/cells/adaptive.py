@@ -56,7 +56,7 @@ class AdaptiveIFC2F(CellClassifier):
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, inf), in units of `misclassification_cost`.
+        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     groups : sequence of sequences of columns, optional
@@ -330,12 +330,13 @@ class AdaptiveIFC2F(CellClassifier):
         state, rows = self._start(len(codes)), np.arange(len(codes))
         state.numbers = np.full(codes.shape, np.nan)
         found: list[tuple[Floats, Floats, Floats, Floats]] = []
-        order = np.full((len(codes), self.max_steps), -1)
-        for step in range(self.max_steps + 1):
+        most = min(self.max_steps, max(1, codes.shape[1]))  # no column is asked for twice
+        order = np.full((len(codes), most), -1)
+        for step in range(most + 1):
             position, rate, believed = self._best(state)
             found.append((believed, state.numbers.copy(), rate, state.spent.copy()))
             go_on = rows[position >= 0]
-            if step == self.max_steps or not len(go_on):
+            if step == most or not len(go_on):
                 continue
             at = order[go_on, step] = position[go_on]
             code = codes[go_on, at]

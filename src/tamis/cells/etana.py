@@ -96,7 +96,7 @@ class ETANA(Independent):
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, inf), in units of `misclassification_cost`.
+        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4

@@ -106,7 +106,7 @@ class FETANA(Independent):
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, inf), in units of `misclassification_cost`.
+        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
@@ -119,7 +119,7 @@ class FETANA(Independent):
         Start from "stop when the posterior of class i exceeds it", in (0, 1), or half-way from the share of the class
         to 1 if that is more; None: from theta = 1, as published.
     perturbation : float, default=0.2
-        mu, in (0, inf).
+        mu, in [1e-12, inf).
     learning_rate : float, default=0.0167
         eps, in (0, inf).
     n_iterations : int, default=4000
@@ -180,7 +180,7 @@ class FETANA(Independent):
 
     _allowed = parameters(
         confidence=(number("(0, 1)"), None),
-        perturbation=number("(0, inf)"),
+        perturbation=number("[1e-12, inf)"),
         learning_rate=number("(0, inf)"),
         n_iterations=integer("[1, 10000000]"),
         patience=integer("[0, inf)"),

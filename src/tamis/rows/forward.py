@@ -278,7 +278,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _keep(self, block: tuple[tuple[Rows, Array, Array], ...]) -> None:
         """Keep the last rows, in no more memory than the matrix may take."""
-        room = min(_RECENT, self.max_columns**2 // self.n_features_in_)
+        room = max(1, min(_RECENT, self.max_columns**2 // self.n_features_in_))
         kept = [*self._recent, *block]
         while kept and sum(len(y) for _, y, _ in kept[1:]) >= room:
             del kept[0]

@@ -423,6 +423,22 @@ def test_a_process_may_end_in_the_middle_of_a_file(tmp_path, name, encoding):
     assert (process.returncode, err) == (100, b"")
 
 
+def test_an_arrow_file_that_points_outside_itself_is_refused(tmp_path):
+    import pyarrow.feather
+
+    path = tmp_path / "t.arrow"
+    table = pa.table({"word": ["ab"] * 50, "y": [0, 1] * 25})
+    pyarrow.feather.write_feather(table, path, compression="uncompressed")
+    data = path.read_bytes()
+    places = np.arange(0, 102, 2, dtype="<i4").tobytes()
+    assert data.count(places) == 1
+    wrong = np.arange(0, 102, 2, dtype="<i4")
+    wrong[20:] += 1 << 30
+    path.write_bytes(data.replace(places, wrong.tobytes()))
+    with pytest.raises(StreamError, match="check that it is whole"):
+        list(open_file(path, label="y").batches(10))
+
+
 STDIN = """
 import sys
 from tamis.streams import open_file

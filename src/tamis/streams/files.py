@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array, check_choice, check_number, is_integer
+from tamis._check import Array, check_choice, check_number, is_integer, told
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
@@ -353,6 +353,6 @@ def label_column(label: str | int, names: list[str], path: str) -> int:
             f"{path!r} has no column {label!r}, but a single one: choose delimiter={found[0]!r} to split it."
         )
     near = difflib.get_close_matches(label, names, n=3, cutoff=0.5)
-    some = f"{', '.join(map(repr, names[:8]))}{' ...' if len(names) > 8 else ''}"
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {some}."
+    some = f"{', '.join(map(told, names[:8]))}{' ...' if len(names) > 8 else ''}"
+    hint = f"did you mean {' or '.join(map(told, near))}?" if near else f"it has {some}."
     raise StreamError(f"{path!r} has no column {label!r}; {hint}")

@@ -195,6 +195,7 @@ class ArrowTable(Table):
                 count = getattr(reader, "num_record_batches", None)
                 blocks = reader if count is None else map(reader.get_batch, range(count))
                 for block in blocks:
+                    block.validate(full=True)  # Arrow itself trusts the places that a file names
                     for at in range(0, block.num_rows, self._block_rows()):
                         piece = block.slice(at, self._block_rows())
                         yield piece.columns, piece.num_rows

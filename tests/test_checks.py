@@ -146,6 +146,7 @@ def test_skipped_checks_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
         "late_class": "a regression has no classes",
         "labels_of_any_type": "a regression has no labels",
         "merge": "the method cannot be merged",
+        "columns_that_come_later": "what the method learns depends on the number of columns",
         "frame_pandas": "pandas is not installed",
         "frame_polars": "polars is not installed",
     }

@@ -144,7 +144,7 @@ def test_options_reach_selector_learner_stream_and_evaluation(call):
     assert params["n_features_to_select"] == 0.5
     assert settings["learner"]["class"].endswith("GaussianNB")
     assert settings["options"] == {
-        "batch_size": 40, "protocol": "paper", "window": 300, "stability_window": 5, "n_tracked": 20,
+        "batch_size": 40, "protocol": "paper", "delay": 0, "window": 300, "stability_window": 5, "n_tracked": 20,
         "auc": "auto", "replay": 300, "masking": "auto", "scale": "auto", "baselines": "random", "n_draws": 3,
         "max_rows": 1000,
     }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from tamis.errors import UnknownNameError
 
-__all__ = ["CATALOG", "LEARNERS", "Entry", "find", "find_learner"]
+__all__ = ["CATALOG", "LEARNERS", "SCORE_MEANINGS", "SCORE_TITLES", "Entry", "find", "find_learner"]
 
 
 @dataclass(frozen=True)
@@ -348,3 +348,20 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
     )
     shown = key if len(key) < 80 else f"{key[:80]}..."
     raise UnknownNameError(f"No {noun} is named {shown!r}{hint} Known: {', '.join(e.key for e in entries)}.")
+
+
+# What the scores of single columns are called, and what they say.
+SCORE_TITLES = {
+    "t": "T-score",
+    "fisher": "Fisher score",
+    "mi": "Mutual information",
+    "chi2": "Chi-square",
+    "gini": "Gini index",
+}
+SCORE_MEANINGS = {
+    "t": "how far two class means lie apart, in standard errors",
+    "fisher": "the spread of the class means against the spread within the classes",
+    "mi": "how much the bins of a column tell of the class, in nats",
+    "chi2": "how unlike the classes are spread over the bins of a column",
+    "gini": "how much the best cut takes off the Gini impurity",
+}

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.catalog import SCORE_TITLES
 from tamis.cli.output import progress, terminal, unhurried_interrupt, warnings_in_one_line
-from tamis.report.ranking.titles import TITLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +121,7 @@ class Ranking:
         """What was ranked by what."""
         described = self.stream.describe()
         where = described.get("name") or Path(str(described.get("path", "a stream"))).name
-        return f"{TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
+        return f"{SCORE_TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
 
     @property
     def detail(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -226,12 +227,17 @@ def evaluate(
 
         try:
             result = prequential(stream, selector, learner, on_step=on_step, **options)
+            with contextlib.suppress(KeyboardInterrupt):
+                stop_if_asked()
+                return result
+            result.settings["interrupted"] = (
+                True  # the stream has ended because what fed it was interrupted too
+            )
+            return result
         except TamisError as error:
             error.__cause__ = error.__cause__ or error.__context__
             partial = getattr(error, "result", None)
             failure = error
-        else:
-            return result
     if partial is not None and len(partial.frames["steps"]["step"]):
         output.finish(partial, str(failure))
     raise failure

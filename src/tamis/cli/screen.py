@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
 from tamis.cli.ranking import Ranking
 from tamis.cli.reading import Reading
 from tamis.cli.screen_output import Output
 from tamis.errors import DataError, TamisError
-from tamis.report.ranking.titles import TITLES
 
 if TYPE_CHECKING:
     pass
@@ -55,7 +55,7 @@ def screen(
             _SCORING,
             "NAME",
             "t, fisher, mi, chi2 or gini; may be repeated, the first one ranks.  [dim]\\[default: mi][/]",
-            autocompletion=lambda: list(TITLES),
+            autocompletion=lambda: list(SCORE_TITLES),
             show_default=False,
         ),
     ] = None,
@@ -154,8 +154,8 @@ def screen(
 
 
 def _score_name(name: str) -> str:
-    if name.lower() in TITLES:
+    if name.lower() in SCORE_TITLES:
         return name.lower()
-    near = difflib.get_close_matches(name.lower(), TITLES, n=1)
+    near = difflib.get_close_matches(name.lower(), SCORE_TITLES, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    raise MisuseError(f"--score {name} is no score{hint} Known: {', '.join(TITLES)}.")
+    raise MisuseError(f"--score {name} is no score{hint} Known: {', '.join(SCORE_TITLES)}.")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import MisuseError
 from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, said_again, terminal
 from tamis.cli.ranking import Ranking
 from tamis.errors import StreamError
-from tamis.report.ranking.titles import TITLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class Output:
     def _draw(self, ranking: Ranking, columns: dict[str, NDArray[Any]], place: str) -> str:
         from tamis.report.scores import plot_ranking
 
-        scores = {TITLES[name]: columns[name][: self.top] for name in ranking.scores}
+        scores = {SCORE_TITLES[name]: columns[name][: self.top] for name in ranking.scores}
         title = f"{ranking.title.partition(' on ')[2]}: {ranking.detail}"
         figure = plot_ranking(columns["feature"][: self.top].tolist(), scores, title)
         kind = Path(place).suffix[1:].lower()

@@ -190,7 +190,7 @@ def test_random_draws_follow_a_selector_that_decides_how_many():
     rival = Rival(learner, np.array([0, 1]), np.arange(8)[::-1], False, 100)
     for size in (2, 5, 8, 3):
         rival.follow(size, 8)
-        rival.test_and_train(X[:50], y[:50], np.array([0, 1]), None)
+        rival.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)
         expected = np.where(np.arange(8) >= 8 - size, X[:50], 0)
         np.testing.assert_array_equal(rival.learner.model.seen_[-1], expected)
     result = prequential((X, y), DISCUSS(3), GaussianNB())

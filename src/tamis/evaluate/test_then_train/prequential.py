@@ -195,6 +195,7 @@ def prequential(
                 saved.keep(
                     run.n_steps, run.settings, run.state
                 )  # after the first batch too: what cannot be, shows
+            stop_if_asked()  # a stream may end because what fed it was interrupted too
     except KeyboardInterrupt:
         run.interrupted = True
     except Exception as error:

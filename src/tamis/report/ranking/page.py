@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.catalog import SCORE_MEANINGS, SCORE_TITLES
 from tamis.report.figures import svg
 from tamis.report.figures.figure import figure
 from tamis.report.figures.thinning import thin
 from tamis.report.page.document import document, write_page
 from tamis.report.page.markup import name, names, plural, repeat_lines, table, text
 from tamis.report.page.number_format import count, duration, power_of_ten, rate, scientific
-from tamis.report.ranking.titles import MEANINGS, TITLES
 
 __all__ = ["ranking_page", "write_report"]
 
@@ -107,7 +107,7 @@ def ranking_page(
     repeat: Mapping[str, str] | None = None,
 ) -> str:
     """Return the report as HTML; parameters as for :func:`write_report`."""
-    scores = [key for key in columns if key in TITLES]
+    scores = [key for key in columns if key in SCORE_TITLES]
     if "rank" not in columns:
         order = np.lexsort((np.arange(len(columns["feature"])), -columns[scores[0]]))
         columns = {
@@ -154,9 +154,9 @@ def _tiles(columns: Columns, n_rows: int | None, classes: Sequence[Any], seconds
 
 def _best(columns: Columns, scores: Sequence[str], top: int) -> str:
     n = len(columns["feature"])
-    said = "; ".join(f"{TITLES[key]}: {MEANINGS[key]}" for key in scores)
+    said = "; ".join(f"{SCORE_TITLES[key]}: {SCORE_MEANINGS[key]}" for key in scores)
     shown = f"<p>Each column by itself. {text(said, 600)}.</p>" + _listing(
-        columns, scores, range(min(top, n)), f"Ranked by {TITLES[scores[0]].lower()}"
+        columns, scores, range(min(top, n)), f"Ranked by {SCORE_TITLES[scores[0]].lower()}"
     )
     if n <= top:
         return shown
@@ -173,8 +173,8 @@ def _listing(columns: Columns, scores: Sequence[str], which: range, caption: str
     finite = columns[first][np.isfinite(columns[first])]
     most = float(finite.max(initial=0.0)) or 1.0
     part = {key: column[which.start : which.stop].tolist() for key, column in columns.items()}
-    head, kinds = ["", "column", "", TITLES[first]], ["n", "long", "meter extra", "n"]
-    further = {TITLES[key]: list(map(_number, part[key])) for key in scores[1:]}
+    head, kinds = ["", "column", "", SCORE_TITLES[first]], ["n", "long", "meter extra", "n"]
+    further = {SCORE_TITLES[key]: list(map(_number, part[key])) for key in scores[1:]}
     if pvalue in part:
         further["p-value"] = list(map(_probability, part[pvalue]))
     if "evalue" in part:
@@ -226,10 +226,10 @@ def _course(columns: Columns, scores: Sequence[str]) -> str:
             continue
         ranks = np.arange(1, len(values) + 1, dtype=np.float64)
         kind = f"s{min(number, 6)}"
-        marks.append(svg.line(x, y, *thin(ranks, values / most), kind, TITLES[key]))
-        legend.append((f"line {kind}", "M0 4h24", TITLES[key]))
+        marks.append(svg.line(x, y, *thin(ranks, values / most), kind, SCORE_TITLES[key]))
+        legend.append((f"line {kind}", "M0 4h24", SCORE_TITLES[key]))
         half = int(np.count_nonzero(values >= most / 2))
-        told.append(f"{TITLES[key]} {count(half)}")
+        told.append(f"{SCORE_TITLES[key]} {count(half)}")
     if not marks:
         return '<p class="note">No column tells anything.</p>'
     chart = svg.chart("fall", "Scores by rank", text(", ".join(told), 900), x, y, marks[::-1])

@@ -134,17 +134,7 @@ def tried(key: str, more: bool = False) -> list[str]:
     return found
 
 
-# Still open: the screens take an eps, half_life or fading next to 0 and fail in NumPy's words, FIRES overflows at a
-# learning rate of 1e300, and DISCUSS makes 1.4 GB of room for the largest window.
-OPEN = {"screening", "gini", "chi2", "mi", "fisher", "t-score", "fires", "discuss"}
-
-
-def subjects() -> list[Any]:
-    open_yet = pytest.mark.xfail(reason="the declared interval is wider than what works", strict=False)
-    return [pytest.param(key, marks=[open_yet] * (key in OPEN)) for key in ALL if key != "auto"]
-
-
-@pytest.mark.parametrize("key", subjects())
+@pytest.mark.parametrize("key", ALL)
 def test_a_parameter_at_the_end_of_what_is_declared_works_or_is_refused(key: str) -> None:
     assert tried(key) == []
 

@@ -222,6 +222,7 @@ def test_more_wanted_than_there_are_names_keeps_all() -> None:
     assert len(fraction.selected_) == 2
 
 
+@pytest.mark.slow
 def test_growing_over_the_words_of_real_mail_gives_the_bits_of_the_fixed_width(load_shared: Any) -> None:
     X, y, _ = load_shared("spam_corpus")
     X, y = sp.csr_matrix(X[:600]), y[:600]

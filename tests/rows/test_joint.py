@@ -119,6 +119,7 @@ def test_nothing_is_found_where_nothing_is():
     assert sum(map(len, found)) <= 4
 
 
+@pytest.mark.slow
 def test_a_trend_is_found_in_few_rows():
     found = []
     for seed in range(10):

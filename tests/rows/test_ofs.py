@@ -179,6 +179,7 @@ def test_unobserved_cells_have_no_influence(rng):
     assert not np.array_equal(OFS(6, **ours).fit(every_other, y).scores_, selector.scores_)
 
 
+@pytest.mark.slow
 def test_the_partial_step_is_unbiased():
     """The first step is eta y x on average over what may be observed: E(w) = eta x, with no ball and nothing cut."""
     x, n_runs = np.array([[1.0, -2.0, 0.5, 3.0, 1.0, -1.0]]), 4000

@@ -80,6 +80,7 @@ def test_equals_scikit_learn_on_real_data(load_shared, name):
     np.testing.assert_allclose(t.scores_, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_sparse_data_equals_dense(load_shared):
     X, y, _ = load_shared("pcmac")
     for kind in (TScore, FisherScore):
@@ -177,6 +178,7 @@ def test_wrong_parameters_are_named(options, message):
         TScore(2, **options).fit(*rows(2))
 
 
+@pytest.mark.slow
 def test_published_drift_needs_a_clock_per_batch():
     """Section 3.2's linear stream: fading 0.9 per row sees nothing, per block of rows it follows the drift."""
     rng = np.random.default_rng(0)

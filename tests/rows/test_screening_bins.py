@@ -183,6 +183,7 @@ def test_scores_of_thinned_values_are_near_those_of_all():
         assert (np.diff(screening.scores_of(name)[3:]) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("size", [1, 100, 600])
 def test_pvalues_of_many_rows_are_of_exact_counts_at_the_edges_of_the_first(sparse, size):

@@ -119,7 +119,7 @@ class DISCUSS(RowSelector):
     threshold : float, "auto" or None, default=None
         theta in [0, 1]: symmetrical uncertainty below which a feature is not selected. "auto": the Hoeffding heuristic
         (1). None: what one of all features, if none told anything, would exceed with probability `delta` (2).
-    window : int, at least 8, default=500
+    window : int, from 8 to 5,000,000, default=500
         w: rows that count; after a drift, those since.
     trigger : {"crossing", "literal"}, default="crossing"
         When to select anew: when a feature crosses the bar, or, as printed, whenever a feature above it is not selected
@@ -219,7 +219,7 @@ class DISCUSS(RowSelector):
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
         threshold=(number("[0, 1]"), "auto", None),
-        window=integer("[8, 10000000]"),
+        window=integer("[8, 5000000]"),
         trigger=("crossing", "literal"),
         margin=number("[0, 1]"),
         redundancy=("conditional", "predominance", "hoeffding", None),

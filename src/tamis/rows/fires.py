@@ -95,7 +95,7 @@ class FIRES(RowSelector):
         Score the parameter itself, or times the feature's running variance (what it contributes to the margin);
         with ``scaling="standard"`` the two are the same.
     learning_rate : float or None, default=None
-        alpha, in (0, inf): step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
+        alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
         by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones.
     half_life : float or None, default=2000
         Rows after which evidence counts half, in (0, inf]; scores are then read from the running average of mu.
@@ -173,7 +173,7 @@ class FIRES(RowSelector):
         class_weight=("balanced", None),
         class_reduce=("max", "mean"),
         intercept=(True, False),
-        learning_rate=(number("(0, inf)"), None),
+        learning_rate=(number("(0, 1e6]"), None),
         sigma=number("(0, inf)"),
         uncertainty_penalty=number("[0, inf)"),
         batch_size=integer("[1, inf)"),

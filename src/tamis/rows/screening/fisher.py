@@ -23,9 +23,9 @@ class FisherScore(Screener):
     n_features_to_select : int, float or None, default=0.1
         How many features to keep, or which fraction of them, in (0, 1]; None: as many as `level` allows.
     half_life : float, optional
-        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+        Rows (or calls, see `fade_per`) after which a row counts half, in [0.01, inf]. By default nothing fades.
     fading : float, optional
-        The same as a factor in (0, 1]; give one of the two.
+        The same as a factor in [1e-6, 1]; give one of the two.
     fade_per : {"row", "batch"}, default="row"
         Whether the clock counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"

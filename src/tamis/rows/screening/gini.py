@@ -24,15 +24,15 @@ class GiniIndex(BinScreener):
         Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
         each value is a bin. By default all columns are numbers.
     eps : float, optional
-        Largest error of a cumulative count, as a fraction of all counts, in (0, 0.5); 0 for a feature of at most
+        Largest error of a cumulative count, as a fraction of all counts, in [1e-6, 0.5); 0 for a feature of at most
         1 / eps distinct values in each class. By default 2e-6 times the number of features, within 0.001 and 0.01:
         about 150 MB after ten million rows.
     dtype : {"float32", "float64"}, default="float32"
         How numbers are kept; neighbours that float32 cannot tell apart are ties.
     half_life : float, optional
-        Rows (or calls, see `fade_per`) after which a row counts half, in (0, inf]. By default nothing fades.
+        Rows (or calls, see `fade_per`) after which a row counts half, in [0.01, inf]. By default nothing fades.
     fading : float, optional
-        The same as a factor in (0, 1]; give one of the two.
+        The same as a factor in [1e-6, 1]; give one of the two.
     fade_per : {"row", "batch"}, default="row"
         Whether the clock counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"

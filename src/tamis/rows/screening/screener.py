@@ -75,13 +75,13 @@ class Screener(RowSelector):
         n_features_to_select=(number("(0, inf)"), None),
         fade_per=("row", "batch"),
         clock=("global", "class"),
-        half_life=(number("(0, inf]"), None),
-        fading=(number("(0, 1]"), None),
+        half_life=(number("[0.01, inf]"), None),
+        fading=(number("[1e-6, 1]"), None),
         level=(number("(0, 1)"), None),
         redundancy=(integer("[1, inf)"), None),
         n_bins=integer("[2, 10000]"),
         categorical=(COLUMNS, None),
-        eps=(number("(0, 0.5)"), None),
+        eps=(number("[1e-6, 0.5)"), None),
         dtype=("float32", "float64"),
     )
 

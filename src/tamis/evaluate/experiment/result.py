@@ -228,15 +228,16 @@ class ExperimentResult:
     def no_better_than_random(self) -> dict[str, list[str]]:
         """Return, by stream, which methods have no higher accuracy than random subsets of the same size.
 
-        That is: no more than the mean accuracy of the draws and one standard deviation. Streams without such a method,
-        and methods that no draws stood beside, are left out.
+        That is: no more than the mean accuracy of the draws and its standard error. Streams without such a method, and
+        methods that no draws stood beside, are left out.
         """
         if "random_accuracy" not in self.metrics:
             return {}
         ours, random, spread = (
             self.table(name).mean for name in ("accuracy", "random_accuracy", "random_spread")
         )
-        behind = ours <= random + np.nan_to_num(spread, nan=0.0)
+        n_draws = self.settings["options"].get("n_draws", 3)
+        behind = ours <= random + np.nan_to_num(spread, nan=0.0) / math.sqrt(n_draws)
         found = {
             stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
             for i, stream in enumerate(self.streams)

@@ -41,14 +41,14 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         )
         return found
     mean, spread = total.get("random_accuracy", math.nan), total.get("random_spread", math.nan)
-    spread = spread if math.isfinite(spread) else 0.0
-    if accuracy <= mean + spread:
-        n_draws = settings.get("options", {}).get("n_draws", 1)
+    n_draws = settings.get("options", {}).get("n_draws", 1)
+    error = spread / math.sqrt(n_draws) if math.isfinite(spread) else 0.0  # of the mean of the draws
+    if accuracy <= mean + error:
         draws = f"{n_draws} draw{'s' * (n_draws != 1)}"
-        verdict = "loses to" if accuracy < mean - spread else "does no better than"
+        verdict = "loses to" if accuracy < mean - error else "does no better than"
         found.append(
             f"The selection {verdict} random subsets of the same size: accuracy {accuracy:.3f} against"
-            f" {mean:.3f} ± {spread:.3f} ({draws}). Try more features, or another selector."
+            f" {mean:.3f} ± {error:.3f} (mean and standard error of {draws}). Try more features, or another selector."
         )
     found += [why] if (why := settings.get("why_fewer")) else []
     return found

@@ -170,8 +170,9 @@ def _gain(gain: Gain) -> str:
     if gain.n_values == 0:
         return "<p><b>Nothing is bought:</b> no value is worth its price on these data.</p>"
     values = plural(gain.n_values, "value", "values")
+    decide = "decides" if gain.n_values == 1 else "decide"
     beside = (
-        f"{values}, the same for every row, decide {fraction(gain.fixed)} of the rows rightly."
+        f"{values}, the same for every row, {decide} {fraction(gain.fixed)} of the rows rightly."
         f" Asking each row for its own changes that by {fraction(gain.mean)}"
         f" (95 % interval {fraction(gain.low)} to {fraction(gain.high)})."
     )

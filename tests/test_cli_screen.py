@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import tamis
 from tamis.cli import main
-from tamis.report.ranking.titles import TITLES
+from tamis.catalog import SCORE_TITLES
 from tamis.rows.screening import Screening
 from tamis.streams import ArrayStream, open_file
 
@@ -76,7 +76,7 @@ def test_table_fits_the_terminal(call):
 
 
 def test_numbers_are_those_of_the_api_in_any_batching(call, folder):
-    every = [word for name in TITLES for word in ("--score", name)]
+    every = [word for name in SCORE_TITLES for word in ("--score", name)]
     found = [
         json.loads(call("table.csv", "--label", "state", "--json", "--batch-size", size, *every)[1])
         for size in (1, 700, 5000)
@@ -86,7 +86,7 @@ def test_numbers_are_those_of_the_api_in_any_batching(call, folder):
             assert row.pop("feature") == same.pop("feature")
             assert row == pytest.approx(same, rel=1e-12)
     X, y = open_file(folder / "table.csv", label="state", missing="keep").take(1500)
-    expected = Screening(1.0, scores=list(TITLES), categorical=[3]).fit(X, y).table_
+    expected = Screening(1.0, scores=list(SCORE_TITLES), categorical=[3]).fit(X, y).table_
     names = ["heat", "light", "pressure", "colour", "empty"]
     for row in found[2]["features"]:
         at = names.index(row.pop("feature"))
@@ -94,7 +94,7 @@ def test_numbers_are_those_of_the_api_in_any_batching(call, folder):
         assert row == pytest.approx(
             {n: column[at] for n, column in expected.items() if n != "feature"}, rel=1e-12
         )
-    assert found[0]["scores"] == list(TITLES)
+    assert found[0]["scores"] == list(SCORE_TITLES)
     assert found[0]["n_rows"] == 1500
     assert sorted(found[0]["classes"]) == ["off", "on"]
 
@@ -346,7 +346,7 @@ def test_of_copies_few_are_shown_with_redundancy(call, tmp_path):
 
 
 def test_the_page_shows_the_ranking_and_how_to_do_it_again(call, folder):
-    every = [word for name in TITLES for word in ("--score", name)]
+    every = [word for name in SCORE_TITLES for word in ("--score", name)]
     code, out, err = call("table.csv", "--label", "state", "--top", "2", "--report", "page.html", *every)
     assert (code, err) == (0, "")
     assert out.endswith("The report: page.html\n")

@@ -234,7 +234,7 @@ def test_squares_that_overflow_are_refused(scaling):
     ("parameters", "message"),
     [
         ({"model": "logit"}, "model must be one of 'probit', 'gaussian', got 'logit'"),
-        ({"learning_rate": 0}, "learning_rate must be a number in (0, inf) or None, got 0"),
+        ({"learning_rate": 0}, "learning_rate must be a number in (0, 1e6] or None, got 0"),
         ({"half_life": -1}, "half_life must be a number in (0, inf] or None, got -1"),
         ({"batch_size": 0.5}, "batch_size must be an integer in [1, inf), got 0.5"),
         ({"n_features_to_select": 8}, "n_features_to_select must be an integer in [1, 7], got 8"),

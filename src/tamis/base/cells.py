@@ -6,6 +6,7 @@ for one row whose values somebody brings (:mod:`tamis.base.session`).
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -195,15 +196,13 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
             If a parameter is out of its range.
         """
         check_parameters(self)
-        before = dict(self.__dict__)
-        try:
-            for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
-                delattr(self, name)
-            self._fit(X, y)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        fresh = copy.copy(self)
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
+            delattr(fresh, name)
+        fresh._fit(X, y)
+        self.__dict__ = (
+            fresh.__dict__
+        )  # in one step: who reads meanwhile has the old model whole, or the new one
         return self
 
     def _fit(self, X: Any, y: Any) -> None:

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 import tamis
-from tamis.cli import main
 from tamis.catalog import SCORE_TITLES
+from tamis.cli import main
 from tamis.rows.screening import Screening
 from tamis.streams import ArrayStream, open_file
 

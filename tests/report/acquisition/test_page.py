@@ -117,6 +117,16 @@ def test_a_model_that_buys_nothing_says_so(rng):
     assert "Nothing is worth its price here" in page
 
 
+def test_a_model_with_one_column_to_buy(rng):
+    X, y = rng.normal(size=(200, 1)), rng.integers(0, 2, 200)
+    X[:, 0] += y
+    model = IFC2F(random_state=0).fit(X[:150], y[:150])
+    page = acquisition_page(model, X[:150], y[:150], X[150:], y[150:])
+    assert "same values for every row" in page
+    curves = cost_curves(model, X[:150], y[:150], X[150:], y[150:])
+    assert len(plot_costs(curves).axes[0].lines) == len(curves)
+
+
 def test_figures(fitted, curves):
     model, _, _, held, y = fitted
     traces = model.acquire(held[:3])

@@ -185,7 +185,7 @@ def _gain(gain: Gain) -> str:
 def _costs(curves: list[Curve]) -> str:
     lines = [curve for curve in curves if len(curve.cost) > 1]
     flat = [curve for curve in curves if len(curve.cost) == 1]
-    most = max(1.6 * float(lines[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in lines[1:]))
+    most = max([1.6 * float(lines[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in lines[1:])])
     x = svg.axis(0.0, most, 6)
     y = svg.axis(*limits(*(curve.accuracy for curve in curves), within=(0.0, 1.0)))
     marks, legend = [], []

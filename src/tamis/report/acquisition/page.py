@@ -18,7 +18,7 @@ from tamis.report.acquisition.plots import plot_costs, plot_missing, plot_paths
 from tamis.report.figures import svg
 from tamis.report.figures.figure import figure, limits
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, plural, repeat_lines, table, text
+from tamis.report.page.markup import name, plural, repeat_lines, table, text, tiles
 from tamis.report.page.number_format import count, fraction, scientific
 
 if TYPE_CHECKING:
@@ -103,13 +103,11 @@ def acquisition_page(
         ("repeat", "Repeat this run", repeat_lines({**(repeat or {}), "In Python": _in_python(model)})),
     ]
     heading = f"{type(model).__name__} on {title}"
-    links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, _ in parts)
-    head = (
-        f'<header><h1>{text(heading)}</h1><p class="lead">{plural(len(shown.y), "row", "rows")} that it did not learn'
-        f" from, {plural(len(model.classes_), 'class', 'classes')}. A wrong decision costs 1 where nothing else was"
-        f' said.</p>{_tiles(shown, curves)}<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
+    lead = (
+        f"{plural(len(shown.y), 'row', 'rows')} that it did not learn from,"
+        f" {plural(len(model.classes_), 'class', 'classes')}. A wrong decision costs 1 where nothing else was said."
     )
-    return document(heading, head, parts)
+    return document(heading, lead, _tiles(shown, curves), parts)
 
 
 def _in_python(model: CellClassifier) -> str:
@@ -150,16 +148,14 @@ class _Shown:
 
 def _tiles(shown: _Shown, curves: list[Curve]) -> str:
     whole = curves[-1]
-    tiles = (
+    return tiles((
         ("Accuracy", fraction(float(shown.right.mean())), ""),
         ("Values bought", f"{shown.bought.mean():.2f}", f"per row, of {count(shown.model.n_features_in_)} columns"),
         ("Paid", scientific(float(shown.cost.mean())), "per row"),
         ("Errors and prices", scientific(float(1 - shown.right.mean() + shown.cost.mean())), "per row"),
         ("Decided unasked", f"{np.mean(shown.bought == 0):.0%}", "of the rows"),
         ("All columns", fraction(float(whole.accuracy[0])), f"{whole.name}, for {scientific(float(whole.cost[0]))}"),
-    )  # fmt: skip
-    items = (f"<div><dt>{one}</dt><dd>{value}<small>{note}</small></dd></div>" for one, value, note in tiles)
-    return f'<dl class="tiles">{"".join(items)}</dl>'
+    ))  # fmt: skip
 
 
 # -- accuracy against cost ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tamis.report.figures import svg
 from tamis.report.figures.figure import figure
 from tamis.report.figures.thinning import thin
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, plural, repeat_lines, table, text
+from tamis.report.page.markup import name, notice, plural, repeat_lines, table, text, tiles
 from tamis.report.page.number_format import count, duration, rate, scientific
 
 __all__ = ["columns_page", "plot_columns", "write_report"]
@@ -116,14 +116,9 @@ def columns_page(
     ]
     parts = [part for part in parts if part[2]]
     heading = title or type(selector).__name__
-    links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, _ in parts)
-    warning = f'<p class="alert" role="note"><b>{text(alert)}</b></p>' if alert else ""
-    head = (
-        f'<header><h1>{text(heading)}</h1><p class="lead">{text(note, 600)}</p>{warning}'
-        f"{_tiles(course, selector, seconds)}"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
-    )
-    return document(heading, head, parts)
+    warning = notice(f"<b>{text(alert)}</b>") if alert else ""
+    above = warning + _tiles(course, selector, seconds)
+    return document(heading, text(note, 600), above, parts)
 
 
 def _tiles(course: Course, selector: Any, seconds: float) -> str:
@@ -134,7 +129,7 @@ def _tiles(course: Course, selector: Any, seconds: float) -> str:
     why = f"{count(told)} of them told by others" if told else "for too little evidence"
     why = "why was not noted" if unknown else why
     share = f"{100 * n_kept / max(course.n_offered, 1):.2g} % of the candidates"
-    tiles = [
+    shown = [
         ("Candidates", count(course.n_offered), f"stopped: {text(selector.stopped_)}" if selector.stopped_ else ""),
         ("Accepted", count(n_kept), f"{count(left)} more left later" if left else share),
         ("Refused", count(counts.get("rejected", 0) + unknown), why),
@@ -144,12 +139,11 @@ def _tiles(course: Course, selector: Any, seconds: float) -> str:
     ]  # fmt: skip
     known = course.wealth[np.isfinite(course.wealth)]
     if len(known):
-        tiles.append(("Wealth left", scientific(float(known[-1])), f"least {scientific(float(known.min()))}"))
+        shown.append(("Wealth left", scientific(float(known[-1])), f"least {scientific(float(known.min()))}"))
     if math.isfinite(seconds):
         pace = rate(course.n_offered / seconds) if seconds > 0 else "–"
-        tiles.append(("Time", duration(seconds), f"{pace} candidates a second"))
-    items = (f"<div><dt>{one}</dt><dd>{value}<small>{said}</small></dd></div>" for one, value, said in tiles)
-    return f'<dl class="tiles">{"".join(items)}</dl>'
+        shown.append(("Time", duration(seconds), f"{pace} candidates a second"))
+    return tiles(shown)
 
 
 # -- figures -----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_ma
 from tamis.report.comparison.result import Comparison, Scores, Significance
 from tamis.report.page import number_format
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, names, plural, repeat_lines, table, text
+from tamis.report.page.markup import name, names, notice, plural, repeat_lines, table, text, tiles
 from tamis.report.page.rerun import snippet
 from tamis.report.ranks import draw_ranks
 
@@ -91,12 +91,7 @@ def comparison_page(
     made = [(key, label, section(result)) for key, label, section in _SECTIONS]
     parts = [(key, label, content) for key, label, content in made if content]
     parts.append(("repeat", "Repeat this run", _repeat(result, repeat or {})))
-    links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, _ in parts)
-    head = (
-        f'<header><h1>{text(heading)}</h1><p class="lead">{_lead(result)}</p>{_alert(result)}{_tiles(result)}'
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
-    )
-    return document(heading, head, parts)
+    return document(heading, _lead(result), _alerts(result) + _tiles(result), parts)
 
 
 def _lead(result: Comparison) -> str:
@@ -111,41 +106,33 @@ def _lead(result: Comparison) -> str:
     return said
 
 
-def _alert(result: Comparison) -> str:
+def _alerts(result: Comparison) -> str:
     n_failed, n_missing = (int(np.sum(result.cells["status"] == status)) for status in ("failed", "missing"))
     told = [
         plural(n, f"cell {verb}", f"cells {verbs}")
         for n, verb, verbs in ((n_failed, "failed", "failed"), (n_missing, "is missing", "are missing"))
         if n
     ]
-    alert = (
-        f'<p class="alert" role="note"><b>{" and ".join(told)}.</b> The numbers are those of the others.</p>'
-        if told
-        else ""
-    )
+    found = [f"<b>{' and '.join(told)}.</b> The numbers are those of the others."] if told else []
     behind: dict[str, list[str]] = getattr(result, "no_better_than_random", dict)()
     if behind:
         each = "; ".join(f"{names(methods)} on {name(stream)}" for stream, methods in behind.items())
-        alert += (
-            f'<p class="alert" role="note"><b>No better than random subsets of the same size:</b> {each}.</p>'
-        )
-    return alert
+        found.append(f"<b>No better than random subsets of the same size:</b> {each}.")
+    return "".join(map(notice, found))
 
 
 def _tiles(result: Comparison) -> str:
     cells = result.cells
     rows, seconds = (float(np.nansum(cells.get(one, np.zeros(1)))) for one in ("n_rows", "seconds"))
     done = int(np.sum(cells["status"] == "done"))
-    tiles = (
+    return tiles((
         ("Streams", f"{len(result.streams)}", ""),
         ("Methods", f"{len(result.methods)}", ""),
         ("Seeds", f"{len(set(cells['seed'].tolist()))}", ""),
         ("Runs", number_format.count(done), f"of {len(cells['key']):,}"),
         ("Rows predicted", number_format.count(rows), "in all runs"),
         ("Time of the runs", number_format.duration(seconds), "one after the other"),
-    )
-    items = (f"<div><dt>{one}</dt><dd>{value}<small>{note}</small></dd></div>" for one, value, note in tiles)
-    return f'<dl class="tiles">{"".join(items)}</dl>'
+    ))  # fmt: skip
 
 
 def _glance(result: Comparison) -> str:

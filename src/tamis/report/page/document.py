@@ -81,18 +81,25 @@ def _refusal(path: str | os.PathLike[str], reason: str) -> ValueError:
     return ValueError(f"Cannot write the report {os.fspath(path)!r}: {reason}.")
 
 
-def document(heading: str, head: str, parts: Sequence[tuple[str, str, str]]) -> str:
-    """Return a whole page.
+def document(heading: str, lead: str, above: str, parts: Sequence[tuple[str, str, str]]) -> str:
+    """Return a whole page: its heading, links to its sections, and the sections.
 
     Parameters
     ----------
     heading : str
         Plain text.
-    head : str
-        HTML of what stands above the sections.
+    lead : str
+        HTML of the sentence below the heading.
+    above : str
+        HTML of what stands between that sentence and the links.
     parts : list of (str, str, str)
         Of each section the anchor, the heading and the content, the last two as HTML.
     """
+    links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in parts)
+    head = (
+        f'<header><h1>{text(heading)}</h1><p class="lead">{lead}</p>{above}'
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
+    )
     style = files("tamis.report.page").joinpath("style.css").read_text(encoding="utf-8")
     body = "".join(
         f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{content}</section>\n'

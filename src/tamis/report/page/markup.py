@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from tamis.report.page.number_format import count
 
-__all__ = ["name", "names", "plural", "repeat_lines", "shorten", "table", "text"]
+__all__ = ["name", "names", "notice", "plural", "repeat_lines", "shorten", "table", "text", "tiles"]
 
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # by HTML and XML alike
 
@@ -48,6 +48,19 @@ def plural(n: int, noun: str, nouns: str) -> str:
     ('1 batch', '2,000 batches')
     """
     return f"{count(n)} {noun if n == 1 else nouns}"
+
+
+def notice(said: str) -> str:
+    """Return what a reader must know before the numbers; HTML in, HTML out."""
+    return f'<p class="alert" role="note">{said}</p>'
+
+
+def tiles(shown: Iterable[tuple[str, str, str]]) -> str:
+    """Return the headline numbers: of each what it is, its value, and what is to be said of it, as HTML."""
+    items = (
+        f"<div><dt>{what}</dt><dd>{value}<small>{note}</small></dd></div>" for what, value, note in shown
+    )
+    return f'<dl class="tiles">{"".join(items)}</dl>'
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from tamis.report.figures import svg
 from tamis.report.figures.figure import figure
 from tamis.report.figures.thinning import thin
 from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, names, plural, repeat_lines, table, text
+from tamis.report.page.markup import name, names, notice, plural, repeat_lines, table, text, tiles
 from tamis.report.page.number_format import count, duration, power_of_ten, rate, scientific
 
 __all__ = ["ranking_page", "write_report"]
@@ -121,32 +121,26 @@ def ranking_page(
         ("repeat", "Repeat this run", repeat_lines(repeat or {"In Python": _in_python(scores)})),
     ]
     parts = [part for part in parts if part[2]]
-    links = "".join(f'<li><a href="#{key}">{label}</a></li>' for key, label, _ in parts)
-    warning = f'<p class="alert" role="note"><b>{text(alert)}</b></p>' if alert else ""
-    head = (
-        f'<header><h1>{text(title)}</h1><p class="lead">{text(note, 600)}</p>{warning}'
-        f"{_tiles(columns, n_rows, classes, seconds)}"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
-    )
-    return document(title, head, parts)
+    warning = notice(f"<b>{text(alert)}</b>") if alert else ""
+    above = warning + _tiles(columns, n_rows, classes, seconds)
+    return document(title, text(note, 600), above, parts)
 
 
 def _tiles(columns: Columns, n_rows: int | None, classes: Sequence[Any], seconds: float) -> str:
     n = len(columns["feature"])
     bare = int((columns["n_observed"] == 0).sum())
-    tiles = [("Columns", count(n), f"{count(bare)} without any value" if bare else "")]
+    shown = [("Columns", count(n), f"{count(bare)} without any value" if bare else "")]
     if n_rows is not None:
-        tiles.append(("Rows", count(n_rows), ""))
+        shown.append(("Rows", count(n_rows), ""))
     if len(classes):
-        tiles.append(("Classes", count(len(classes)), names([str(label) for label in classes], 3)))
+        shown.append(("Classes", count(len(classes)), names([str(label) for label in classes], 3)))
     if "selected" in columns:
         kept = int(columns["selected"].sum())
-        tiles.append(("Selected", count(kept), f"{100 * kept / max(n, 1):.2g} % of the columns"))
+        shown.append(("Selected", count(kept), f"{100 * kept / max(n, 1):.2g} % of the columns"))
     if math.isfinite(seconds):
         pace = f"{rate(n_rows / seconds)} rows a second" if n_rows and seconds > 0 else ""
-        tiles.append(("Time", duration(seconds), pace))
-    items = (f"<div><dt>{one}</dt><dd>{value}<small>{said}</small></dd></div>" for one, value, said in tiles)
-    return f'<dl class="tiles">{"".join(items)}</dl>'
+        shown.append(("Time", duration(seconds), pace))
+    return tiles(shown)
 
 
 # -- the best ----------------------------------------------------------------------------------------------

@@ -75,18 +75,16 @@ def _page(found: Found, title: str, repeat: Mapping[str, str]) -> str:
         f"{plural(found.n_rows, 'row', 'rows')} of {plural(found.n_features, 'column', 'columns')}, each predicted"
         " before anything had learned from it."
     )
-    header = (
-        f'<header><h1>{text(title)}</h1><p class="lead">{lead}</p>'
+    above = (
         f"<p><b>{text(found.reason)}</b></p>"
         f"<pre><code>tamis run FILE --label NAME {text(found.arguments())}</code></pre>"
         "<p>If the stream drifts, leave the selector out: <code>tamis run FILE --label NAME</code> goes on racing.</p>"
-        "</header>"
     )
     sections = [
         (f"curve-{learner}", f"With {learner}", _curve(learner, curves, told))
         for learner, curves in told["curves"].items()
     ]
-    return document(title, header, [*sections, ("repeat", "Repeat this run", repeat_lines(repeat))])
+    return document(title, lead, above, [*sections, ("repeat", "Repeat this run", repeat_lines(repeat))])
 
 
 def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], told: dict[str, Any]) -> str:

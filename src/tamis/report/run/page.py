@@ -8,7 +8,7 @@ from pathlib import Path
 from tamis.report.page.document import document, write_page
 from tamis.report.page.rerun import subject
 from tamis.report.run.numbers import Result
-from tamis.report.run.sections import header, sections
+from tamis.report.run.sections import above, lead, sections
 
 __all__ = ["page", "write_report"]
 
@@ -50,8 +50,5 @@ def write_report(result: Result, path: str | os.PathLike[str], title: str | None
 
 def page(result: Result, title: str | None = None) -> str:
     """Return the report of a run as HTML. It holds no date: the same run gives the same page."""
-    parts = sections(result)
-    heading = title or subject(result.settings)
-    return document(
-        heading, header(result, heading, parts), [(key, name, make(result)) for key, name, make in parts]
-    )
+    parts = [(key, name, make(result)) for key, name, make in sections(result)]
+    return document(title or subject(result.settings), lead(result), above(result), parts)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
-from tamis.report.page.markup import names, plural, repeat_lines, table, text
+from tamis.report.page.markup import names, notice, plural, repeat_lines, table, text, tiles
 from tamis.report.page.number_format import count, duration, fraction, rate, scientific, size
 from tamis.report.page.rerun import command_line, option, snippet
 from tamis.report.run import numbers
@@ -20,28 +20,21 @@ from tamis.report.run.figures import Series, change_bars, lines, map_of
 from tamis.report.run.numbers import Change, Column, Result
 from tamis.report.run.race import has_race, race
 
-__all__ = ["Section", "header", "sections"]
+__all__ = ["above", "lead", "sections"]
 
 Section: TypeAlias = tuple[str, str, Callable[[Result], str]]  # anchor, heading, content
 
 _TABLE_ROWS = 20
 
 
-def header(result: Result, title: str, parts: Sequence[Section]) -> str:
-    """Return title, what was run, the headline numbers, and links to the sections."""
+def above(result: Result) -> str:
+    """Return what is to be known before the sections: what speaks against the run, and the headline numbers."""
     n_steps = len(result.frames["steps"]["step"])
-    alert = ""
+    found = [text(remark) for remark in _remarks(result)]
     if option(result.settings, "interrupted"):
-        alert = (
-            '<p class="alert" role="note"><b>This run was interrupted.</b> The numbers are those of the'
-            f" {plural(n_steps, 'batch', 'batches')} until then.</p>"
-        )
-    alert += "".join(f'<p class="alert" role="note">{text(remark)}</p>' for remark in _remarks(result))
-    links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in parts)
-    return (
-        f'<header><h1>{text(title)}</h1><p class="lead">{_lead(result)}</p>{alert}'
-        f'{_tiles(result) if n_steps else ""}<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
-    )
+        until = plural(n_steps, "batch", "batches")
+        found.insert(0, f"<b>This run was interrupted.</b> The numbers are those of the {until} until then.")
+    return "".join(map(notice, found)) + (_tiles(result) if n_steps else "")
 
 
 def _remarks(result: Result) -> list[str]:
@@ -50,7 +43,8 @@ def _remarks(result: Result) -> list[str]:
     return found
 
 
-def _lead(result: Result) -> str:
+def lead(result: Result) -> str:
+    """Return what was run, in a sentence."""
     steps = result.frames["steps"]
     if not len(steps["step"]):
         return "No batch was tested: the stream ended before there was one to predict."
@@ -76,7 +70,7 @@ def _tiles(result: Result) -> str:
     seconds, rows = float(np.nansum(steps["seconds_total"])), float(np.sum(steps["n_rows"]))
     low, high = _last(steps["stability_low"]), _last(steps["stability_high"])
     latest = f"latest {fraction(_last(steps['stability']))} (95 %: {fraction(low)} to {fraction(high)})"
-    tiles = (
+    return tiles((
         ("Accuracy", fraction(_last(steps["accuracy_cumulative"])), _baselines(steps)),
         ("Kappa", fraction(_last(steps["kappa_cumulative"])), "0 is chance, 1 is perfect"),
         _truth_tile(steps) if _knows_truth(result) else _balanced_tile(steps),
@@ -87,11 +81,7 @@ def _tiles(result: Result) -> str:
         ),
         ("Features kept", *_kept(steps["n_selected"], len(result.feature_names))),
         ("Rows per second", rate(rows / seconds) if seconds > 0 else "–", f"{duration(seconds)} in all"),
-    )
-    items = (
-        f"<div><dt>{name}</dt><dd>{value}<small>{note}</small></dd></div>" for name, value, note in tiles
-    )
-    return f'<dl class="tiles">{"".join(items)}</dl>'
+    ))  # fmt: skip
 
 
 def _baselines(steps: dict[str, Column]) -> str:

@@ -200,9 +200,8 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
             delattr(fresh, name)
         fresh._fit(X, y)
-        self.__dict__ = (
-            fresh.__dict__
-        )  # in one step: who reads meanwhile has the old model whole, or the new one
+        # In one step: who reads meanwhile has the old model whole, or the new one.
+        self.__dict__ = fresh.__dict__
         return self
 
     def _fit(self, X: Any, y: Any) -> None:

@@ -230,9 +230,8 @@ def evaluate(
             with contextlib.suppress(KeyboardInterrupt):
                 stop_if_asked()
                 return result
-            result.settings["interrupted"] = (
-                True  # the stream has ended because what fed it was interrupted too
-            )
+            # The stream has ended because what fed it was interrupted too.
+            result.settings["interrupted"] = True
             return result
         except TamisError as error:
             error.__cause__ = error.__cause__ or error.__context__

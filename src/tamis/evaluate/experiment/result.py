@@ -20,6 +20,7 @@ from tamis._check import Array, check_choice
 from tamis.base import glance
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
+from tamis.evaluate.test_then_train.baselines import error_of_mean
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
 from tamis.persistence import replace_file
 
@@ -237,7 +238,7 @@ class ExperimentResult:
             self.table(name).mean for name in ("accuracy", "random_accuracy", "random_spread")
         )
         n_draws = self.settings["options"].get("n_draws", 3)
-        behind = ours <= random + np.nan_to_num(spread, nan=0.0) / math.sqrt(n_draws)
+        behind = ours <= random + error_of_mean(spread, n_draws)
         found = {
             stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
             for i, stream in enumerate(self.streams)

@@ -142,9 +142,8 @@ def _count(
 class RunningMetrics(Guarded):
     """Accuracy, kappas, balanced accuracy and baselines over all rows so far and over the last `window` rows.
 
-    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 8 per row
-    of the delay, 56 per class. Classes may appear at any
-    time.
+    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 8 per row of the delay, 56 per class.
+    Classes may appear at any time.
 
     Parameters
     ----------

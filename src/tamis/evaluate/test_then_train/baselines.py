@@ -19,7 +19,7 @@ from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
 from tamis.evaluate.test_then_train.scaling import RunningScale
 from tamis.streams.stream import Batch
 
-__all__ = ["Rival", "mean_and_spread", "rivals_of"]
+__all__ = ["Rival", "error_of_mean", "mean_and_spread", "rivals_of"]
 
 
 class Rival:
@@ -138,6 +138,14 @@ def rivals_of(
     orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
     draws = [Rival(model, classes, order, is_fixed, window, masking) for order in orders]
     return draws, Rival(model, classes, None, True, window, masking) if every else None
+
+
+def error_of_mean(spread: Any, n_draws: int) -> Any:
+    """Return the standard error of the mean of the draws: what a selection must exceed the mean by, or it is chance.
+
+    Of one draw nothing is known; its error counts as 0.
+    """
+    return np.nan_to_num(spread, nan=0.0) / math.sqrt(n_draws)
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tamis.evaluate.test_then_train.baselines import error_of_mean
+
 __all__ = ["remarks_on"]
 
 
@@ -42,7 +44,7 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         return found
     mean, spread = total.get("random_accuracy", math.nan), total.get("random_spread", math.nan)
     n_draws = settings.get("options", {}).get("n_draws", 1)
-    error = spread / math.sqrt(n_draws) if math.isfinite(spread) else 0.0  # of the mean of the draws
+    error = error_of_mean(spread, n_draws)
     if accuracy <= mean + error:
         draws = f"{n_draws} draw{'s' * (n_draws != 1)}"
         verdict = "loses to" if accuracy < mean - error else "does no better than"

@@ -2,12 +2,14 @@
 
 import json
 import os
+from itertools import combinations
 
 import numpy as np
 import pytest
+import typer
 
 import tamis
-from tamis.cli import main
+from tamis.cli import app, main
 from tamis.cli.output import is_ours
 
 pytest.importorskip("pyarrow")
@@ -57,6 +59,81 @@ def test_what_is_read_is_never_overwritten(call, here, line, alias):
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert f"{line[-1]} {place}" in err
     assert (here / "run.csv").read_bytes() == before
+
+
+STREAMED = [line for line in WRITES if line[0] != "compare" and line[-1] not in ("--checkpoint", "--out")]
+
+
+@pytest.mark.parametrize(
+    "line", [*STREAMED, ("screen", *FILE, "--out")], ids=lambda line: f"{line[0]} {line[-1]}"
+)
+def test_a_file_that_is_read_as_standard_input_is_safe(here, line, capfd):
+    os.link("run.csv", "hard.csv")
+    before, terminal = (here / "run.csv").read_bytes(), os.dup(0)
+    with open("run.csv") as file:
+        os.dup2(file.fileno(), 0)
+    try:
+        code = main([line[0], "-", *line[2:], "hard.csv", "--force"])
+    finally:
+        os.dup2(terminal, 0)
+        os.close(terminal)
+    out, err = capfd.readouterr()
+    assert (code, out) == (2, "")
+    assert err == f"tamis: {line[-1]} hard.csv is where standard input comes from: choose another place.\n"
+    assert (here / "run.csv").read_bytes() == before
+
+
+def options_that_write():
+    """Return a command line for each command that writes, and its options that do."""
+    root = typer.main.get_command(app())
+    begins = {"demo": ("demo",), "generate": ("generate", "SEA", "--rows", "50")}
+    for name, command in root.commands.items():
+        options = [option.opts[0] for option in command.params if option.metavar in ("FILE", "FOLDER")]
+        if writing := [option for option in options if option.startswith("--")]:
+            yield begins.get(name, (name, *FILE)), writing
+
+
+def test_every_pair_of_outputs_is_two_places(call, here):
+    (here / "folder").mkdir()
+    (here / "here").symlink_to(here)
+    pairs = [
+        (line, first, second)
+        for line, options in options_that_write()
+        for first, second in combinations(options, 2)
+    ]
+    assert len(pairs) > 15
+    for line, first, second in pairs:
+        for place in ("new.svg", "folder/../new.svg", "here/new.svg"):
+            code, out, err = call(*line, first, place, second, "new.svg", "--force")
+            assert (code, out, "are the same place" in err) == (2, "", True), (line, first, second)
+
+
+def test_two_names_that_differ_in_case_are_one_place_where_the_disk_says_so(call, monkeypatch):
+    monkeypatch.setattr("tamis.cli.output._ignores_case", lambda folder: True)
+    code, _, err = call("run", *FILE, "--report", "a.html", "--save", "A.HTML")
+    assert (code, "are the same place" in err) == (2, True)
+
+
+def test_no_output_is_a_file_of_another(call, here):
+    (here / "results").mkdir()
+    code, _, err = call("run", *FILE, "--out", "results", "--save", "results/settings.json")
+    assert (code, err) == (
+        2,
+        "tamis: --save results/settings.json is a file of --out results: choose another place.\n",
+    )
+    assert call("run", *FILE, "--batch-size", "50", "--out", "results", "--report", "results/r.html")[0] == 0
+    assert sorted(path.name for path in (here / "results").glob("*.html")) == ["r.html"]
+
+
+@pytest.mark.parametrize("place", ["a" * 300, "a" * 245, "/proc/new"], ids=["300", "245", "proc"])
+def test_a_place_that_cannot_be_written_is_told_before_the_run(call, place):
+    if place == "/proc/new" and not os.path.isdir("/proc"):
+        pytest.skip("no such file system")
+    for line, options in options_that_write():
+        for option in options:
+            code, out, err = call(*line, option, f"{place}.svg")
+            assert (code, out, len(err.splitlines())) == (2, "", 1), (line, option, err)
+            assert "rrno" not in err
 
 
 def test_other_inputs_are_safe_too(call, here):

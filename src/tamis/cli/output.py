@@ -9,6 +9,7 @@ import math
 import os
 import shlex
 import signal
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tamis._check import shown
 from tamis.cli.failure import MisuseError
 
 __all__ = [
@@ -82,7 +84,7 @@ def check_outputs(
     Parameters
     ----------
     inputs : iterable of str
-        Files that are read; never overwritten.
+        Files that are read; never overwritten. - is standard input, which may be a file too.
     files, folders : dict of str to str or None
         Where each option writes to.
     force : bool, default=False
@@ -101,12 +103,19 @@ def check_outputs(
         check_place(option, place, is_folder=option in folders)
         for read in inputs:
             if _is_same(place, read):
-                raise MisuseError(f"{option} {place} is the file that is read: choose another place.")
-            if option in folders and Path(os.path.realpath(place)) in Path(os.path.realpath(read)).parents:
+                read_from = "where standard input comes from" if read == "-" else "the file that is read"
+                raise MisuseError(f"{option} {place} is {read_from}: choose another place.")
+            if (
+                option in folders
+                and read != "-"
+                and Path(os.path.realpath(place)) in Path(os.path.realpath(read)).parents
+            ):
                 raise MisuseError(f"{option} {place} holds the file that is read: choose another folder.")
     for (option, place), (other, second) in itertools.combinations(places, 2):
         if _is_same(place, second):
             raise MisuseError(f"{option} and {other} are the same place, {second}: choose two.")
+        if other in folders and _is_part_of_a_result(place, second):
+            raise MisuseError(f"{option} {place} is a file of {other} {second}: choose another place.")
     for option, place in places:
         if option not in folders and not force and os.path.lexists(place) and not is_ours(place):
             raise MisuseError(
@@ -123,10 +132,27 @@ def _check_report(place: str) -> None:
         raise MisuseError(str(error)) from error
 
 
-def _is_same(one: str, other: str) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+def _is_same(place: str, other: str) -> bool:
+    """Return whether two paths are one file; `other` may be -, what standard input is read from."""
+    if other == "-":
+        return os.path.exists(place) and os.path.samestat(os.stat(place), os.fstat(0))
+    first, second = os.path.realpath(place), os.path.realpath(other)
+    if os.path.exists(first) and os.path.exists(second):
+        return os.path.samefile(first, second)
+    return first == second or (
+        first.casefold() == second.casefold() and _ignores_case(os.path.dirname(first))
+    )
+
+
+def _ignores_case(folder: str) -> bool:
+    other = folder.swapcase()
+    return other != folder and os.path.exists(other) and os.path.samefile(folder, other)
+
+
+def _is_part_of_a_result(place: str, folder: str) -> bool:
+    """Return whether a file has a place and a name as those that are saved in a folder of results."""
+    path = Path(os.path.realpath(place))
+    return Path(os.path.realpath(folder)) in path.parents and path.suffix in (".json", ".parquet")
 
 
 PICTURE_MARK = "Created with Tamis"
@@ -168,6 +194,18 @@ def is_ours(place: str) -> bool:
 def check_place(option: str, place: str, *, is_folder: bool) -> None:
     """Refuse a place that cannot be written, before the run."""
     path = Path(place).absolute()
+    try:
+        _check_what_is_there(option, path, place, is_folder=is_folder)
+        nearest = next(parent for parent in path.parents if parent.exists())
+        # Who may write there is not all: a file system may be full, read-only, or have no room for so long a name.
+        tempfile.NamedTemporaryFile(dir=nearest, prefix=f".{path.name}.", suffix=".0123456789.tmp").close()
+    except OSError as error:
+        raise MisuseError(
+            f"{option} {shown(place)} cannot be written ({error.strerror}): choose another place."
+        ) from error
+
+
+def _check_what_is_there(option: str, path: Path, place: str, *, is_folder: bool) -> None:
     ours = any((path / name).is_file() for name in ("settings.json", "experiment.json"))
     if is_folder and path.exists() and not ours:
         if not path.is_dir():
@@ -178,11 +216,6 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
         raise MisuseError(f"{option} {place} is a folder: add the name of a file.")
     if not is_folder and not path.parent.is_dir():
         raise MisuseError(f"{option} {place}: the folder {str(path.parent)!r} does not exist; make it first.")
-    nearest = next(parent for parent in path.parents if parent.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise MisuseError(
-            f"{option} {place} cannot be written: {str(nearest)!r} does not allow it; choose another."
-        )
 
 
 _EVERY = 10.0  # seconds between two lines where nothing can be redrawn

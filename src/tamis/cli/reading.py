@@ -171,8 +171,8 @@ class Reading(HowToRead):
 
     @property
     def inputs(self) -> list[str]:
-        """The files that are read."""
-        return [] if self.file in (None, "-") else [str(self.file)]
+        """The files that are read; - is standard input."""
+        return [] if self.file is None else [self.file]
 
     def open(
         self,

@@ -92,8 +92,12 @@ def main() -> None:
         )
     X, y = rows(561, 5000)
     one = ForwardPartialCorrelation().partial_fit(X[:1000], y[:1000])
-    spent = cost(lambda i: one.partial_fit(X[1000 + i : 1001 + i], y[1000 + i : 1001 + i]), 4000)
-    print(f"\none row at a time, 561 features: {1e3 / spent:,.0f} rows a second")
+    spent = cost(
+        lambda i: one.partial_fit(X[1000 + i : 1001 + i], y[1000 + i : 1001 + i]).get_support(), 4000
+    )
+    print(
+        f"\none row at a time, 561 features, the selection read after each: {1e3 / spent:,.0f} rows a second"
+    )
     rng = np.random.default_rng(0)
     for what, X in {
         "100,000 sparse columns, 100 cells a row": sp.random(100 * n, 100_000, 0.001, "csr", random_state=0),

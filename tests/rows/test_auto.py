@@ -157,12 +157,12 @@ def test_wide_sparse_rows_are_raced_without_being_made_dense():
 def test_refused_rows_change_nothing():
     X, y = two_worlds(200, 6)
     selector = learned(Auto(), X, y)
-    before = selector.weights_, selector.n_seen_, selector._waits
+    before = selector.weights_, selector.n_seen_, selector._pending.n_rows
     for bad in (np.where(X > 3, np.nan, X), np.where(X > 2.5, np.inf, X), np.where(X > 2.5, 1e200, X)):
         with pytest.raises(DataError):
             selector.partial_fit(bad, y)
     assert np.array_equal(selector.weights_, before[0])
-    assert (selector.n_seen_, selector._waits) == before[1:]
+    assert (selector.n_seen_, selector._pending.n_rows) == before[1:]
 
 
 def test_parameters_out_of_range_are_refused():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Perceptron
 
 from tamis import FisherScore, ForwardPartialCorrelation, load, prequential, save
+from tamis._shapes import Shapes
 from tamis.checks import check_row_selector
 from tamis.rows.scatter import Scatter
 from tests.twins.forward import ForwardPartialCorrelation as Twin
@@ -360,3 +361,25 @@ def test_features_are_chosen_anew_after_an_eighth_more_rows(rng):
         read.append(model.partial_fit(X[at : at + 100], y[at : at + 100]).scores_)
     renewed = [(one != other).any() for one, other in itertools.pairwise(read)]
     assert 2 <= sum(renewed[20:]) <= 4  # of ten blocks
+
+
+def test_one_row_at_a_time_looks_at_no_new_shapes(monkeypatch):
+    """The look at shapes that are new to it takes a hundred times what learning from a row does."""
+    X, y = copies(1250)
+    model, looks = fed(ForwardPartialCorrelation(3), X[:1050], y[:1050], 50), []
+    compare = Shapes._compare
+    monkeypatch.setattr(Shapes, "_compare", lambda *given: looks.append(1) or compare(*given))
+    for at in range(1050, 1250):
+        model.partial_fit(X[at : at + 1], y[at : at + 1]).get_support()
+    assert len(looks) <= 4  # twice for each block that is full
+
+
+@pytest.mark.parametrize("first", [sp.csr_matrix, np.asarray])
+def test_dense_and_sparse_rows_share_a_block(first):
+    X, y = copies(330)
+    mixed, whole = ForwardPartialCorrelation(3), ForwardPartialCorrelation(3).partial_fit(X, y)
+    for at in range(0, 330, 11):
+        part = X[at : at + 11]
+        other = np.asarray if first is sp.csr_matrix else sp.csr_matrix
+        mixed.partial_fit(first(part) if at % 2 else other(part), y[at : at + 11], classes=[0, 1])
+    np.testing.assert_allclose(mixed.scores_, whole.scores_, rtol=1e-12)

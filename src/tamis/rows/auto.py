@@ -53,6 +53,7 @@ from tamis.rows.forward import ForwardPartialCorrelation
 from tamis.rows.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
 from tamis.rows.switching import follow, lead, regret_bound, reweigh
+from tamis.rows.waiting_block import WaitingBlock
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Auto"]
@@ -185,7 +186,7 @@ class Auto(RowSelector):
     _shapes = """
         _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
         _recent (2, a)  _learners.W (a, o, j)  _learners.b (a, o)  _log[][2] (a)
-        _pending[][0] (N, j)  _pending[][1] (N)  _pending[][2] (N)
+        _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
         _window[][0] (W, j)  _window[][1] (W)  _window[][2] (W)
     """
 
@@ -223,9 +224,9 @@ class Auto(RowSelector):
         self._lay_out_arms(n_features)
         self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)
         self._learners = Perceptrons(len(self.arms_), 2, n_features)
-        self._pending: tuple[tuple[Rows, Array, Array], ...] = ()
+        self._pending = WaitingBlock(_BLOCK, n_features)
         self._window: tuple[tuple[Rows, Array, Array], ...] = ()
-        self._rows = self._waits = self._blocks = self._raced = 0
+        self._rows = self._blocks = self._raced = 0
         self._gaps = self._ahead = 0.0
         self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
         self._recent, self._seen = np.zeros((2, len(self.arms_))), 0.0
@@ -289,12 +290,10 @@ class Auto(RowSelector):
             X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         start = 0
         while start < len(y):
-            end = min(start + self._block_end() - self._rows - self._waits, len(y))
+            end = min(start + self._block_end() - self._rows - self._pending.n_rows, len(y))
             part = slice(start, end)
-            rows = X[part].copy() if sp.issparse(X) else X[part].astype(np.float64)
-            self._pending = (*self._pending, (rows, y[part].copy(), weight[part].copy()))
-            self._waits += end - start
-            if self._rows + self._waits == self._block_end():
+            self._pending = self._pending.with_rows(X[part], y[part], weight[part])
+            if self._rows + self._pending.n_rows == self._block_end():
                 self._take_block()
             start = end
 
@@ -303,8 +302,8 @@ class Auto(RowSelector):
 
     def _take_block(self) -> None:
         """Test all arms on the pending rows, then let learners and selectors learn from them; follow the next arm."""
-        X, y, weight = _join(self._pending)
-        n, self._pending, self._waits = len(y), (), 0
+        X, y, weight = self._pending.rows()
+        n, self._pending = len(y), self._pending.emptied()
         self._make_room()
         drifted = self._test(X, y, weight)
         self._teach(X, y, weight)
@@ -492,7 +491,7 @@ class Auto(RowSelector):
 
     def _now(self) -> Self:
         """Return itself, or a copy that has learned from the pending rows if these are many."""
-        if not self._waits or 8 * self._waits <= self._rows:
+        if not self._pending.n_rows or 8 * self._pending.n_rows <= self._rows:
             return self
         ahead = copy.deepcopy(self)
         ahead._take_block()

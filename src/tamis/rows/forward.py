@@ -53,6 +53,7 @@ from tamis.rows.error_watch import ErrorWatch
 from tamis.rows.forward_steps import ERRORS, choose, solve
 from tamis.rows.marginals import Marginals
 from tamis.rows.scatter import Scatter
+from tamis.rows.waiting_block import WaitingBlock
 
 __all__ = ["ForwardPartialCorrelation"]
 
@@ -71,10 +72,10 @@ _RECENT = 1000  # rows that are kept
 #   _columns    (m,) int64     which features these columns are
 #   _known      (m,) float64   faded weight of the rows since the column came into the matrix
 #   _marginals  of all features, where there are more than `max_columns`; else None
-#   _pending    rows, targets and weights of the block that is not full yet
+#   _pending    the block that is not full yet, a WaitingBlock
 #   _order      (k,) int64     positions in the matrix of the features chosen, in order
 #   _entered, _left, _alone, _blame   see :func:`tamis.rows.forward_steps.choose`
-#   _recent     the last rows, as _pending
+#   _recent     rows, targets and weights of the last blocks
 #   _model      columns, weights and offset of the linear model of the chosen features: the class of the largest
 #               ``x[columns] @ weights + offset`` is guessed
 
@@ -174,7 +175,7 @@ class ForwardPartialCorrelation(RowSelector):
         _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)  _order (o)  _entered (o)
         _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)
         _model[2] (t)  _errors.tally? (3, e)  _errors.evidence? (2)  _errors.steps? (2, e)  classes_? (>e)
-        _pending[][0] (N, j)  _pending[][1] (N)  _pending[][2] (N)
+        _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
         _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)
     """
 
@@ -218,9 +219,9 @@ class ForwardPartialCorrelation(RowSelector):
         self._scatter = Scatter(n_columns + n_targets)
         self._marginals = Marginals(n_features, n_targets) if n_columns < n_features else None
         self._columns, self._known = np.arange(n_columns), np.zeros(n_columns)
-        self._pending: tuple[tuple[Rows, Array, Array], ...] = ()
+        self._pending = WaitingBlock(_BLOCK, n_features)
         self._recent: tuple[tuple[Rows, Array, Array], ...] = ()
-        self._rows = self._waits = self._next = 0  # rows learned from, pending, and at which to choose again
+        self._rows = self._next = 0  # rows learned from, and at which to choose again
         self._errors = None if self.alpha_drift is None else ErrorWatch(self.alpha_drift)
         self.drift_detected_, self.drifts_ = False, list[int]()
         self._settled = 0  # the row from which on a new set is news no more
@@ -241,14 +242,13 @@ class ForwardPartialCorrelation(RowSelector):
             X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         start = 0
         while start < len(y):
-            end = min(start + self._block_end() - self._rows - self._waits, len(y))
+            end = min(start + self._block_end() - self._rows - self._pending.n_rows, len(y))
             end, drift = self._watch(X, y, start, end)
             part = slice(start, end)
-            self._pending = (*self._pending, (X[part].copy(), y[part].copy(), weight[part].copy()))
-            self._waits += end - start
+            self._pending = self._pending.with_rows(X[part], y[part], weight[part])
             if drift:
                 self._begin_anew()
-            elif self._rows + self._waits == self._block_end():
+            elif self._rows + self._pending.n_rows == self._block_end():
                 self._take_block()
             start = end
 
@@ -259,9 +259,9 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _take_block(self, *, choose: bool = False) -> None:
         """Learn from the pending rows."""
-        X, y, weight = _joined(self._pending)
-        self._keep(self._pending)
-        self._pending, self._waits, before = (), 0, self._chosen()
+        X, y, weight = block = self._pending.rows()
+        self._keep(block)
+        self._pending, before = self._pending.emptied(), self._chosen()
         self._learn_rows(X, y, weight)
         self._rows += len(y)
         if self._errors is not None:
@@ -276,10 +276,10 @@ class ForwardPartialCorrelation(RowSelector):
         factor, n = self._fading(), len(y)
         self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
 
-    def _keep(self, block: tuple[tuple[Rows, Array, Array], ...]) -> None:
+    def _keep(self, block: tuple[Rows, Array, Array]) -> None:
         """Keep the last rows, in no more memory than the matrix may take."""
         room = max(1, min(_RECENT, self.max_columns**2 // self.n_features_in_))
-        kept = [*self._recent, *block]
+        kept = [*self._recent, block]
         while kept and sum(len(y) for _, y, _ in kept[1:]) >= room:
             del kept[0]
         self._recent = tuple(kept)
@@ -358,7 +358,7 @@ class ForwardPartialCorrelation(RowSelector):
         """Let the past fade, and count the rows that speak for a drift once more."""
         assert self._errors is not None
         young, before = self._errors.n_rows, self._chosen()
-        self.drifts_ = [*self.drifts_, self._rows + self._waits - 1]
+        self.drifts_ = [*self.drifts_, self._rows + self._pending.n_rows - 1]
         self._take_block()
         keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
         self._scatter.fade(keep)
@@ -378,7 +378,7 @@ class ForwardPartialCorrelation(RowSelector):
     def n_replay(self) -> int:
         """From how many of the last rows a learner that begins anew should know: those since a drift, 1000 at most."""
         since = self._start_row - self._young
-        return min(self._rows + self._waits - since, _SETTLING)
+        return min(self._rows + self._pending.n_rows - since, _SETTLING)
 
     # -- choosing ------------------------------------------------------------------------------------------
 
@@ -459,7 +459,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _now(self) -> Self:
         """Return itself, or a copy that has learned from the pending rows if these are many."""
-        if not self._waits or 8 * self._waits <= self._rows:
+        if not self._pending.n_rows or 8 * self._pending.n_rows <= self._rows:
             return self
         ahead = copy.deepcopy(self)
         ahead._take_block(choose=True)
@@ -565,13 +565,15 @@ class ForwardPartialCorrelation(RowSelector):
             )
         earlier, later = (self, other) if when == "after" else (other, self)
         merged = copy.deepcopy(earlier)
-        merged._append(copy.deepcopy(later), later._rows + later._waits if age is None else float(age))
+        merged._append(
+            copy.deepcopy(later), later._rows + later._pending.n_rows if age is None else float(age)
+        )
         self.__dict__.update({**vars(merged), "n_features_to_select": self.n_features_to_select})
         return self
 
     def _append(self, later: Self, age: float) -> None:
         for part in (self, later):
-            if part._waits:
+            if part._pending.n_rows:
                 part._take_block()
         if not self._is_regression():
             codes, joint = self._joint_classes(later)
@@ -597,7 +599,8 @@ def _joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array,
     if len(blocks) == 1:
         return blocks[0]
     parts, targets, weights = zip(*blocks, strict=True)
-    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    sparse = any(sp.issparse(part) for part in parts)
+    X = sp.vstack(parts, format="csr") if sparse else np.concatenate(parts)
     return X, np.concatenate(targets), np.concatenate(weights)
 
 

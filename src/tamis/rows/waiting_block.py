@@ -1,0 +1,78 @@
+"""Rows that wait for their block to be full: one by one or many at a time, in arrays that keep their shape.
+
+A method that learns in blocks copies each row twice at the most, however the rows arrive; and because the arrays do not
+grow, the look at their shapes before each call (``tamis._shapes``) finds what it found before.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis._check import Array, Rows
+
+__all__ = ["WaitingBlock"]
+
+
+class WaitingBlock:
+    """Up to `size` rows, with their targets and weights.
+
+    Parameters
+    ----------
+    size : int
+        How many rows it holds at the most.
+    n_features : int
+
+    Attributes
+    ----------
+    n_rows : int
+        How many rows wait.
+    X : ndarray of shape (size or 0, n_features), float64
+        Dense rows; those from `n_rows` on mean nothing.
+    sparse : tuple of CSR matrices
+        Sparse rows, as they came.
+    y, weight : ndarray of shape (size or 0,)
+
+    Examples
+    --------
+    >>> block = WaitingBlock(3, 1)
+    >>> one = block.with_rows(np.array([[5.0]]), np.array([0]), np.ones(1))
+    >>> two = one.with_rows(np.array([[7.0]]), np.array([1]), np.ones(1))
+    >>> two.rows()[0].tolist(), two.n_rows, one.n_rows, two.emptied().n_rows
+    ([[5.0], [7.0]], 2, 1, 0)
+    """
+
+    def __init__(self, size: int, n_features: int) -> None:
+        self.size, self.n_rows = size, 0
+        self.X, self.sparse = np.zeros((0, n_features)), tuple[Rows, ...]()
+        self.y, self.weight = np.zeros(0), np.zeros(0)
+
+    def with_rows(self, X: Rows, y: Array, weight: Array) -> Self:
+        """Return the block with further rows, no more than fit; this one goes on knowing only its own."""
+        grown, end = copy.copy(self), self.n_rows + len(y)
+        if not len(self.y):
+            grown.y, grown.weight = np.zeros(self.size, y.dtype), np.zeros(self.size)
+        if self.sparse or (sp.issparse(X) and not self.n_rows):
+            grown.sparse = (*self.sparse, sp.csr_matrix(X, copy=True))
+        else:
+            if not len(self.X):
+                grown.X = np.zeros((self.size, X.shape[1]))
+            grown.X[self.n_rows : end] = X.toarray() if sp.issparse(X) else X
+        grown.y[self.n_rows : end], grown.weight[self.n_rows : end] = y, weight
+        grown.n_rows = end
+        return grown
+
+    def rows(self) -> tuple[Rows, Array, Array]:
+        """Return copies of the rows, targets and weights."""
+        some = slice(self.n_rows)
+        X = sp.vstack(self.sparse, format="csr") if self.sparse else self.X[some].copy()
+        return X, self.y[some].copy(), self.weight[some].copy()
+
+    def emptied(self) -> Self:
+        """Return a block without rows that uses the same memory."""
+        empty = copy.copy(self)
+        empty.n_rows, empty.sparse = 0, ()
+        return empty

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import tamis
 from tamis import evaluate
@@ -202,6 +203,28 @@ MASKED: dict[str, Callable[[], Any]] = {
     "detections": lambda: evaluate.detections([1], M),
     "detector": lambda: DETECTORS["adwin"]().update_many(M),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("key", DETECTORS)
+@pytest.mark.parametrize("value", [np.zeros(3), "x", None, np.nan, [1.0]], ids=str)
+def test_a_detector_takes_one_number_at_a_time(key: str, value: Any) -> None:
+    detector = DETECTORS[key]()
+    detector.update(0.0)
+    assert "was given" in refusal(detector.update, value)
+    assert "is masked: leave out" in refusal(detector.update, np.ma.masked)
+    assert detector.n_seen == 1
+
+
+@pytest.mark.parametrize("selector", [tamis.TScore(1), tamis.DISCUSS(1)])
+@pytest.mark.parametrize("nothing", [np.ma.masked, np.ma.masked_array(7.0, True)], ids=["constant", "value"])
+def test_a_masked_value_of_a_row_with_names_is_nan(selector: Any, nothing: Any) -> None:
+    def scores(value: Any) -> list[float]:
+        rows = [{"a": float(i), "b": value if i == 2 else i % 2} for i in range(6)]
+        return tamis.ByName(clone(selector)).fit(rows, [i % 2 for i in range(6)]).scores_.tolist()
+
+    assert scores(nothing) == scores(np.nan)
+    with pytest.raises(TamisError, match="contains NaN in column 'b' of row 2"):
+        tamis.ByName(tamis.OFS(1)).fit([{"b": 1.0}, {"b": 0.0}, {"b": nothing}], [0, 1, 0])
 
 
 @pytest.mark.parametrize("what", MASKED)

@@ -1,11 +1,11 @@
 """Threads on one object of every class: none crashes it, no batch is lost, and what is read is a state that there was.
 
-``python -m tests.test_threads SECONDS`` goes on for so long, a process for each class in turn, and prints the counts.
+``python -m tests.test_threads SECONDS [FIRST]`` goes on for so long, a process for each class in turn, from the
+class of that name on, and prints the counts.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import itertools
@@ -17,9 +17,10 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -358,27 +359,22 @@ def test_threads_on_one_object_leave_it_whole() -> None:
     assert min(counted["writes"], counted["reads"], counted["wild calls"]) >= 2 * len(subjects())
 
 
-@contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
-    print(name, end=" ", flush=True)
-    began = time.monotonic()
-    yield
-    print(f"{time.monotonic() - began:.1f} s", flush=True)
-
-
-def main(seconds: float) -> None:
-    began, counted, seed, failed = time.monotonic(), Counter[str](), 0, 0
+def main(seconds: float, first: str | None = None) -> None:
+    began, counted, failed, names = time.monotonic(), Counter[str](), 0, list(subjects())
+    at = 0 if first is None else names.index(first)
     while time.monotonic() - began < seconds:
-        for name in subjects():
-            with _told(name):
-                try:
-                    counted += in_a_process([name], 8, seed)
-                    counted["processes"] += 1
-                except AssertionError as error:
-                    failed += 1
-                    print(f"\n{name} (seed {seed}): {error}")
-        seed += 4
-    print(f"{len(subjects())} classes, {dict(counted)}, {failed} failed")
+        name, seed = names[at % len(names)], 4 * (at // len(names))
+        try:
+            found = in_a_process([name], 8, seed)
+            counted += found + Counter({"processes": 1})
+            print(f"{name}: {dict(found)}, {time.monotonic() - began:.0f} s", flush=True)
+        except AssertionError as error:
+            failed += 1
+            print(f"{name} (seed {seed}): {error}", flush=True)
+        at += 1
+    print(
+        f"{len(names)} classes, up to {name} of round {(at - 1) // len(names) + 1}: {dict(counted)}, {failed} failed"
+    )
 
 
 if __name__ == "__main__":
@@ -388,8 +384,9 @@ if __name__ == "__main__":
             try:
                 sums += stress(subject, int(sys.argv[2]), int(sys.argv[3]))
             except Exception as error:
-                print(f"{subject}: {error!r}", file=sys.stderr, flush=True)
+                where = "".join(traceback.format_tb(error.__traceback__)[-3:])
+                print(f"{subject}: {error!r}\n{where}", file=sys.stderr, flush=True)
         for what, number in sums.items():
             print(what, number)
     else:
-        main(float(sys.argv[1]))
+        main(float(sys.argv[1]), *sys.argv[2:3])

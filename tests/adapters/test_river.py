@@ -238,3 +238,17 @@ def test_features_that_come_later_are_learned(rng):
     fixed.learn_many(pd.DataFrame(X[:50, :2]), y[:50])
     with pytest.raises(DataError, match="cannot grow: give room for names to come"):
         fixed.learn_many(pd.DataFrame(X[50:100]), y[50:100])
+
+
+def test_a_masked_label_or_error_is_refused():
+    model = RiverSelector(FisherScore(1), every=3)
+    model.learn_one({"a": 1.0}, "no")
+    model.learn_one({"a": 2.0}, np.ma.masked)
+    with pytest.raises(DataError, match=r"y\[1\] is masked"):
+        model.learn_one({"a": 3.0}, "yes")
+    detector = RiverDetector(drift.ADWIN())
+    for nothing in (np.ma.masked, np.nan, None, np.zeros(2)):
+        with pytest.raises(DataError, match=r"masked|must be a finite number"):
+            detector.update(nothing)
+    detector.update(np.True_)
+    assert detector.n_seen == 1

@@ -7,6 +7,7 @@ River's learns from them row by row, in order, so that nothing depends on the si
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -26,7 +27,9 @@ from tamis._check import (
     as_rows,
     as_weights,
     encode_labels,
+    refuse_masked,
     refuse_nonfinite,
+    told,
 )
 from tamis._parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
@@ -253,7 +256,14 @@ class RiverDetector:
         return bool(getattr(self.detector, "warning_detected", False))
 
     def update(self, value: float) -> bool:
-        """Take in a value; return True if it makes a drift sure, and start anew."""
+        """Take in a finite value; return True if it makes a drift sure, and start anew."""
+        refuse_masked("value", value)
+        try:
+            is_finite = math.isfinite(value)
+        except (TypeError, ValueError):  # text, or an array
+            is_finite = False
+        if not is_finite:
+            raise DataError(f"value must be a finite number, got {told(value)}.")
         self.detector.update(value)
         self.n_seen += 1
         found = bool(self.detector.drift_detected)
@@ -330,7 +340,7 @@ class RiverSelector(base.SupervisedTransformer):
             self.learn_one(row, label)
 
     def _learn(self) -> None:
-        rows, labels = self._rows, np.array(self._labels)
+        rows, labels = self._rows, self._labels
         self._rows, self._labels = [], []
         if not self._known.issuperset(
             itertools.chain.from_iterable(rows)

@@ -256,9 +256,14 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         ----------
         state : mapping, optional
             What :meth:`Session.state` of an earlier session returned, to go on from there.
+
+        Returns
+        -------
+        Session
+            It asks by the model as it is now, also if that is fitted anew meanwhile.
         """
         check_is_fitted(self)
-        return Session(self, state)
+        return Session(copy.copy(self), state)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

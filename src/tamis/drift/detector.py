@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tamis._check import as_numbers
+from tamis._check import as_numbers, refuse_masked, told
 from tamis._guard import Guarded
 from tamis.base.glance import glance
 from tamis.errors import DataError
@@ -106,7 +106,11 @@ class Detector(Guarded, ABC):
         DataError
             If the value is out of range; nothing has changed.
         """
-        if not (self._low <= value <= self._high and math.isfinite(value)):
+        try:
+            fits = self._low <= value <= self._high and math.isfinite(value)
+        except (TypeError, ValueError):  # text, or an array
+            fits = False
+        if not fits:
             self._refuse(value)
         self._one[0] = value
         if self._run(self._one) < 0:
@@ -157,13 +161,14 @@ class Detector(Guarded, ABC):
             start += at + 1
         return found
 
-    def _refuse(self, value: float) -> None:
+    def _refuse(self, value: Any) -> None:
+        refuse_masked("value", value)
         where = "between 0 (right) and 1 (wrong)" if self._high == 1.0 else "finite"
-        raise DataError(f"{type(self).__name__} was given {value}: values must be {where}.")
+        raise DataError(f"{type(self).__name__} was given {told(value)}: values must be {where}.")
 
     def _check(self, values: Floats) -> None:
         if values.ndim != 1:
             raise DataError(f"values must be one column, got an array of shape {values.shape}.")
         fit = (values >= self._low) & (values <= self._high) & np.isfinite(values)
         if not fit.all():
-            self._refuse(values[np.argmin(fit)])
+            self._refuse(float(values[np.argmin(fit)]))

@@ -119,7 +119,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : list of dict, frame with column names, or (CSR matrix, list of names)
-            A row names what it has; None is the same as not naming it.
+            A row names what it has; None is the same as not naming it, a masked value the same as NaN.
         y : array-like of shape (n_rows,)
         classes : array-like, optional
             Labels known in advance.
@@ -309,6 +309,8 @@ def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], 
 
 
 def _as_float(name: Any, value: Any) -> float:
+    if np.ma.is_masked(value):
+        return np.nan
     try:
         return float(as_numbers(f"Column {name!r}", [value])[0])
     except TypeError as error:

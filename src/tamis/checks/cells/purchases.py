@@ -68,6 +68,21 @@ def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
             fail("a session opened from a state believes something else.")
 
 
+def _sessions_keep_their_model(subject: CellSubject) -> None:
+    """A session goes on by the model that opened it, also if that is fitted anew meanwhile."""
+    model, other, (X, y) = subject.fitted(), subject.fitted(), subject.rows(8, seed=1)
+    sessions = [(model.open(), other.open()) for _ in X]
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(*subject.rows(60, seed=2))
+    model.fit(np.round(X[:, ::-1]), np.where(y == 1, "a", "b"))
+    for row, (session, expected) in zip(X, sessions, strict=True):
+        while expected.next_feature is not None:
+            session.observe(row[expected.next_feature])
+            expected.observe(row[expected.next_feature])
+        if session.explain() != expected.explain() or session.decision != expected.decision:
+            fail("a session does not go on as before when its model is fitted anew.")
+
+
 def _missing_values_cost_nothing(subject: CellSubject) -> None:
     """NaN is passed over: it is neither counted nor paid, and nothing is asked twice."""
     model, (X, _) = subject.fitted(), subject.rows(30, seed=1)
@@ -183,6 +198,7 @@ CHECKS = (
     _learns,
     _sessions_walk_the_same_way,
     _sessions_go_on_elsewhere,
+    _sessions_keep_their_model,
     _missing_values_cost_nothing,
     _free_evidence,
     _prices,

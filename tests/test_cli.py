@@ -561,12 +561,13 @@ def compared(document):
     return document
 
 
-def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted, number):
     checkpoint, report = tmp_path / "run.tamis", tmp_path / "run.html"
     line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "25")
     with start(*line, "--report", report) as process:
         wait_for(checkpoint, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == "tamis: interrupted; the same command goes on from the checkpoint\n"
@@ -577,6 +578,18 @@ def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted):
     code, out, err = call(*line)
     assert (code, err) == (0, "")
     assert compared(json.loads(out)) == uninterrupted
+
+
+def test_sigterm_leaves_no_half_written_file(tmp_path):
+    place = tmp_path / "sea.csv"
+    with start("generate", "SEA", "--rows", "20000000", "--out", place, "--quiet") as process:
+        while not list(tmp_path.iterdir()):
+            time.sleep(0.05)
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "tamis: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_interrupt_while_input_is_awaited(here):

@@ -357,20 +357,22 @@ def test_an_interrupt_in_a_block_leaves_a_whole_selector_that_goes_on(rng):
     alike(explore(cut.selector, stream).selector, whole)
 
 
-def test_ctrl_c_waits_for_the_block_in_work(rng):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_wait_for_the_block_in_work(rng, number):
     X, y = table(rng)
+    before = signal.getsignal(number)
     seen = []
 
     def press(progress):
         seen.append(progress)
         if len(seen) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
     found = explore(AlphaInvesting(), Chain.published(X, 2), y, on_step=press)
     assert (found.ended, len(seen), found.n_candidates) == ("interrupted", 2, 8)
     assert [progress.stage for progress in seen] == ["PrincipalComponents", "Originals"]
     assert seen[1].n_selected == len(found.selector.selected_)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(number) is before
 
 
 def test_budgets_are_kept(rng):

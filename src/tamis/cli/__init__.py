@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tamis
+from tamis._interrupts import sigterm_as_interrupt
 from tamis.cli.failure import FAILED, INTERRUPTED, explain
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tamis.cli.output import GIVEN
 
         GIVEN.set(tuple(given))
-        code = command(args=given, prog_name="tamis", standalone_mode=False)
+        with sigterm_as_interrupt():
+            code = command(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             saved = any(text.split("=")[0] == "--checkpoint" for text in given)

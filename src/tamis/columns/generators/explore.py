@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
+from tamis._interrupts import interrupts_wait
 from tamis.base import ColumnSelector
 from tamis.base.glance import glance
 from tamis.columns.generators.generator import FeatureGenerator
@@ -136,7 +133,7 @@ def explore(
     -------
     Exploration
         After Ctrl-C what was found until then, with ``ended`` "interrupted"; the selector is whole, and the stream can
-        be gone on with. Ctrl-C waits for the block in work; pressed again, it breaks off at once.
+        be gone on with. Ctrl-C and SIGTERM wait for the block in work; a second one breaks off at once.
 
     Raises
     ------
@@ -168,7 +165,7 @@ def explore(
     walk = _Walk(selector, stream, None if checkpoint is None else Path(checkpoint))
     walk.begin(y, sample_weight)
     try:
-        with _interrupt_waits() as stop_if_asked:
+        with interrupts_wait() as stop_if_asked:
             ended = walk.go(max_seconds, max_candidates, on_step, float(checkpoint_seconds), stop_if_asked)
     except KeyboardInterrupt:
         ended = "interrupted"
@@ -294,35 +291,6 @@ class _Walk:
         finally:
             self.n_candidates += selector.n_offered_ - n_offered
         return made is not None
-
-
-@contextlib.contextmanager
-def _interrupt_waits() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C wait for the block in work; pressed again, it breaks off at once.
-
-    Yields a function to be called after each block.
-    """
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    def stop_if_asked() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not usual or threading.current_thread() is not threading.main_thread():
-        yield stop_if_asked
-        return
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop_if_asked
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _digest(values: Any) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 from tamis._check import Array, Rows, check_choice, check_number, is_integer
+from tamis._interrupts import interrupts_wait
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step
 from tamis.evaluate.test_then_train.run import Run
@@ -186,7 +183,7 @@ def prequential(
     if (state := saved.load(run.settings, run.own_classes())) is not None:
         run.restore(state)
     try:
-        with _interrupt_waits(run) as stop_if_asked:
+        with interrupts_wait(lambda: run.whole) as stop_if_asked:
             for X, y in _batches(source, int(batch_size), run.n_seen, max_rows):
                 run.take(X, y)
                 stop_if_asked()
@@ -217,35 +214,3 @@ def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Ite
             return
         start += len(y)
         yield X, y
-
-
-@contextlib.contextmanager
-def _interrupt_waits(run: Run) -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C and SIGTERM wait for the batch in work, so that the run can be saved; a second one stops at once.
-
-    Yields a function to be called after each batch.
-    """
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked or run.whole:
-            raise KeyboardInterrupt
-        asked = True
-
-    def stop_if_asked() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop_if_asked
-        return
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    ours = {number: handler for number, handler in usual.items() if signal.getsignal(number) is handler}
-    for number in ours:
-        signal.signal(number, ask)
-    try:
-        yield stop_if_asked
-    finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)

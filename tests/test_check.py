@@ -365,3 +365,42 @@ def test_two_columns_of_one_name_are_refused_in_every_family(key: str) -> None:
     for frame in frames:
         with pytest.raises(DataError, match=r"^The frame has 2 columns named 'a': rename all but one\.$"):
             learn(frame, np.arange(20) % 2)
+
+
+# -- memory that must not be written to --------------------------------------------------------------------
+
+
+def test_kernels_are_compiled_once_for_rows_that_may_be_written_to_or_not() -> None:
+    from tamis.summaries import class_moments
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+
+    def scores(rows: Any) -> Any:
+        return find("t-score").load()(1).fit(rows, y).scores_
+
+    def compiled() -> list[int]:
+        kernels = class_moments._take_dense, class_moments._update_csr
+        return [len(getattr(kernel, "signatures", ())) for kernel in kernels]
+
+    plain = scores(X), scores(sp.csr_matrix(X))
+    before = compiled()
+    np.testing.assert_array_equal(scores(frozen), plain[0])
+    np.testing.assert_array_equal(scores(wide), plain[1])
+    assert compiled() == before
+    assert not frozen.flags.writeable
+    assert wide.indices.dtype == np.int64
+
+
+def test_rows_outlive_the_array_that_lends_them() -> None:
+    frozen = np.arange(6.0).reshape(2, 3)
+    frozen.flags.writeable = False
+    rows = _check.as_rows(frozen)[0]
+    assert np.shares_memory(rows, frozen)
+    assert rows.flags.writeable
+    del frozen
+    assert rows.tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -125,6 +125,7 @@ def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
 
     Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's where it is one
     already), sparse data a CSR matrix with sorted, summed indices. What is masked becomes NaN.
+    Arrays that must not be written to are shown as others are: kernels are compiled once, and write to no rows.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype in _FLOATS:
         names = None  # the short path: nothing to convert
@@ -132,6 +133,8 @@ def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
         X, names = _csr(X), None
     else:
         X, names = _dense(unmasked(X))
+    if isinstance(X, np.ndarray) and not X.flags.writeable:
+        X = _as_if_writeable(X)
     if X.shape[0] == 0:
         raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.shape[1] == 0:
@@ -150,7 +153,29 @@ def _csr(X: Any) -> Rows:
     if not X.has_canonical_format:
         X = X.copy() if X is caller or np.shares_memory(X.data, getattr(caller, "data", X.data)) else X
         X.sum_duplicates()
-    return X
+    parts = X.data, X.indices, X.indptr
+    if all(part.flags.writeable for part in parts) and X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    kind = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
+    alike = sp.csr_matrix(X.shape, dtype=X.dtype)  # its constructor would choose the kind anew
+    alike.data, alike.indices, alike.indptr = (
+        _as_if_writeable(part if part is X.data else part.astype(kind, copy=False)) for part in parts
+    )
+    alike.has_canonical_format = True
+    return alike
+
+
+class _Lent:
+    """Lends the memory of an array as if it might be written to."""
+
+    def __init__(self, array: Array) -> None:
+        place = array.__array_interface__
+        self.__array_interface__ = {**place, "data": (place["data"][0], False)}
+        self.lender = array  # which must live as long
+
+
+def _as_if_writeable(array: Array) -> Array:
+    return array if array.flags.writeable else np.asarray(_Lent(array))
 
 
 def as_frame(X: Any) -> Any:
@@ -291,7 +316,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return the row weights as float64, or None where all rows weigh the same."""
     if sample_weight is None:
         return None
-    weights = as_numbers("sample_weight", sample_weight)
+    weights = _as_if_writeable(as_numbers("sample_weight", sample_weight))
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
@@ -379,6 +404,10 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
 
     New labels come after the old ones, in sorted order among themselves, so codes never change their meaning.
     """
+    if len(y) == 1 and y.dtype == classes.dtype and y.dtype.kind in "biufUS":  # one row of a known class
+        known, label = classes.tolist(), y.item()
+        if label in known:
+            return np.array([known.index(label)], dtype=np.int64), classes
     if y.dtype.kind == "O":
         _refuse_no_label(y)
     if classes.shape[0] == 2 and not (isinstance(classes[0], tuple) or isinstance(classes[1], tuple)):

@@ -28,38 +28,48 @@ _TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
 class _Lock:
     """A lock that one thread may take again, and that it leaves to those who wait when it has done."""
 
-    __slots__ = ("_lock", "_waiting", "depth", "passed")
+    __slots__ = ("_lock", "acquire", "depth", "passed", "release", "waiting")
 
     def __init__(self) -> None:
-        self._lock, self._waiting = threading.RLock(), 0
+        self._lock, self.waiting = threading.RLock(), 0
+        self.acquire, self.release = self._lock.acquire, self._lock.release
         self.depth = 0  # how often the thread that has the lock took it
         self.passed: tuple[Any, ...] = ()  # the parameters that were found good
 
     def take(self) -> bool:
         """Take the lock if it is free; return whether it was."""
-        is_free = self._lock.acquire(blocking=False)
+        is_free = self.acquire(False)
         self.depth += is_free
         return is_free
 
     def __enter__(self) -> int:
-        if not self._lock.acquire(blocking=False):
-            self._wait(1)
-            try:
-                self._lock.acquire()
-            finally:
-                self._wait(-1)
+        if not self.acquire(False):
+            self.wait()
         self.depth += 1
         return self.depth
 
     def __exit__(self, *_: object) -> None:
         self.depth -= 1
-        self._lock.release()
-        if self._waiting and not self._lock._is_owned():  # type: ignore[attr-defined]
-            time.sleep(_TURN)  # else a thread that calls again at once would always be the first
+        self.release()
+        if self.waiting:
+            self.give_way()
 
-    def _wait(self, n: int) -> None:
+    def wait(self) -> None:
+        """Wait until the lock is free, and take it."""
+        self._count(1)
+        try:
+            self.acquire()
+        finally:
+            self._count(-1)
+
+    def give_way(self) -> None:
+        """Let those who wait have their turn: a thread that calls again at once would always be the first."""
+        if not self._lock._is_owned():  # type: ignore[attr-defined]
+            time.sleep(_TURN)
+
+    def _count(self, n: int) -> None:
         with _making:
-            self._waiting += n
+            self.waiting += n
 
 
 _locks: dict[int, _Lock] = {}  # by id, as long as the object lives
@@ -165,14 +175,23 @@ class Guarded:
 def _alone(method: Any, *, of_two: bool = False) -> Any:
     """Return the method so that it waits for other threads to leave the object, or both objects."""
 
-    forgets = method.__name__ in ("fit", "reset")  # whatever the arrays were
+    checks = method.__name__ not in ("fit", "reset")  # these forget, whatever the arrays were
 
     @functools.wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _locks.get(id(self)) or lock_of(self) as depth:
-            if depth == 1 and self._fit_together is not None and not forgets:
+        lock = _locks.get(id(self)) or lock_of(self)
+        if not lock.acquire(False):
+            lock.wait()
+        lock.depth += 1  # all this by hand: a `with` takes as long as a small kernel
+        try:
+            if lock.depth == 1 and checks and self._fit_together is not None:
                 self._fit_together.check(self)
             return method(self, *args, **kwargs)
+        finally:
+            lock.depth -= 1
+            lock.release()
+            if lock.waiting:
+                lock.give_way()
 
     @functools.wraps(method)
     def together(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:

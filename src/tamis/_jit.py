@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -17,7 +18,7 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 class _Kernel:
-    """A function that is compiled when it is first called, then replaced in its module by the compiled one."""
+    """A function that is compiled when it is first called, then replaced by it wherever it was imported."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -37,8 +38,10 @@ class _Kernel:
             _forgive_a_full_disk(kernel)
         except RuntimeError:  # no folder for the cache can be written
             kernel = numba.njit(nogil=True, **self.options)(self.function)
-        if scope.get(self.function.__name__) is self:
-            scope[self.function.__name__] = kernel
+        importing = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("tamis.")]
+        for names in (scope, *importing):
+            if names.get(self.function.__name__) is self:
+                names[self.function.__name__] = kernel
         self.compiled = lambda: kernel  # type: ignore[method-assign]
         return kernel
 

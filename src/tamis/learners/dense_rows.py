@@ -153,8 +153,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
         if first or not plain or X.shape[1] != self.n_features_in_:
             validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
-        # Kernels are compiled once, for arrays of one kind.
-        return rows if rows.dtype.char == "d" and rows.flags.writeable else np.array(rows, dtype=np.float64)
+        return rows if rows.dtype.char == "d" else rows.astype(np.float64)  # kernels are compiled once
 
     def _bounded(self, rows: Array) -> Array:
         """Return the rows; refuse infinity, and values whose squares are no numbers."""

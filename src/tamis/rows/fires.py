@@ -64,7 +64,6 @@ _LEAST_NOISE = (
     1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
 )
 _STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
-_EQUAL = np.ones(2)
 _NOTHING = np.empty(0)
 
 
@@ -277,10 +276,10 @@ class FIRES(RowSelector):
         else:
             self._count(y, weight, keep)
         for k in range(len(self._models.mu)):
-            balance = self._balance(first + k)
+            balance, rate = self._balance_and_rate(first + k)
             done = self._models.step(
-                X, y, k, first + k, balance, weight,
-                noise=noise, newton=self.update == "assumed-density", rate=self._rate(first + k, balance),
+                X, y, k, first + k, np.array(balance), weight,
+                noise=noise, newton=self.update == "assumed-density", rate=rate,
                 keep=keep, frame=frame, sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
             )  # fmt: skip
             if not done:
@@ -313,32 +312,33 @@ class FIRES(RowSelector):
         return centre, self._moments.inverse_scale() if self.scaling == "standard" else np.ones(len(centre))
 
     def _count(self, y: Array, weight: Array, keep: float) -> None:
-        arrived = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_)).astype(
-            np.float64
-        )
+        if len(y) == 1 and len(self._counts) == len(self.classes_):
+            arrived = np.zeros(len(self._counts))
+            arrived[y[0]] = weight[0] if len(weight) else 1.0
+        else:
+            counts = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_))
+            arrived = counts.astype(np.float64)
         arrived[: len(self._counts)] += keep * self._counts
         self._counts = arrived
 
-    def _balance(self, code: int) -> NDArray[np.float64]:
-        """Return the weights of a row outside and inside the class."""
-        if self.class_weight is None or code < 0:
-            return _EQUAL
-        total = float(self._counts.sum())
-        inside = float(self._counts[code]) if code < len(self._counts) else 0.0
-        least = total / (2.0 * _MAX_BALANCE)
-        if total == 0.0:
-            return _EQUAL
-        return np.array([total / (2.0 * max(total - inside, least)), total / (2.0 * max(inside, least))])
+    def _balance_and_rate(self, code: int) -> tuple[tuple[float, float], float]:
+        """Return the weights of a row outside and inside the class, and the step.
 
-    def _rate(self, code: int, balance: NDArray[np.float64]) -> float:
-        """Return the step: wide models need a long one, and rows of uneven weight a short one."""
+        Wide models need a long step, and rows of uneven weight a short one.
+        """
+        known = 0 <= code < len(self._counts)
+        total = float(self._counts.sum()) if code >= 0 else 0.0
+        inside = float(self._counts[code]) if known else 0.0
+        balance = 1.0, 1.0
+        if self.class_weight is not None and total > 0.0:
+            least = total / (2.0 * _MAX_BALANCE)
+            balance = total / (2.0 * max(total - inside, least)), total / (2.0 * max(inside, least))
         if self.learning_rate is not None:
-            return float(self.learning_rate)
-        known = 0 <= code < len(self._counts) and self._counts.any()
-        share = self._counts[code] / self._counts.sum() if known else 0.5
+            return balance, float(self.learning_rate)
+        share = inside / total if known and total > 0.0 else 0.5
         unevenness = (1.0 - share) * balance[0] ** 2 + share * balance[1] ** 2
         step = min(max(_STEP_PER_FEATURE * self.n_features_in_, 1.0), _LONGEST_STEP)
-        return float(step / max(unevenness, 1.0))
+        return balance, step / max(unevenness, 1.0)
 
     def _standard_target(
         self, X: Rows, y: Array, weight: Array, keep: float, frame: tuple[Array, Array] | None

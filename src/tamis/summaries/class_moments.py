@@ -196,7 +196,9 @@ class ClassMoments(Guarded):
     Notes
     -----
     Memory: 24 bytes per feature and class, 32 once CSR rows have been seen. A dense batch costs one pass over it, CSR
-    rows O(stored values). Counts are exact up to 2**53 rows.
+    rows O(stored values). Counts are exact up to 2**53 rows. The zeros of CSR rows are what is left of the rows'
+    weight: where all values that a feature has left together weigh less than 1e-15 of its class, their mean may be
+    wrong.
 
     Examples
     --------

@@ -295,22 +295,25 @@ class WindowCounts(Guarded):
         if not (plain and fits and acceptable(X, codes, self.n_classes)):
             check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
             refuse_nonfinite(X, allow_nan=True)
+        if plain:
+            return X, codes
         # Kernels would be compiled once more for arrays that cannot be written to.
         return np.require(X, np.float64, ["C", "A", "W"]), np.require(codes, np.int64, ["C", "A", "W"])
 
     def _make_ready(self, X: Array) -> int:
         """Take the quantiles anew where it is time, give all categories a slot; return for how many rows it is done."""
-        state, n = self.state, min(len(X), _ROWS)
+        if "_start" not in vars(self):
+            self._build()
+        n = min(len(X), _ROWS)
         if self.discretizer == "quantile":
             quarter, t = max(self.window // 4, 1), self.n_seen
             if t != self._renewed and (t % quarter == 0 or (t < quarter and t & (t - 1) == 0)):
                 self._cuts[self._numeric >= 0] = quantile_cuts(self._raw[:, : self.n_rows], self.n_bins)
-                cut_anew(self.n_rows, state)
+                cut_anew(self.n_rows, self.state)
                 self._renewed = t
             n = min(n, quarter - t % quarter, (1 << t.bit_length()) - t if t < quarter else n)
-        columns = np.flatnonzero(self._numeric < 0)
-        if len(columns):
-            table = self._start, self._keys, self._counts
+        if self._n_numeric < self.n_features:
+            columns, table = np.flatnonzero(self._numeric < 0), (self._start, self._keys, self._counts)
             table = make_room(X[:n], columns, table, self._bins, self.n_rows, self._used)
             self._start, self._keys, self._counts = table
         return n

@@ -157,14 +157,19 @@ def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: A
 def learn(X: Array, codes: Array, state: State) -> None:
     """Take in a batch, a block of features at a time."""
     _, _, ring, seen, class_counts = state[0]
-    before, d = ring.copy(), X.shape[1]
+    w, d, t = len(ring), X.shape[1], seen[0]
+    before = np.empty(min(len(X), w), np.int64)  # the codes that these rows replace
+    for i in range(len(before)):
+        before[i] = ring[(t + i) % w]
     for begin in range(0, d, _BLOCK):
-        ring[:] = before
+        for i in range(len(before)):
+            ring[(t + i) % w] = before[i]
         _take(X, codes, begin, min(begin + _BLOCK, d), state)
+    for i in range(len(X)):
+        if t + i >= w:
+            class_counts[before[i] if i < w else codes[i - w]] -= 1
+        class_counts[codes[i]] += 1
     seen[0] += len(X)
-    class_counts[:] = 0
-    for p in range(min(seen[0], len(ring))):
-        class_counts[ring[p]] += 1
 
 
 @njit(strict=True)

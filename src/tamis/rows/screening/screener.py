@@ -161,7 +161,7 @@ class Screener(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
         within, ticks, given = *self._clock(y), sample_weight
-        keep = self._factor**ticks
+        keep = 1.0 if self._factor == 1.0 else self._factor**ticks
         if within is not None:
             sample_weight = within if sample_weight is None else within * sample_weight
         # The moments take the batch first and the bins cannot refuse it then, so nothing is half learned.
@@ -170,9 +170,8 @@ class Screener(RowSelector):
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
             self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
-        moments = copy.copy(self._moments)
-        rows = X if moments.n_features else np.empty((len(y), 0))
-        if not moments.update(rows, y, sample_weight, keep):
+        rows = X if self._moments.n_features else np.empty((len(y), 0))
+        if not self._moments.update(rows, y, sample_weight, keep):
             self._refuse(X)
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
             self._refuse(X)
@@ -183,7 +182,6 @@ class Screener(RowSelector):
             self._last_rows = copy.copy(self._last_rows)
             kept = slice(None) if given is None else given > 0.0
             self._last_rows.add(X[kept], y[kept])
-        self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
     def _make_room(self, n_classes: int) -> None:
@@ -242,7 +240,10 @@ class Screener(RowSelector):
 
     def _clock(self, y: Array) -> tuple[Array | None, Array]:
         """Return the weights of the rows at the end of the batch, and how often the clock of each class ticks."""
-        counts, n_classes = np.bincount(y, minlength=len(self.classes_)), len(self.classes_)
+        n_classes = len(self.classes_)
+        if self._factor == 1.0 and self.fade_per == "row" and self.clock == "global":
+            return None, np.full(n_classes, float(len(y)))
+        counts = np.bincount(y, minlength=n_classes)
         if self.fade_per == "batch":
             return None, np.ones(n_classes) if self.clock == "global" else np.minimum(counts, 1.0)
         ticks = np.full(n_classes, float(len(y))) if self.clock == "global" else counts.astype(np.float64)

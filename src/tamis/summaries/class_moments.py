@@ -32,6 +32,7 @@ __all__ = ["ClassMoments"]
 
 _NO_WEIGHT = np.empty(0)
 _LARGEST_GAIN = 1e100
+_ROUNDING = 1e-12  # of the weight of all CSR rows
 
 
 @njit()
@@ -175,7 +176,9 @@ def _read(
     """Write count, mean and variance of each class and feature; a zero that is not stored is a value like any other."""
     for c in range(mean.shape[0]):
         for j in range(mean.shape[1]):
-            zeros = max(sparse_weight[c] - stored[c, j], 0.0) if stored.shape[1] else 0.0
+            zeros = sparse_weight[c] - stored[c, j] if stored.shape[1] else 0.0
+            if zeros < _ROUNDING * sparse_weight[c]:
+                zeros = 0.0  # of two sums of the same weights; times a large mean it would be a variance
             total = present[c, j] + zeros
             if total > 0.0:
                 found[0, c, j] = total / gain[c]
@@ -197,8 +200,7 @@ class ClassMoments(Guarded):
     -----
     Memory: 24 bytes per feature and class, 32 once CSR rows have been seen. A dense batch costs one pass over it, CSR
     rows O(stored values). Counts are exact up to 2**53 rows. The zeros of CSR rows are what is left of the rows'
-    weight: where all values that a feature has left together weigh less than 1e-15 of its class, their mean may be
-    wrong.
+    weight; those that together weigh less than 1e-12 of it count as none.
 
     Examples
     --------

@@ -286,6 +286,7 @@ class WindowCounts(Guarded):
         DataError
             As :meth:`update`.
         """
+        _ = self.state  # raises if there is none, since the first rows were CSR
         return self._make_ready(self._checked(X, codes)[0])
 
     def _checked(self, X: Rows, codes: Array) -> tuple[Array, Array]:

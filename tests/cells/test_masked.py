@@ -68,8 +68,8 @@ def test_evidence_is_step_by_step_what_is_known(rng):
 @names
 def test_it_decides_and_is_asked_whether_to_go_on(rng, model):
     X, y = corners(rng)
-    own = type(model)(0.01, **_small(model)).fit(X[:500], y[:500])
-    boosted = type(model)(0.01, classifier=BOOSTING, **_small(model)).fit(X[:500], y[:500])
+    own = type(model)(0.03, **_small(model)).fit(X[:500], y[:500])
+    boosted = type(model)(0.03, classifier=BOOSTING, **_small(model)).fit(X[:500], y[:500])
     assert boosted.score(X[500:], y[500:]) > own.score(X[500:], y[500:]) - 0.03
     assert boosted.score(X[500:], y[500:]) > 0.75
     if not isinstance(model, FixedSubset):

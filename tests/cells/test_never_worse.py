@@ -48,8 +48,7 @@ def test_never_dearer_than_deciding_at_once(model):
     for seed in range(24):
         own, at_once, _ = losses(model, *problem(seed))
         gains.append((at_once - own).mean() / at_once.mean())
-        # Seed 19 has 120 rows and errors of 10: a policy that looked better on them may be dearer on others.
-        assert gains[-1] > -0.2, seed
+        assert gains[-1] > -0.05, seed
     assert np.mean(gains) > 0.02
     assert np.mean(np.array(gains) < -0.03) <= 2 / 24
 

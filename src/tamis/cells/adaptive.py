@@ -8,8 +8,9 @@ inference in it, so that any feature may come next. With everything known of a r
 
 g(pi) = min_j Q_j . pi is the risk of deciding now. A single step of expected cost, the textbook rule, stops too early:
 most single values do not change the decision, so their value is 0 although two of them would. Hence the information
-chooses, and the two thresholds are found on the rows of `fit` themselves: each is walked to the end, and the pair is
-kept that makes errors and prices together the smallest. Before the first value all rows are alike: all are asked for
+chooses, and the two thresholds are found on the rows of `fit`: each is walked to the end by a tree whose columns were
+chosen and counted without it, and those are kept that make errors and prices together the smallest
+(:mod:`tamis.cells.held_out`). Before the first value all rows are alike: all are asked for
 it, or, with infinite thresholds, none.
 
 What a tree cannot see, a parity of three features say, a richer classifier may: with ``decision="boosting"`` the label
@@ -18,8 +19,9 @@ and the risk come from gradient boosting over the values bought, trained on what
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +32,21 @@ from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, boosted, most_gain
 from tamis.cells.discriminant import Discriminant, Judge, best_worth, posterior_of
-from tamis.cells.held_out import ROUNDING, Paths, best_thresholds, decided, folds_of, pays, stops_at
+from tamis.cells.held_out import (
+    FOLDS,
+    ROUNDING,
+    Paths,
+    best_thresholds,
+    decided,
+    folds_of,
+    longer,
+    pays,
+    stops_at,
+)
 from tamis.cells.masked import Masked, check_classifier
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.offers import Offers
-from tamis.cells.relevance import relevance
+from tamis.cells.relevance import NothingTellsError, relevance
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
 
@@ -44,7 +56,6 @@ Floats = NDArray[np.float64]
 _QUANTILES = np.linspace(
     0.0, 1.0, 25
 )  # of the rates met: those that are tried where a mean budget is exceeded
-_FOLDS = 3
 _WALKS = 3_000  # rows walked to find the thresholds, and that boosting learns from
 _GROWN = 1_000  # columns that boosting chooses from
 _NUMBERS = 1 << 20  # offers looked at at once
@@ -183,25 +194,28 @@ class AdaptiveIFC2F(CellClassifier):
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         bins = Bins.quantile(X, self.n_bins)
-        self.candidates_ = self._candidates(X, y, bins.tables(X, y, len(self.classes_)))
+        self._offer(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
+        rows = np.arange(X.shape[0])
+        if len(rows) > _WALKS:
+            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
+        worth = self._calibrate(X[rows], y[rows], bins)
+        all_values, all_codes = self._cells(X, np.arange(X.shape[0]))
+        self._plant(all_codes, y)
+        if self.belief_ in ("discriminant", "classifier"):
+            self._judge = self._taught(all_values, y)
+            self._judge.worth = worth
+        self.parent_ = self._tree.parent
+        if self.mean_budget is not None:
+            self._keep_within(self.mean_budget, *self._cells(X[rows], np.arange(len(rows))))
+
+    def _offer(self, candidates: NDArray[np.int64], bins: Bins) -> None:
+        """Take these columns for those that may be bought."""
+        self.candidates_ = candidates
         self._bins = bins.of(self.candidates_)
         group, price = self._groups(), self._costs()[self.candidates_]
         self.prices_ = np.array([price[group == g].max() for g in group])
         budget = np.inf if self.budget is None else self.budget
         self._offers = Offers(self.prices_, group, budget, self.max_steps)
-        rows = np.arange(X.shape[0])
-        if len(rows) > _WALKS:
-            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
-        values, codes = self._cells(X[rows], np.arange(len(rows)))
-        worth = self._calibrate(values, codes, y[rows])
-        all_values, all_codes = self._cells(X, np.arange(X.shape[0]))
-        if self.belief_ in ("discriminant", "classifier"):
-            self._judge = self._taught(all_values, y)
-            self._judge.worth = worth
-        self._plant(all_codes, y)
-        self.parent_ = self._tree.parent
-        if self.mean_budget is not None:
-            self._keep_within(self.mean_budget, values, codes)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         """Return the columns of the tree: all that vary if there is room, as some only tell beside others."""
@@ -240,18 +254,18 @@ class AdaptiveIFC2F(CellClassifier):
         network = Network(codes, y, spanning_tree(shared), self.n_bins, len(self.classes_))
         self._tree = Tree(network.parent, network.tables(), network.prior())
 
-    def _calibrate(self, values: Array, codes: Array, y: Array) -> float:
+    def _calibrate(self, X: Rows, y: Array, bins: Bins) -> float:
         """Walk rows through trees that have not seen them; find whom to believe, and the thresholds of (2).
 
         Returns what the evidence of who decides, if not the tree, is worth.
         """
         self._booster, self._judge = None, None
         self.belief_, self.max_risk_, self.min_rate_ = "tree", np.inf, np.inf
-        fold = folds_of(y, _FOLDS)
-        held = [np.flatnonzero(fold == f) for f in range(_FOLDS) if (fold == f).any()]
+        fold = folds_of(y)
+        held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
         if not held:  # no class has two rows
             return 1.0
-        paths, believed, worth = self._held_out_paths(values, codes, y, held)
+        paths, believed, worth = self._held_out_paths(X, y, bins, held)
         rows = np.concatenate(held)
         beliefs = {"tree": paths.posterior}
         if self.decision == "boosting":
@@ -270,24 +284,46 @@ class AdaptiveIFC2F(CellClassifier):
         return worth
 
     def _held_out_paths(
-        self, values: Array, codes: Array, y: Array, held: list[NDArray[np.int64]]
+        self, X: Rows, y: Array, bins: Bins, held: list[NDArray[np.int64]]
     ) -> tuple[Paths, Floats, float]:
         """Return the walks by the tree, the posteriors of who else may decide, and what its evidence is worth."""
         parts, evidence, priors = [], [], []
         for rows in held:
             others = np.setdiff1d(np.arange(len(y)), rows)
-            self._plant(codes[others], y[others])
-            parts.append(self._walk_to_the_end(values[rows], codes[rows]))
+            model = self._learned_from(X[others], y[others], bins)
+            values, codes = model._cells(X[rows], np.arange(len(rows)))
+            path = model._walk_to_the_end(values, codes)
             if self.decision in ("auto", "discriminant"):
-                judge = self._taught(values[others], y[others])
-                evidence.append(judge.evidence(values[rows], parts[-1].order))
-                priors.append(np.tile(self._tree.prior, (len(rows), 1)))
+                judge = model._taught(model._cells(X[others], np.arange(len(others)))[0], y[others])
+                evidence.append(judge.evidence(values, path.order))
+                priors.append(np.tile(model._tree.prior, (len(rows), 1)))
+            path.numbers = self._among_mine(path.numbers, model.candidates_)
+            parts.append(path)
         paths = Paths.joined(parts)
         if not evidence:
             return paths, paths.posterior, 1.0
-        said, prior = np.concatenate(evidence, axis=1), np.concatenate(priors)
+        said = np.concatenate([longer(part, len(paths.spent)) for part in evidence], axis=1)
+        prior = np.concatenate(priors)
         worth = best_worth(said[1:], prior, y[np.concatenate(held)])
         return paths, posterior_of(said, prior, worth), worth
+
+    def _learned_from(self, X: Rows, y: Array, bins: Bins) -> Self:
+        """Return a model whose columns and tree are chosen by these rows only."""
+        model = copy.copy(self)
+        if X.shape[1] > self.max_features:  # else all that vary
+            try:
+                model._offer(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
+            except NothingTellsError:
+                model._offer(self.candidates_[:0], bins)
+        model._plant(model._cells(X, np.arange(X.shape[0]))[1], y)
+        return model
+
+    def _among_mine(self, numbers: Floats, candidates: NDArray[np.int64]) -> Floats:
+        """Return values bought of other candidates at the places of this model's; what it does not have is left out."""
+        found = np.full((*numbers.shape[:2], len(self.candidates_)), np.nan)
+        of_mine, of_theirs = np.nonzero(self.candidates_[:, None] == candidates)
+        found[:, :, of_mine] = numbers[:, :, of_theirs]
+        return found
 
     def _taught(self, values: Array, y: Array) -> Judge:
         """Return who decides, if not the tree: the classifier, or a discriminant analysis; taught by these rows."""
@@ -298,13 +334,11 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _limits(self, posterior: Floats, paths: Paths, y: Array) -> tuple[float, float, float]:
         """Return the mean cost of the best thresholds of (2), and these; none is reached where buying does not pay."""
-        risk, rate, spent = (posterior @ self._Q).min(axis=2), paths.rate.copy(), paths.spent
+        risk, rate = (posterior @ self._Q).min(axis=2), paths.rate.copy()
         rate[0] = np.inf  # before the first value all rows are alike: no threshold may tell the folds apart
         wrong = np.stack([decided(step, y, self._Q) for step in posterior])
-        highest, lowest = best_thresholds(risk, rate, spent, wrong, self.mean_budget)
-        at, rows = stops_at(risk, rate, highest, lowest), np.arange(len(y))
-        cost = wrong[at, rows] + (0.0 if self.mean_budget is not None else spent[at, rows])
-        if not pays(cost, wrong[0]):
+        cost, highest, lowest = best_thresholds(risk, rate, paths.spent, wrong, y, self.mean_budget)
+        if highest == np.inf or not pays(cost, wrong[0], self._Q):
             return float(wrong[0].mean()), np.inf, np.inf
         return float(cost.mean()), highest, lowest
 

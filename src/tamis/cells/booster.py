@@ -20,6 +20,7 @@ __all__ = ["Booster", "Trees", "boosted", "few_threads", "most_gain"]
 
 Floats = NDArray[np.float64]
 _RECORDS = 60_000  # rows that it learns from
+_LEAF = 40  # rows
 _SMALL = 500_000  # cells up to which boosting has one thread
 
 
@@ -90,7 +91,7 @@ class Booster:
     """
 
     # State, after fit:
-    #   _known      (K,)        bool     columns bought in some row; only these are looked at
+    #   _known      (K,)        bool     columns bought in enough rows; only these are looked at
     #   _classes    (L',)       int64    classes met
     #   _trees                  Trees
 
@@ -104,9 +105,10 @@ class Booster:
         if len(y) > _RECORDS:
             rows = np.linspace(0, len(y) - 1, _RECORDS).astype(np.int64)
             numbers, believed, y = numbers[rows], believed[rows], y[rows]
-        self._known = ~np.isnan(numbers).all(axis=0)  # a column never bought has nothing to be binned by
+        # A column known in fewer rows than a leaf has cannot be split; one never bought has nothing to be binned by.
+        self._known = (~np.isnan(numbers)).sum(axis=0) >= _LEAF
         model = HistGradientBoostingClassifier(
-            max_iter=150, min_samples_leaf=40, l2_regularization=1.0, random_state=self.random_state
+            max_iter=150, min_samples_leaf=_LEAF, l2_regularization=1.0, random_state=self.random_state
         )
         given = self._rows(numbers, believed)
         with few_threads(given):

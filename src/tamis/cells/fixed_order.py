@@ -16,7 +16,7 @@ from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins
 from tamis.cells.discriminant import Discriminant, Judge, best_worth, judged, posterior_of
-from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of
+from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer
 from tamis.cells.masked import Masked, check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.relevance import NothingTellsError
@@ -137,9 +137,9 @@ class FixedOrder(CellClassifier):
             counts = tables - bins.tables(X[rows], y[rows], len(self.classes_))
             parts.append(self._fold_walks(X[rest], y[rest], bins, counts, X[rows]))
         n_steps = max(len(own.spent) for own, *_ in parts) - 1
-        own = Walks("own", *(np.concatenate([_longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
+        own = Walks("own", *(np.concatenate([longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
                              for name in ("posterior", "spent", "stops")))  # fmt: skip
-        evidence = np.concatenate([_longer(said, n_steps + 1) for _, said, _ in parts], axis=1)
+        evidence = np.concatenate([longer(said, n_steps + 1) for _, said, _ in parts], axis=1)
         prior = np.concatenate([prior for *_, prior in parts])
         walked = y[np.concatenate(held)]
         worth = best_worth(evidence[1:], prior, walked) if n_steps else 1.0
@@ -309,8 +309,3 @@ def _first_columns(values: Floats, k: int) -> Floats:
     found = np.full(values.shape, np.nan)
     found[:, :k] = values[:, :k]
     return found
-
-
-def _longer(steps: Array, n: int) -> Array:
-    """Return steps (n_steps, ...) with the last one repeated, so that there are n."""
-    return np.concatenate([steps, np.repeat(steps[-1:], n - len(steps), axis=0)])

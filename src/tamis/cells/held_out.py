@@ -3,15 +3,18 @@
 A model that learned its tables from few rows promises itself too much: it buys noise, and ends below buying nothing.
 Here every row is walked to the end by a model that has not seen it, and what stopping would have cost is added up at
 each step: the price of the values bought so far, and the cost of the decision. A policy is then chosen by its mean cost
-over these walks:
+over these walks. There are families of policies:
 
 * whose probabilities are believed: the model's own, or those of a :class:`~tamis.cells.discriminant.Discriminant`;
-* after how many values it stops at the latest, `most`; 0 buys nothing;
-* below which expected cost of deciding it stops at once, `max_risk`; or when the model's own rule says so.
+* when a row stops: after `most` values, as every other row; or before that, below an expected cost of deciding,
+  `max_risk`; or when the model's own rule says so.
 
-Before the first value all rows are alike, so all are asked for it, or none. Buying nothing and buying the same values
-for every row are among the policies, so that neither is ahead of the chosen one on these rows. The mean cost of each
-policy grows with the prices, and so does the least of them.
+The best of many policies looks better on the walks it was chosen on than it is. So the rows are divided into groups,
+and in each group the policy of a family is judged that is best on the other groups. The family that costs least so is
+taken, and its best policy on all rows. Nothing is bought unless that family is ahead of buying nothing by more than
+1.28 standard errors, one more row counted as erring at its dearest.
+
+Before the first value all rows are alike, so all are asked for it, or none.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from tamis._jit import njit
 
 __all__ = [
     "FOLDS",
+    "GROUPS",
     "ROUNDING",
     "Paths",
     "Policy",
@@ -34,6 +38,8 @@ __all__ = [
     "best_thresholds",
     "decided",
     "folds_of",
+    "groups_of",
+    "longer",
     "pays",
     "stops_at",
 ]
@@ -41,11 +47,12 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 FOLDS = 5
+GROUPS = 10  # of rows, all but one of which a policy is chosen on
 _LEVELS = np.linspace(0.0, 1.0, 26)[:-1]  # quantiles of the risks met
 _EARLY = 4  # steps: later most rows are sure, and nearly all risks small
 _QUANTILES = np.linspace(0.0, 1.0, 25)  # of risks and rates met: the thresholds that are tried
 ROUNDING = 1e-9  # of money
-_SURE = 1.5  # standard errors by which a policy must be ahead of buying nothing; at 1, errors of 10 cost by chance
+_SURE = 1.28  # standard errors by which a policy must be ahead of buying nothing: 10 % of one side
 
 
 @dataclass
@@ -60,12 +67,15 @@ class Policy:
     most : int
         Values after which to stop at the latest; 0: none is bought, otherwise the first is bought for every row.
     max_risk : float
+    cost : float
+        What a row costs on average where the policy was not chosen on; NaN where none was chosen.
     """
 
     belief: str
     rule: str
     most: int
     max_risk: float
+    cost: float = np.nan
 
 
 @dataclass
@@ -112,12 +122,24 @@ class Paths:
 
     @classmethod
     def joined(cls, parts: list[Paths]) -> Paths:
-        """Return the paths of all rows, those of one part after those of another."""
+        """Return the paths of all rows, one part after another; shorter ones stay at their end."""
+        n_steps = max(part.order.shape[1] for part in parts)
         steps = {
-            name: np.concatenate([getattr(part, name) for part in parts], axis=1)
+            name: np.concatenate([longer(getattr(part, name), n_steps + 1) for part in parts], axis=1)
             for name in ("posterior", "numbers", "rate", "spent")
         }
-        return cls(**steps, order=np.concatenate([part.order for part in parts]))
+        order = np.concatenate(
+            [
+                np.pad(part.order, ((0, 0), (0, n_steps - part.order.shape[1])), constant_values=-1)
+                for part in parts
+            ]
+        )
+        return cls(**steps, order=order)
+
+
+def longer(steps: Array, n: int) -> Array:
+    """Return steps (n_steps, ...) with the last one repeated, so that there are n."""
+    return np.concatenate([steps, np.repeat(steps[-1:], n - len(steps), axis=0)])
 
 
 def folds_of(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
@@ -135,7 +157,9 @@ def folds_of(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
 
 
 def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: bool = False) -> Policy:
-    """Return the policy of least mean cost on these walks; nothing is bought unless that is surely dearer.
+    """Return the policy that cost least on these walks, of the family that costs least where it was not chosen on.
+
+    Nothing is bought unless that is surely dearer.
 
     Parameters
     ----------
@@ -147,7 +171,9 @@ def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: boo
         Consider only policies that buy the same values for every row.
     """
     nothing = decided(walks[0].posterior[0], y, Q)
-    best, least, per_row = Policy(walks[0].belief, "risk", 0, np.inf), nothing.sum(), nothing
+    group = groups_of(y)
+    none = Policy(walks[0].belief, "risk", 0, np.inf, float(nothing.mean()))
+    best, least = none, nothing
     for walk in walks:
         risk = np.ascontiguousarray((walk.posterior @ Q).min(axis=2).T)
         risk[:, 0] = (
@@ -155,29 +181,54 @@ def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: boo
         )  # the folds' shares of the classes differ a little: no rule may tell the folds apart
         cost = np.stack([decided(step, y, Q) for step in walk.posterior], axis=1) + walk.spent.T
         levels = np.array([-np.inf]) if every_row_alike else _levels(risk)
-        stops = None if every_row_alike or walk.stops is None else np.ascontiguousarray(walk.stops.T)
-        if stops is not None:
+        stops = np.empty((0, 0), dtype=bool)
+        if walk.stops is not None and not every_row_alike:
+            stops = np.ascontiguousarray(walk.stops.T)
             stops[:, 0] = False
-        totals = np.zeros((risk.shape[1], len(levels) + (stops is not None)))
-        _add_costs(risk, cost, levels, np.empty((0, 0), dtype=bool) if stops is None else stops, totals)
-        most, level = np.unravel_index(np.argmin(totals), totals.shape)
-        if totals[most, level] < least:
-            least, own = totals[most, level], level == len(levels)
-            best = Policy(
-                walk.belief, "own" if own else "risk", int(most), float(-np.inf if own else levels[level])
-            )
-            stop = stops if own and stops is not None else risk <= best.max_risk
-            per_row = cost[np.arange(len(y)), _first(stop[:, :most])]
-    return best if pays(per_row, nothing) else Policy(walks[0].belief, "risk", 0, np.inf)
+        totals = np.zeros((GROUPS, risk.shape[1], len(levels) + (len(stops) > 0)))
+        _add_costs(risk, cost, levels, stops, group, totals)
+        for rule, columns in _rules(len(levels), totals.shape[2]):
+            at = [_cheapest(totals.sum(axis=0) - part, columns) for part in totals]
+            per_row = np.empty(len(y))
+            for g, (most, level) in enumerate(at):
+                mine = group == g
+                stop = stops[mine] if rule == "own" else risk[mine] <= levels[level]
+                per_row[mine] = cost[mine, _first(stop[:, :most])]
+            if per_row.mean() < least.mean():
+                most, level = _cheapest(totals.sum(axis=0), columns)
+                max_risk = -np.inf if rule == "own" else levels[level]
+                best, least = Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
+    return best if pays(least, nothing, Q) else none
 
 
-def pays(cost: Floats, nothing: Floats) -> bool:
-    """Return whether a policy is ahead of buying nothing by more than 1.5 standard errors, from what each row costs.
+def groups_of(y: Array) -> NDArray[np.int64]:
+    """Return the group of each row: policies are chosen on all groups but one, and judged on that one."""
+    return np.maximum(folds_of(y, GROUPS), 0)
 
-    >>> pays(np.array([0.1, 0.2, 0.1]), np.array([1.0, 0.0, 1.0])), pays(np.ones(3), np.ones(3))
+
+def _rules(n_levels: int, n_columns: int) -> list[tuple[str, range]]:
+    """Return the families of policies and their columns: every row alike, a level of risk, the model's own word."""
+    found = [("risk", range(1)), ("risk", range(n_levels)), ("own", range(n_levels, n_columns))]
+    return [(rule, columns) for rule, columns in found if len(columns)]
+
+
+def _cheapest(totals: Floats, columns: range) -> tuple[int, int]:
+    """Return where the total is least: `most`, and the column."""
+    part = totals[:, columns.start : columns.stop]
+    most, at = np.unravel_index(np.argmin(part), part.shape)
+    return int(most), columns.start + int(at)
+
+
+def pays(cost: Floats, nothing: Floats, Q: Floats) -> bool:
+    """Return whether a policy is surely ahead of buying nothing, from what each row costs.
+
+    One more row is counted that errs at its dearest: of few rows, none may have made the error that costs most.
+
+    >>> nothing = np.array([1.0, 0.0, 1.0] * 20)
+    >>> pays(nothing - 0.3, nothing, 1.0 - np.eye(2)), pays(nothing - 0.01, nothing, 1.0 - np.eye(2))
     (True, False)
     """
-    gain = nothing - cost
+    gain = np.append(nothing - cost, -Q.max())
     return bool(gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)))
 
 
@@ -196,20 +247,20 @@ def _levels(risk: Floats) -> Floats:
 
 
 @njit()
-def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, totals: Array) -> None:
-    """Add what each row costs to totals[most, level], of stopping at a level of risk, or last at the model's word.
+def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Array, totals: Array) -> None:
+    """Add what each row costs to totals[group, most, level], of stopping at a level of risk, or at the model's word.
 
     risk, cost and stops are (n_rows, n_steps); stops is empty where the model has no rule.
     """
     n, n_steps = risk.shape
     for i in range(n):
-        for level in range(totals.shape[1]):
+        for level in range(totals.shape[2]):
             at = 0
             for most in range(n_steps):
                 if at == most - 1:  # not stopped before
                     goes_on = not stops[i, at] if level == len(levels) else risk[i, at] > levels[level]
                     at += goes_on
-                totals[most, level] += cost[i, at]
+                totals[group[i], most, level] += cost[i, at]
 
 
 def _first(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -220,31 +271,50 @@ def _first(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def best_thresholds(
-    risk: Floats, rate: Floats, spent: Floats, wrong: Floats, mean_budget: float | None = None
-) -> tuple[float, float]:
-    """Return the risk and the rate, at or below which walks stop, that cost least.
+    risk: Floats, rate: Floats, spent: Floats, wrong: Floats, y: Array, mean_budget: float | None = None
+) -> tuple[Floats, float, float]:
+    """Return the risk and the rate, at or below which walks stop, that cost least; and what that costs each row.
+
+    One threshold, or both, whichever costs least where it was not chosen on; that is also the cost that is returned.
 
     Parameters
     ----------
     risk, rate, spent, wrong : ndarray of shape (n_steps, n_rows)
         Risk of deciding, best rate, money spent and what the decision then costs, at each step of each walk. A walk
         does not stop where its best rate is infinite, as a free value is.
+    y : ndarray of shape (n_rows,), int
     mean_budget : float, optional
         Keep the mean of what is spent within it, and count errors only.
     """
     highest = np.unique(np.r_[-np.inf, np.quantile(risk, _QUANTILES)])
-    lowest = np.unique(np.quantile(rate[np.isfinite(rate)], _QUANTILES))
-    paid, errors = np.zeros((2, len(highest), len(lowest)))
+    lowest = np.unique(np.r_[-np.inf, np.quantile(rate[np.isfinite(rate)], _QUANTILES)])
+    group, rows = groups_of(y), np.arange(len(y))
+    paid, errors = np.zeros((2, GROUPS, len(highest), len(lowest)))
     by_row = [np.ascontiguousarray(part.T) for part in (risk, rate, spent, wrong)]
-    _add_walks(by_row[0], by_row[1], by_row[2], by_row[3], highest, lowest, paid, errors)
-    paid, errors = paid / risk.shape[1], errors / risk.shape[1]
+    _add_walks(by_row[0], by_row[1], by_row[2], by_row[3], highest, lowest, group, paid, errors)
+    size = np.bincount(group, minlength=GROUPS)
+    found = np.full(len(y), np.inf), np.inf, np.inf
+    for of_risk, of_rate in ((len(highest), 1), (1, len(lowest)), (len(highest), len(lowest))):
+        p, e = paid[:, :of_risk, :of_rate], errors[:, :of_risk, :of_rate]
+        all_p, all_e = p.sum(axis=0), e.sum(axis=0)
+        at = [_least(all_p - p[g], all_e - e[g], len(y) - size[g], mean_budget) for g in range(GROUPS)]
+        h, low = np.array(at)[group].T
+        step = stops_at(risk, rate, highest[h], lowest[low])
+        cost = wrong[step, rows] + (0.0 if mean_budget is not None else spent[step, rows])
+        i, j = _least(all_p, all_e, len(y), mean_budget)
+        within = mean_budget is None or all_p[i, j] <= (mean_budget + ROUNDING) * len(y)
+        if within and cost.mean() < found[0].mean():
+            found = cost, float(highest[i]), float(lowest[j])
+    return found
+
+
+def _least(paid: Floats, errors: Floats, n_rows: int, mean_budget: float | None) -> tuple[int, int]:
+    """Return where the sum of both is least, or the errors where the mean of what is paid stays within a budget."""
     cost = errors + paid
     if mean_budget is not None:
-        cost = np.where(paid <= mean_budget + ROUNDING, errors, np.inf)
-    if not np.isfinite(cost).any():
-        return np.inf, np.inf
-    at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # the cheaper of equals
-    return float(highest[at // len(lowest)]), float(lowest[at % len(lowest)])
+        cost = np.where(paid <= (mean_budget + ROUNDING) * n_rows, errors, np.inf)
+    at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # the cheaper of equals, also of those beyond the budget
+    return int(at // paid.shape[1]), int(at % paid.shape[1])
 
 
 @njit()
@@ -255,10 +325,11 @@ def _add_walks(
     wrong: Array,
     highest: Array,
     lowest: Array,
+    group: Array,
     paid: Array,
     errors: Array,
 ) -> None:
-    """Add what each walk pays and errs, of shape (n_rows, n_steps), to each pair of thresholds."""
+    """Add what each walk pays and errs, of shape (n_rows, n_steps), to its group's pairs of thresholds."""
     n, n_steps = risk.shape
     for i in range(n):
         for h in range(len(highest)):
@@ -273,11 +344,13 @@ def _add_walks(
                     if rate[i, k] <= lowest[low] and rate[i, k] < np.inf:
                         at = k
                         break
-                paid[h, low] += spent[i, at]
-                errors[h, low] += wrong[i, at]
+                paid[group[i], h, low] += spent[i, at]
+                errors[group[i], h, low] += wrong[i, at]
 
 
-def stops_at(risk: Floats, rate: Floats, max_risk: float, min_rate: float) -> NDArray[np.int64]:
+def stops_at(
+    risk: Floats, rate: Floats, max_risk: float | Floats, min_rate: float | Floats
+) -> NDArray[np.int64]:
     """Return the step at which each walk stops."""
     stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
     stop[-1] = True

@@ -36,6 +36,7 @@ Deviations, each with its reason; :meth:`IFC2F.published` takes the published ch
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -89,8 +90,9 @@ class IFC2F(FixedOrder):
         Keep at most so many of the features that pass.
     structure : {"tree", "line", "random"}, default="tree"
         Which feature depends on which: the tree of most shared information, each on the one before, at random.
-    order : {"markov_blanket", "relevance"}, default="markov_blanket"
-        Leave out the neighbours of what is evaluated, as published, or keep all (more accurate, more bought).
+    order : {"auto", "markov_blanket", "relevance"}, default="auto"
+        Leave out the neighbours of what is evaluated, as published, or keep all (more accurate, more bought); or
+        whichever costs less on rows that were not learned from. Without `calibrate`, "auto" is as published.
     inference : {"links", "exact"}, default="links"
         Whether a value is explained by the nearest ancestor that was bought, as published, or by all that is known.
     context : {"local", "exact", "pooled"}, default="local"
@@ -126,6 +128,8 @@ class IFC2F(FixedOrder):
         Adjusted mutual information with the class; NaN where its bound is already below the threshold.
     threshold_ : float
         Least relevance that was kept.
+    order_ : {"markov_blanket", "relevance"}
+        The order that was taken.
     parent_ : ndarray of shape (K0,), int
         Parent of each kept feature; -1 at the root.
     stopping_ : PointBased
@@ -174,7 +178,7 @@ class IFC2F(FixedOrder):
         score_on=("bins", "raw"),
         threshold=(integer("[1, inf)"), "chance", "count", "half", "any"),
         structure=("tree", "line", "random"),
-        order=("markov_blanket", "relevance"),
+        order=("auto", "markov_blanket", "relevance"),
         inference=("links", "exact"),
         context=("local", "exact", "pooled"),
         sampling=("model", "train", "uniform"),
@@ -194,7 +198,7 @@ class IFC2F(FixedOrder):
         threshold: str | int = "chance",
         max_features: int | None = None,
         structure: str = "tree",
-        order: str = "markov_blanket",
+        order: str = "auto",
         inference: str = "links",
         context: str = "local",
         sampling: str = "model",
@@ -230,10 +234,20 @@ class IFC2F(FixedOrder):
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` are parameters that differ from it."""
         settings = {
-            "binning": "width", "score_on": "raw", "threshold": "half", "context": "pooled",
-            "sampling": "uniform", "lookahead": False, "always_first": True, "calibrate": False,
+            "binning": "width", "score_on": "raw", "threshold": "half", "order": "markov_blanket",
+            "context": "pooled", "sampling": "uniform", "lookahead": False, "always_first": True, "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
+
+    def _learn(self, X: Rows, y: Array) -> None:
+        self.order_ = "markov_blanket" if self.order == "auto" else self.order
+        super()._learn(X, y)
+        if self.order == "auto" and self.policy_ is not None:
+            other = copy.copy(self)
+            other.order_ = "relevance"
+            super(IFC2F, other)._learn(X, y)
+            if other.policy_ is not None and other.policy_.cost < self.policy_.cost:
+                self.__dict__.update(other.__dict__)
 
     def _bin(self, X: Rows) -> Bins:
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
@@ -311,7 +325,7 @@ class IFC2F(FixedOrder):
     def _rank(self) -> NDArray[np.int64]:
         price = self._costs()[self.kept_]
         worth = np.divide(self.scores_[self.kept_], price, out=np.full(len(price), np.inf), where=price > 0.0)
-        if self.order == "markov_blanket":
+        if self.order_ == "markov_blanket":
             return markov_blanket_order(self.parent_, worth)
         return np.argsort(-worth, kind="stable")
 

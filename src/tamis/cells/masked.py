@@ -28,6 +28,7 @@ __all__ = ["Masked", "check_classifier"]
 Floats = NDArray[np.float64]
 
 _MOMENTS = 5  # of each row: more would count a row of small data as many
+_FEW = 20  # of many rows: a column known in fewer is left out
 _LEAST = 1e-12  # probability that a classifier may have for a class
 
 
@@ -52,7 +53,7 @@ class Masked:
     """
 
     # State, after fit:
-    #   _known   (K,)   bool     columns known in some row; only these are looked at
+    #   _known   (K,)   bool     columns known in enough rows; only these are looked at
     #   _means   (K,)   float64  stand in for missing values; NaN where the classifier takes those
     #   _classes (L',)  int64    classes met
     #   _fitted                  Trees, or the classifier
@@ -96,7 +97,9 @@ class Masked:
             taught = _first(
                 values[rows], order[rows], (rows + turn * n_steps // max(n_moments, 1)) % n_steps + 1
             )
-        self._known = np.asarray(~np.isnan(taught).all(axis=0))
+        # Boosting holds rows back of its own, so a column known in a few rows may be known in none of the others.
+        enough = max(1, min(_FEW, len(taught) // 100))
+        self._known = np.asarray((~np.isnan(taught)).sum(axis=0) >= enough)
         model = clone(self.classifier)
         self._means = np.full(K, np.nan)
         if not get_tags(model).input_tags.allow_nan:

@@ -46,7 +46,7 @@ def test_table_per_stream_beside_the_baselines(call, tmp_path):
     assert [line.split()[0] for line in lines[2:9]] == rows
     assert " ±" in lines[2]
     assert lines[10] == "table.csv"
-    assert lines[11].split() == ["accuracy", "AP", "kappa-T", "stable", "sec"]
+    assert lines[11].split() == ["accuracy", "AUC", "AP", "R", ".9", "kappa-T", "stable", "sec"]
     assert "oracle" not in lines[15]
     assert "Mean ranks by accuracy: " in out
     assert lines[-2:] == ["The results: kept", "The report: compare.html"]

@@ -132,6 +132,33 @@ def test_one_list_has_every_problem_in_words_of_the_command_line(call):
     )
 
 
+ODD = {
+    "twice": "a|a|b|y\n" + "1.5|2.5|0.5|no\n2.5|1.5|1.5|yes\n0.5|0.5|2.5|yes\n" * 20,
+    "mixed": "a;b;y\n" + "1,5;2;0\n2,5;1;1\n" * 30 + "3,5;abc;1\n",
+    "infinite": "a,b,y\n" + "1.5,inf,0\n2.5,1.5,1\n0.5,0.25,1\n" * 20,
+    "unlabelled": "a,b,y\n" + "1.5,2,0\n2.5,1,1\n0.5,0,\n" * 20,
+    "empty": "a,b,y\n" + "1.5,,0\n2.5,,1\n" * 20,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_a_look_says_mends_everything_at_once(call, tmp_path, name):
+    path = tmp_path / f"{name}.csv"
+    path.write_text(ODD[name])
+    assert call("run", path, "--label", "y", "--batch-size", 10, "--quiet")[0] in (1, 2)
+    found = json.loads(call("look", path, "--label", "y", "--json")[1])
+    words = shlex.split(found["command"])
+    code, _, err = call(*words[1:], "--selector", "fires", "--select", 1, "--batch-size", 10, "--quiet")
+    assert code == 0, err
+
+
+def test_a_look_promises_no_run_where_no_option_helps(call, tmp_path):
+    for text in ("a,y,y\n1,0,1\n2,1,0\n", "a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(200))):
+        (tmp_path / "odd.csv").write_text(text)
+        code, out, _ = call("look", tmp_path / "odd.csv", "--label", "y")
+        assert (code, "To mend" in out, "Next:" in out) == (0, True, False)
+
+
 def test_what_is_left_out_is_said_and_can_be_kept(call):
     line = ("screen", "fraud.csv", "--label", "fraud", "--top", "20")
     code, out, err = call(*line)

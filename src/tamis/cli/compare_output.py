@@ -19,7 +19,9 @@ __all__ = ["document_of", "show_comparison"]
 
 _COLUMNS = (
     ("accuracy", "accuracy"),
+    ("auc", "AUC"),
     ("average_precision", "AP"),
+    ("recall_at_precision", "R .9"),
     ("kappa_t", "kappa-T"),
     ("selection_accuracy", "SA"),
     ("rsr", "RSR"),
@@ -27,6 +29,7 @@ _COLUMNS = (
     ("stability", "stable"),
     ("seconds", "sec"),
 )
+_OF_CLASSES = ("auc", "average_precision", "recall_at_precision")
 _WITH_DEVIATION = ("accuracy",)
 _BASELINES = (
     ("random_accuracy", "random subsets"),
@@ -40,12 +43,9 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
     """Print a table per stream, and the mean ranks where there are streams enough."""
     tables = {metric: result.table(metric) for metric, _ in _COLUMNS if metric in result.metrics}
     for i, stream in enumerate(result.streams):
-        shown = [(metric, title) for metric, title in _COLUMNS if metric in tables]
-        shown = [(metric, title) for metric, title in shown if tables[metric].n[i].any()]
+        shown = [(metric, title) for metric, title in _COLUMNS if metric in _metrics_of(result, i)]
         if not shown:
             continue
-        if any(metric == "selection_accuracy" for metric, _ in shown):  # the truth takes its place
-            shown = [(metric, title) for metric, title in shown if metric != "average_precision"]
         console.print(Text(stream, style="bold"))
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("", no_wrap=True, overflow="ellipsis", max_width=20, min_width=20)
@@ -66,6 +66,12 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
         console.print()
     lines = [_notes(result), _ranks(result)]
     console.print("\n".join(line for line in lines if line), markup=False, highlight=False)
+
+
+def _metrics_of(result: ExperimentResult, i: int) -> set[str]:
+    """Return what is known of a stream; the truth, where it is known, takes the place of what tells of rare classes."""
+    known = {metric for metric, _ in _COLUMNS if metric in result.metrics and result.table(metric).n[i].any()}
+    return known.difference(_OF_CLASSES) if "selection_accuracy" in known else known
 
 
 def _cell(table: ScoreTable, i: int, j: int) -> Text:
@@ -101,8 +107,11 @@ def _notes(result: ExperimentResult) -> str:
             f"On {stream}, no better than random subsets: {', '.join(methods)}."
             for stream, methods in result.no_better_than_random().items()
         ]
-    if "average_precision" in result.metrics and result.table("average_precision").n.any():
-        notes.append("AP: average precision of the rarer class, where there are two.")
+    if any("average_precision" in _metrics_of(result, i) for i in range(len(result.streams))):
+        notes.append(
+            "AP: average precision of the rarer class, where there are two; R .9: the share of it that is found at a"
+            " precision of 0.9."
+        )
     if result.oracles:
         notes.append("oracle was told the truth, and is not ranked.")
     if result.keep_all and ("selection_accuracy" in result.metrics):

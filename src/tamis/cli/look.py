@@ -63,8 +63,10 @@ def look(
         _show(terminal(), found, top, command)
 
 
-def _command(found: Look, reading: Reading) -> str:
-    """Return the line that runs on the file, with everything that it needs."""
+def _command(found: Look, reading: Reading) -> str | None:
+    """Return the line that runs on the file, with everything that it needs; None if no option mends a problem."""
+    if not all(problem.option for problem in found.problems):
+        return None
     words = ["tamis", "run", *([reading.file] if reading.file else ["--dataset", str(reading.dataset)])]
     for name, value in vars(reading).items():
         if name in ("file", "dataset") or value in (
@@ -80,14 +82,14 @@ def _command(found: Look, reading: Reading) -> str:
     return shlex.join(words)
 
 
-def _document(found: Look, command: str) -> dict[str, Any]:
+def _document(found: Look, command: str | None) -> dict[str, Any]:
     problems = [
         {"text": problem.text, "option": shlex.join(words_of(problem)) or None} for problem in found.problems
     ]
     return {**asdict(found), "problems": problems, "command": command}
 
 
-def _show(console: Console, found: Look, top: int, command: str) -> None:
+def _show(console: Console, found: Look, top: int, command: str | None) -> None:
     from rich.text import Text
 
     from tamis.terminal import printable
@@ -117,8 +119,9 @@ def _show(console: Console, found: Look, top: int, command: str) -> None:
             console.print(Text(f"  {printable(line)}"), width=width, soft_wrap=False)
         if len(lines) > top:
             console.print(Text(f"  and {len(lines) - top:,} more", style="dim"))
-    console.print()
-    console.print(f"Next: {command}", markup=False, soft_wrap=True)
+    if command is not None:
+        console.print()
+        console.print(f"Next: {command}", markup=False, soft_wrap=True)
 
 
 def _balance(found: Look) -> str:

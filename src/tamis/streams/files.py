@@ -229,9 +229,9 @@ class TableStream(FileStream):
         dropped = {name for one in drop for name in columns_of(one, names, path)}
         if names[self._label] in dropped:
             raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
-        twice, n = Counter(names).most_common(1)[0]
+        twice, n = Counter(name for name in names if name not in dropped).most_common(1)[0]
         if n > 1:
-            raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one.")
+            raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one, or drop them.")
         parts = table.times() if times == "parts" else {}
         kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
         self._features: list[tuple[int, str | None]] = [

@@ -6,6 +6,7 @@ What is found speaks of the first rows only, a megabyte of CSV or 10,000 rows; n
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -190,6 +191,11 @@ def look_at_table(
     declared = {name for name in names if table.categories(name)}
     for name, column in zip(names, head.columns, strict=True):
         found.columns.append(_column(name, column, text | declared))
+    for name, n in Counter(names).items():
+        if n > 1 and name not in dropped:
+            told = f"{n:,} columns are named {name!r}: rename all but one"
+            mends = ("", None) if name == found.label else ("drop", name)
+            found.problems.append(Problem(f"{told}{', or leave them out' * (name != found.label)}", *mends))
     _see_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
     _see_mixed(found, table, dropped)
     _see_times(found, table, dropped | text, times)
@@ -428,6 +434,9 @@ def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
     if infinite:
         verb = "holds" if len(infinite) == 1 else "hold"
         found.problems.append(Problem(f"{_some(infinite)} {verb} infinite numbers", "na", "inf"))
+    options = {problem.option for problem in found.problems}
+    if missing == "error" and "na" in options and "missing" not in options:
+        found.problems.append(Problem("what is then read as missing has to be filled", "missing", "mean"))
 
 
 def _see_the_rest(found: Look, gone: set[str]) -> None:

@@ -4,10 +4,10 @@ With n_abs rows of value a and class b in part s of the window, the relation is 
 
     m_abs = u_ab v_as w_bs                                                                                 (1)
 
-fits them: the values and the classes may come in other shares, but the odds of two classes differ by the value as they
-did. Iterated scaling finds the fit, and 2 sum n ln(n / m) is about chi-square with (values - 1) (classes - 1)
-degrees of
-freedom, fewer where cells are empty in both parts (Bishop, Fienberg, Holland: Discrete Multivariate Analysis, 1975).
+fits them: the values and the classes may come in other shares, but the odds of two classes differ by the value as
+they did. Iterated scaling finds the fit, and 2 sum n ln(n / m) is about chi-square with (values - 1) (classes - 1)
+degrees of freedom, fewer where cells are empty in both parts (Bishop, Fienberg, Holland: Discrete Multivariate
+Analysis, 1975).
 Without w, which makes it the larger, it needs no iteration: so few features are fitted at all.
 """
 
@@ -74,36 +74,54 @@ def changed_table(old: Array, young: Array, bars: Array) -> int:
     bars : ndarray
         As for :func:`changed_feature`.
     """
-    counts = np.empty((*old.shape[1:], 2))
+    counts = np.empty((old.shape[1], old.shape[2], 2))
     for j in range(len(old)):
-        counts[:, :, 0], counts[:, :, 1] = old[j], young[j]
+        for a in range(old.shape[1]):
+            for b in range(old.shape[2]):
+                counts[a, b, 0], counts[a, b, 1] = old[j, a, b], young[j, a, b]
         if _has_changed(counts, bars):
             return j
     return -1
+
+
+# Sums are written as loops: NumPy's take several times as long to compile.
 
 
 @njit(strict=True)
 def _has_changed(counts: Array, bars: Array) -> bool:
     """Whether (1) does not fit."""
     for a in range(counts.shape[0]):
-        if counts[a, :, 0].sum() < _FEW or counts[a, :, 1].sum() < _FEW:
-            counts[a] = 0.0
+        old, young = 0.0, 0.0
+        for b in range(counts.shape[1]):
+            old, young = old + counts[a, b, 0], young + counts[a, b, 1]
+        if old < _FEW or young < _FEW:
+            for b in range(counts.shape[1]):
+                counts[a, b, 0] = counts[a, b, 1] = 0.0
     free = _freedom(counts)
     if free <= 0:
         return False
     bar = bars[min(free, len(bars) - 1)]
-    return bool(_statistic(counts, 0) > bar and _statistic(counts, _ROUNDS) > bar)
+    for rounds in (0, _ROUNDS):  # noqa: SIM110 - a generator cannot be compiled
+        if _statistic(counts, rounds) <= bar:
+            return False
+    return True
 
 
 @njit(strict=True)
 def _freedom(counts: Array) -> int:
+    A, B, _ = counts.shape
     cells, values, classes = 0, 0, 0
-    for a in range(counts.shape[0]):
-        values += counts[a].sum() > 0.0
-        for b in range(counts.shape[1]):
-            cells += counts[a, b, 0] + counts[a, b, 1] > 0.0
-    for b in range(counts.shape[1]):
-        classes += counts[:, b].sum() > 0.0
+    for a in range(A):
+        here = 0
+        for b in range(B):
+            here += counts[a, b, 0] + counts[a, b, 1] > 0.0
+        cells += here
+        values += here > 0
+    for b in range(B):
+        here = 0
+        for a in range(A):
+            here += counts[a, b, 0] + counts[a, b, 1] > 0.0
+        classes += here > 0
     return cells - values - classes + 1
 
 
@@ -113,26 +131,44 @@ def _statistic(n: Array, rounds: int) -> float:
     A, B, S = n.shape
     m = np.zeros((A, B, S))
     for a in range(A):
-        total = n[a].sum()
+        total = 0.0
         for b in range(B):
             for s in range(S):
+                total += n[a, b, s]
+        for b in range(B):
+            of_class = 0.0
+            for s in range(S):
+                of_class += n[a, b, s]
+            for s in range(S):
+                of_part = 0.0
+                for c in range(B):
+                    of_part += n[a, c, s]
                 if total > 0.0:
-                    m[a, b, s] = n[a, b].sum() * n[a, :, s].sum() / total
+                    m[a, b, s] = of_class * of_part / total
     for _ in range(rounds):
         for b in range(B):
             for s in range(S):
-                fitted = m[:, b, s].sum()
+                fitted, counted = 0.0, 0.0
+                for a in range(A):
+                    fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
                 if fitted > 0.0:
-                    m[:, b, s] *= n[:, b, s].sum() / fitted
+                    for a in range(A):
+                        m[a, b, s] *= counted / fitted
         for a in range(A):
             for b in range(B):
-                fitted = m[a, b].sum()
+                fitted, counted = 0.0, 0.0
+                for s in range(S):
+                    fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
                 if fitted > 0.0:
-                    m[a, b] *= n[a, b].sum() / fitted
+                    for s in range(S):
+                        m[a, b, s] *= counted / fitted
             for s in range(S):
-                fitted = m[a, :, s].sum()
+                fitted, counted = 0.0, 0.0
+                for b in range(B):
+                    fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
                 if fitted > 0.0:
-                    m[a, :, s] *= n[a, :, s].sum() / fitted
+                    for b in range(B):
+                        m[a, b, s] *= counted / fitted
     found = 0.0
     for a in range(A):
         for b in range(B):

@@ -83,7 +83,7 @@ def build_bins(
     >>> bins
     array([0, 0, 1, 1, 1, 1, 1, 2], dtype=int32)
     """
-    n_cells, left = CELLS_PER_BIN * (len(cuts) + 1), 0
+    n_cells, left = CELLS_PER_BIN * (len(cuts) + 1), np.int64(0)
     for p in range(len(values)):
         left += values[p] == values[p]
     fits = not fresh and _find_cells(values, grid, left, bins)

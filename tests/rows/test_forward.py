@@ -383,3 +383,18 @@ def test_dense_and_sparse_rows_share_a_block(first):
         other = np.asarray if first is sp.csr_matrix else sp.csr_matrix
         mixed.partial_fit(first(part) if at % 2 else other(part), y[at : at + 11], classes=[0, 1])
     np.testing.assert_allclose(mixed.scores_, whole.scores_, rtol=1e-12)
+
+
+def test_features_beyond_the_steps_stay_unless_another_is_clearly_better(monkeypatch):
+    """A hundred equal features and ten steps: the others kept are ties, and ties do not flicker."""
+    monkeypatch.setattr("tamis.rows.forward._STEPS", 10)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    X = rng.normal(size=(4000, 100)) + 0.2 * y[:, None]
+    model, swapped, before = ForwardPartialCorrelation(40), 0, None
+    for at in range(0, 4000, 100):
+        kept = set(model.partial_fit(X[at : at + 100], y[at : at + 100]).get_support(indices=True))
+        assert len(kept) == 40
+        swapped += len(kept - before) if at > 1000 else 0
+        before = kept
+    assert swapped <= 10

@@ -82,7 +82,7 @@ class ForwardPartialCorrelation:
         while len(chosen) < (p if decides else self.n_kept):
             gains = [0.0 if j in chosen else self.gain(R, B, j, chosen, ridge) for j in range(p)]
             favoured = [
-                max(2 * g, (np.sqrt(g) + 3 * self.error(R, j, chosen, ridge, n)) ** 2)
+                max(2 * g, (np.sqrt(g) + 3.5 * self.error(R, j, chosen, ridge, n)) ** 2)
                 if j in self.order and g > 0
                 else g
                 for j, g in enumerate(gains)

@@ -24,7 +24,7 @@ What the data decide, so that the user need not:
 
 * ridge = (1 + sqrt(p / n))^2 - 1: how far the largest eigenvalue of R is from 1 if the features are independent
   (Marchenko and Pastur 1967). Residual variances smaller than that may be chance, and are not trusted.         (3)
-* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3 e)^2, whichever is larger,
+* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3.5 e)^2, whichever is larger,
   where e^2 = (v - ridge) / (n v (1 + ridge)): the variance of r / sqrt(v), less where a ridge holds the set still
   anyway. So near ties do not flicker, and neither does chance.                                                (4)
 * How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
@@ -50,7 +50,7 @@ from tamis._check import Array, Rows, check_choice, check_number
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.error_watch import ErrorWatch
-from tamis.rows.forward_steps import ERRORS, choose, solve
+from tamis.rows.forward_steps import ERRORS, choose, favoured, solve
 from tamis.rows.marginals import Marginals
 from tamis.rows.scatter import Scatter
 from tamis.rows.waiting_block import WaitingBlock
@@ -59,7 +59,7 @@ __all__ = ["ForwardPartialCorrelation"]
 
 _BLOCK = 100  # rows learned from at once
 _FIRST = (10, 25, 50)  # the first blocks end sooner
-_STEPS = 250  # features chosen one after the other; any more follow by what they would add to these
+_STEPS = 250  # features chosen one after the other; any more follow by what each would add to these
 _NEXT_TO_NOTHING = 1e-6
 _NO_SPREAD = 1e-280  # in units of the column, which are near its spread
 _LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
@@ -74,6 +74,7 @@ _RECENT = 1000  # rows that are kept
 #   _marginals  of all features, where there are more than `max_columns`; else None
 #   _pending    the block that is not full yet, a WaitingBlock
 #   _order      (k,) int64     positions in the matrix of the features chosen, in order
+#   _more       (r,) int64     features kept beside them, where more than `_STEPS` are kept
 #   _entered, _left, _alone, _blame   see :func:`tamis.rows.forward_steps.choose`
 #   _recent     rows, targets and weights of the last blocks
 #   _model      columns, weights and offset of the linear model of the chosen features: the class of the largest
@@ -173,7 +174,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     _shapes = """
         _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)  _order (o)  _entered (o)
-        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)
+        _more? (*)  _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)
         _model[2] (t)  _errors.tally? (3, e)  _errors.evidence? (2)  _errors.steps? (2, e)  classes_? (>e)
         _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
         _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)
@@ -229,7 +230,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._nothing_chosen(n_columns)
 
     def _nothing_chosen(self, n_columns: int) -> None:
-        self._order, self._entered = np.zeros(0, np.int64), np.zeros(0)
+        self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
         self._alone, self._left = np.zeros(n_columns), np.zeros(n_columns)
         self._blame, self._ridge = np.full(n_columns, -1), 0.0
         self._model = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)
@@ -370,7 +371,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._errors.forget()
         self._start_row, self._settled = self._rows, self._rows + _SETTLING
         self._young = min(young, len(y))
-        self._order, self._next = self._order[:0], self._rows + 10
+        self._order, self._more, self._next = self._order[:0], self._more[:0], self._rows + 10
         self._choose()
         self.drift_detected_ = self._chosen() != before
 
@@ -383,6 +384,7 @@ class ForwardPartialCorrelation(RowSelector):
     # -- choosing ------------------------------------------------------------------------------------------
 
     def _choose(self) -> None:
+        before = np.append(self._columns[self._order], self._more)
         if self._marginals is not None:
             self._let_in(self._marginals)
         scatter, n = self._scatter, len(self._columns)
@@ -397,13 +399,16 @@ class ForwardPartialCorrelation(RowSelector):
             bar = float(chi2.isf(self.alpha / self.n_features_in_, freedom)) / n_effective
         else:
             self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
-            most = min(n_to_select(self.n_features_to_select, self.n_features_in_), n)
+            most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), max(scatter.weight, _BLOCK), b, self._ridge,
             min(most, _STEPS), held, n_effective, bar, freedom,
         )  # fmt: skip
         self._fit_model(solve(factor, self._order, made) * inverse[self._order, None] * back)
-        self._relevance_now = self._scores()
+        self._relevance_now = self._scores(before, n_effective)
+
+    def _n_kept(self) -> int:
+        return n_to_select(self.n_features_to_select, self.n_features_in_)
 
     def _fit_model(self, slopes: Array) -> None:
         """Read the model that guesses rows: how much more than its share a class is expected, in its share."""
@@ -468,21 +473,33 @@ class ForwardPartialCorrelation(RowSelector):
     def _relevance(self) -> NDArray[np.float64]:
         return self._now()._relevance_now.copy()
 
-    def _scores(self) -> NDArray[np.float64]:
+    def _scores(self, before: Array, n_effective: float) -> NDArray[np.float64]:
         scores = np.zeros(self.n_features_in_)
         if self._marginals is not None:
             scores = self._gain_alone(self._marginals) / (1.0 + self._ridge)
         scores[self._columns] = self._left
         if len(self._order):
-            chosen = self._columns[self._order]
+            scores[self._columns[self._order]] = 0.0
+            self._more = self._keep_more(scores, before, n_effective)
+            chosen = np.append(self._columns[self._order], self._more)
+            entered = np.append(self._entered, scores[self._more])
             scores[chosen] = 0.0
-            falling = np.maximum.accumulate(self._entered[::-1])[::-1]
+            falling = np.maximum.accumulate(entered[::-1])[::-1]
             above = scores.max() / falling[-1]
             scores *= (
                 (1.0 - 1e-9) / above if above >= 1.0 else 1.0
             )  # one favoured (4) may add less than its rival
             scores[chosen] = falling
         return scores
+
+    def _keep_more(self, gains: Array, before: Array, n_effective: float) -> NDArray[np.int64]:
+        """Return the features kept beside those chosen one after the other, by what each adds; who was kept stays."""
+        n_more = 0 if self._decides_how_many else self._n_kept() - len(self._order)
+        rivals = gains.copy()
+        rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), self._ridge, n_effective)
+        rivals[gains == 0.0] = 0.0
+        best = np.argsort(-rivals, kind="stable")[: max(n_more, 0)]
+        return best[rivals[best] > 0.0]
 
     def _selection(self) -> NDArray[np.bool_]:
         now = self._now()

@@ -10,9 +10,9 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["ERRORS", "choose", "solve"]
+__all__ = ["ERRORS", "choose", "favoured", "solve"]
 
-HOLD, ERRORS = 2.0, 3.0  # by how much a chosen feature is favoured (4)
+HOLD, ERRORS = 2.0, 3.5  # by how much a chosen feature is favoured (4)
 
 
 @njit()
@@ -27,6 +27,13 @@ def _gains(r: Array, v: Array, gain: Array) -> None:
 
 
 @njit()
+def favoured(gain: Array, share: Array, ridge: float, n: float) -> Array:
+    """Return the gain that a feature chosen before competes with (4); `share` is (v - ridge) / v."""
+    error = np.sqrt(share / (n * (1.0 + ridge)))
+    return np.maximum(HOLD * gain, (np.sqrt(gain) + ERRORS * error) ** 2)
+
+
+@njit()
 def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Array) -> int:
     """The feature of the largest gain; one chosen before is favoured."""
     best, at = 0.0, -1
@@ -34,8 +41,7 @@ def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Arr
         if not taken[j] and gain[j] > 0.0:
             g = gain[j]
             if held[j]:  # (4)
-                error = np.sqrt(max(v[j] - ridge, 0.0) / (n * v[j] * (1.0 + ridge)))
-                g = max(HOLD * g, (np.sqrt(g) + ERRORS * error) ** 2)
+                g = favoured(g, max(v[j] - ridge, 0.0) / v[j], ridge, n)
             if g > best:
                 best, at = g, j
     return at

@@ -9,6 +9,7 @@ from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 import tamis
+from tamis import load_stream
 from tamis.errors import DataError
 from tamis.rows import Auto
 from tamis.rows.column_sets import Perceptrons, bayes_predictions
@@ -183,3 +184,30 @@ def test_the_regret_bound_holds_for_the_race_it_ran(after_drift):
     made = float(errors[np.arange(len(errors)), race["followed"]].sum())
     assert made - errors.sum(axis=0).min() <= after_drift.regret_bound() + 50  # one draw of its expectation
     assert after_drift.regret_bound(3) > after_drift.regret_bound() > 0
+
+
+def test_linear_learners_begin_with_every_column():
+    """So does the learner of a run, which is given all columns until a selection is known: a newcomer has a weight."""
+    X, y = load_stream("SEA", seed=1, n_rows=1000, n_drifts=1, n_irrelevant=48).take(1000)
+    begun = Auto().partial_fit(X[:100], y[:100])
+    assert (begun._learners.W != 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("learner", "followed", "errors"),
+    [
+        (
+            "naive-bayes",
+            "forward 13",
+            {"all": 0.220, "forward 3": 0.243, "forward 13": 0.204, "fires 3": 0.397},
+        ),
+        ("linear", "forward 13", {"all": 0.319, "forward 3": 0.331, "forward 13": 0.309, "fires 3": 0.452}),
+    ],
+)
+def test_golden_race(learner, followed, errors):
+    """The race over 3000 rows of SEA with 48 columns of noise and a drift, as it was run when it was measured."""
+    X, y = load_stream("SEA", seed=1, n_rows=3000, n_drifts=1, n_irrelevant=48).take(3000)
+    race = learned(Auto(learner=learner), X, y)
+    assert race.followed_ == followed
+    found = dict(zip(race.arms_, race.errors_, strict=True))
+    assert {arm: found[arm] for arm in errors} == pytest.approx(errors, abs=0.01)

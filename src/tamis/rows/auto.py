@@ -384,13 +384,14 @@ class Auto(RowSelector):
             self._log_span *= 2
 
     def _teach(self, X: Rows, y: Array, weight: Array) -> None:
-        if self._is_linear(X) and np.count_nonzero(self._old.weight()):
-            learners = copy.copy(self._learners)
-            learners.learn(Scale(self._old).of(X), y, weight, self._masks)
-            self._learners = learners
-        n = len(y)
+        n, before = len(y), self._old
         self._old, self._young = copy.copy(self._old), copy.copy(self._young)
         self._old.update(X, y, weight)
+        if self._is_linear(X):
+            learners, scale = copy.copy(self._learners), Scale(before if self._rows else self._old)
+            every = np.ones_like(self._masks)  # at first, so that a column that comes in later has a weight
+            learners.learn(scale.of(X), y, weight, self._masks if self._rows >= _BLOCK else every)
+            self._learners = learners
         self._young.update(X, y, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
 
     def _keep(self, X: Rows, y: Array, weight: Array) -> None:

@@ -330,3 +330,7 @@ def test_what_is_free_and_worth_nothing_is_not_bought():
     )
     model.predict(X)
     assert model.n_features_used_.sum() == 0
+
+
+def test_the_published_method_has_the_documented_price():
+    assert IFC2F.published().cost == IFC2F().cost == 0.01

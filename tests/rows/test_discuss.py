@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -308,3 +310,10 @@ def test_a_run_says_why_there_are_fewer(rng, tmp_path):
     assert told.startswith("2 of at most 4 features are selected: of the others 4 tell")
     assert told in result.remarks()
     assert told in result.report(tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_the_defaults_are_the_documented_ones():
+    documented = dict(re.findall(r"^    (\w+) : .*default=([^\s,]+)$", DISCUSS.__doc__, re.MULTILINE))
+    given = DISCUSS().get_params()
+    assert len(documented) > 5
+    assert {name: ast.literal_eval(value) for name, value in documented.items()}.items() <= given.items()

@@ -259,3 +259,17 @@ def test_a_set_that_grows_is_no_drift_and_class_shares_are_none():
         told += model.drift_detected_
     assert len(sets) >= 3
     assert (told, model.drifts_) == (0, [])
+
+
+def test_rows_of_before_the_drift_are_told_once_more_when_the_first_chunk_after_it_is_full():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 6))
+    y = np.where(np.arange(8000) < 3000, X[:, 0] > 0, X[:, 3] > 0).astype(int)
+    model, told = JointScreening(), []
+    for start in range(0, 8000, 50):
+        model.partial_fit(X[start : start + 50], y[start : start + 50], classes=[0, 1])
+        if model.drift_detected_:
+            told.append(start)
+    assert len(model.drifts_) == 1
+    assert told[0] == 3000
+    assert [4000 < start < 4500 for start in told[1:]] == [True]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.summaries.quantile_reading import read_even
+from tamis.summaries.quantile_thinning import halve
 from tamis.summaries.quantiles import QuantileSummary
 from tests.twins.quantiles import QuantileTwin, orders
 
@@ -343,3 +344,18 @@ def test_points_that_are_nan_come_last_and_are_not_read():
     read_even(points, np.ones(3), np.arange(3), 0, values, np.zeros(9), start, stop, unit)
     assert stop.ravel().tolist() == [2, 3, 9]
     assert values.tolist() == [1.0, 2.0, -1.0, -1.0, -1.0, -1.0, 3.0, 4.0, 5.0]
+
+
+def test_more_stored_cells_than_can_wait_are_sorted_in_and_others_follow(rng):
+    rows = [sp.random(3000, 40, density=0.3, format="csr", random_state=seed) for seed in range(3)]
+    summary = feed(QuantileSummary(40, 1, 0.05), sp.vstack(rows).tocsr(), np.zeros(9000, np.int64), size=3000)
+    values = sp.vstack(rows).toarray()
+    below = (values <= summary.quantile(0.9).reshape(-1)).mean(axis=0)
+    assert (np.abs(below - 0.9) <= 0.05 + 1e-9).all()
+
+
+def test_a_gap_is_no_point_when_points_are_thinned():
+    kept, weight, low, high = np.zeros((1, 2)), np.zeros(1), np.zeros(1), np.zeros(1)
+    points = np.array([[1.0, 2.0, 3.0, 4.0, np.nan, np.nan]])
+    halve(points, np.ones(1), np.zeros(1, np.int64), kept, weight, low, high)
+    assert (kept.tolist(), weight.tolist()) == ([[1.0, 3.0]], [2.0])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -341,6 +342,8 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 def test_tables_hold_mean_and_deviation(result):
     table = result.table("selection_accuracy")
+    with pytest.raises(FrozenInstanceError):
+        table.metric = "accuracy"
     values = [result.run("SEA", "ofs", seed).summary()["selection_accuracy"] for seed in (0, 1)]
     assert table.mean[0, 0] == pytest.approx(np.mean(values), rel=1e-12)
     assert table.deviation[0, 0] == pytest.approx(np.std(values, ddof=1), rel=1e-12)

@@ -5,6 +5,8 @@ The equations, (1) to (5), are those at the head of :mod:`tamis.rows.forward`, w
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tamis._check import Array
@@ -27,7 +29,7 @@ def _gains(r: Array, v: Array, gain: Array) -> None:
 
 
 @njit()
-def favoured(gain: Array, share: Array, ridge: float, n: float) -> Array:
+def favoured(gain: Any, share: Any, ridge: float, n: float) -> Any:
     """Return the gain that a feature chosen before competes with (4); `share` is (v - ridge) / v."""
     error = np.sqrt(share / (n * (1.0 + ridge)))
     return np.maximum(HOLD * gain, (np.sqrt(gain) + ERRORS * error) ** 2)

@@ -350,10 +350,11 @@ class Auto(RowSelector):
         self._note(losses / len(y), len(y))
         margin = _MARGIN + _CAUTION / (self._rows + len(y))
         favour = np.where(self._which < 0, _FAVOUR[self.learner], 0.0)
-        self._leaders = [
-            lead(old, lately - favour, margin)
-            for old, lately in zip(self._leaders, self._recent, strict=True)
-        ]
+        if self._rows >= _BLOCK or not self._is_linear(X):  # before, linear learners learn with every column
+            self._leaders = [
+                lead(old, lately - favour, margin)
+                for old, lately in zip(self._leaders, self._recent, strict=True)
+            ]
         found = self._detector.drifts(wrong[self._arm].astype(np.float64))
         if found:
             self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]

@@ -83,9 +83,9 @@ def build_bins(
     >>> bins
     array([0, 0, 1, 1, 1, 1, 1, 2], dtype=int32)
     """
-    n_cells, left = CELLS_PER_BIN * (len(cuts) + 1), np.int64(0)
+    n_cells, left = CELLS_PER_BIN * (len(cuts) + 1), len(values)
     for p in range(len(values)):
-        left += values[p] == values[p]
+        left -= values[p] != values[p]
     fits = not fresh and _find_cells(values, grid, left, bins)
     low, high = _extremes(bins)
     if not fits or not n_cells <= _WIDER * (high - low) <= _WIDER * _WIDER * n_cells:

@@ -223,9 +223,9 @@ def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) 
     if seen[0] >= len(ring):
         class_counts[ring[seen[0] % len(ring)]] -= 1
     class_counts[code] += 1
-    _take(
-        row.reshape(1, len(row)), np.full(1, code), np.int64(0), len(row), state
-    )  # 0 alone is a type of its own
+    d = len(row)
+    # A literal 0 is a type of its own, for which all would be compiled again.
+    _take(row.reshape(1, d), np.full(1, code), d - d, d, state)
     seen[0] += 1
     measure(state)
     uncertainty(state[3][3], corrected, su)

@@ -346,13 +346,13 @@ class KeepsRows(MeanGap):
         return super()._relevance() + 1e-3 * np.asarray(self._last.mean(axis=0)).ravel()
 
 
-class NeedsWritableRows(MeanGap):
+class WritesIntoReadOnlyRows(MeanGap):
     """takes_read_only_data"""
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if not sp.issparse(X):
-            X[0, 0] += 0.0
         super()._learn(X, y, sample_weight)
+        if not sp.issparse(X):
+            X[0, 0] += 1.0
 
 
 class HandsOutItsState(MeanGap):

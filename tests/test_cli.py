@@ -406,13 +406,20 @@ def test_mistake_is_told_in_one_line(call, arguments, code, said):
             "1,,3,4,on",
             "sound (0.1 %) lacks values, the first in row 1,500; add --missing mean.",
         ),
-        ("1,inf,3,4,on", "sound (1) holds infinite numbers; add --na inf."),
     ],
 )
 def test_wrong_row_is_told_in_one_line(call, here, row, said):
     code, out, err = call("run", wrong(here, row), "--label", "state")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert said in err
+
+
+def test_a_row_that_takes_two_options_is_told_with_the_command_that_mends_it(call, here):
+    code, out, err = call("run", wrong(here, "1,inf,3,4,on"), "--label", "state")
+    assert (code, out) == (1, "")
+    assert "sound (1) holds infinite numbers: --na inf" in err
+    mended = err.rpartition("Mended: tamis ")[2].split()
+    assert call(*mended)[0] == 0
 
 
 def test_what_messages_advise_helps(call, here):

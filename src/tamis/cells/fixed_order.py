@@ -41,7 +41,7 @@ class FixedOrder(CellClassifier):
     """
 
     _shapes = """
-        _chain.link (c)  _chain.tables[] (k, a+1, *)  _chain._linked[] (>1, a+1, k)
+        _chain.link (c)  _chain.tables[] (k, a+1, *)  _chain._linked[] (a+1, a+1, k)  _chain._alone[] (1, a+1, k)
         stopping_.prices (c)  stopping_.context[] (*)  stopping_.stages[].vectors (*, k)  stopping_.stages[].start (*)
     """
 

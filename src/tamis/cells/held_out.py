@@ -302,7 +302,7 @@ def best_thresholds(
         step = stops_at(risk, rate, highest[h], lowest[low])
         cost = wrong[step, rows] + (0.0 if mean_budget is not None else spent[step, rows])
         i, j = _least(all_p, all_e, len(y), mean_budget)
-        within = mean_budget is None or all_p[i, j] <= (mean_budget + ROUNDING) * len(y)
+        within = mean_budget is None or all_p[i, j] / len(y) <= mean_budget + ROUNDING
         if within and cost.mean() < found[0].mean():
             found = cost, float(highest[i]), float(lowest[j])
     return found
@@ -312,7 +312,7 @@ def _least(paid: Floats, errors: Floats, n_rows: int, mean_budget: float | None)
     """Return where the sum of both is least, or the errors where the mean of what is paid stays within a budget."""
     cost = errors + paid
     if mean_budget is not None:
-        cost = np.where(paid <= (mean_budget + ROUNDING) * n_rows, errors, np.inf)
+        cost = np.where(paid / n_rows <= mean_budget + ROUNDING, errors, np.inf)
     at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # the cheaper of equals, also of those beyond the budget
     return int(at // paid.shape[1]), int(at % paid.shape[1])
 

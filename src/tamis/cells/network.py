@@ -160,19 +160,22 @@ class Chain:
                 table, above = table @ tables[above], int(parent[above])
             self.link[k] = position[above] if above >= 0 else -1
             self.tables.append(np.ascontiguousarray(table if above >= 0 else table[:, :, :1]))
+        # What `_table` has made, by position and link; where there is no link, u is 0.
         self._linked: dict[tuple[int, int], Floats] = {}
+        self._alone: dict[tuple[int, int], Floats] = {}
 
     def __len__(self) -> int:
         return len(self.link)
 
     def _table(self, k: int, link: int) -> Floats:
         """Return P(value at k | value at link, class) with everything between summed out, as (u, v, class)."""
-        if (k, link) not in self._linked:
+        made = self._alone if link < 0 else self._linked
+        if (k, link) not in made:
             table, above = self.tables[k], int(self.link[k])
             while above != link:
                 table, above = table @ self.tables[above], int(self.link[above])
-            self._linked[k, link] = np.ascontiguousarray(table.transpose(2, 1, 0))
-        return self._linked[k, link]
+            made[k, link] = np.ascontiguousarray(table.transpose(2, 1, 0))
+        return made[k, link]
 
     def likelihood(self, k: int, values: Array) -> Floats:
         """Return P(x_k = v | what is known, class) for each row.

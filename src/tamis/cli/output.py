@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import reprlib
 import shlex
 import signal
 import tempfile
@@ -20,7 +21,6 @@ from typing import Any
 
 from rich.console import Console
 
-from tamis._check import shown
 from tamis.cli.failure import MisuseError
 
 __all__ = [
@@ -201,7 +201,7 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
         tempfile.NamedTemporaryFile(dir=nearest, prefix=f".{path.name}.", suffix=".0123456789.tmp").close()
     except OSError as error:
         raise MisuseError(
-            f"{option} {shown(place)} cannot be written ({error.strerror}): choose another place."
+            f"{option} {reprlib.repr(place)} cannot be written ({error.strerror}): choose another place."
         ) from error
 
 

@@ -264,13 +264,13 @@ def _judge(contestants: list[Contestant], n_rows: int, n_features: int) -> Recom
         reason = "Every column: no selection comes within one standard error of it."
     else:
         draws = [
-            one.accuracy
+            one
             for one in contestants
             if one.selector.startswith("random-")
             and one.learner == chosen.learner
             and one.size == chosen.size
         ]
-        if draws and chosen.accuracy <= max(draws):
+        if any(_within(one, chosen) for one in draws):
             reason += " But a random subset of that size does as well: do not expect much of the selection."
     return Recommendation(chosen, best, contestants, n_rows, n_features, reason)
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import Array, Rows
+from tamis.errors import StateError
 
 __all__ = ["WaitingBlock"]
 
@@ -58,8 +59,9 @@ class WaitingBlock:
         if self.sparse or (sp.issparse(X) and not self.n_rows):
             grown.sparse = (*self.sparse, sp.csr_matrix(X, copy=True))
         else:
-            if not len(self.X):
+            if not self.n_rows and not len(self.X):
                 grown.X = np.zeros((self.size, X.shape[1]))
+            self._check_room()
             grown.X[self.n_rows : end] = X.toarray() if sp.issparse(X) else X
         grown.y[self.n_rows : end], grown.weight[self.n_rows : end] = y, weight
         grown.n_rows = end
@@ -68,8 +70,16 @@ class WaitingBlock:
     def rows(self) -> tuple[Rows, Array, Array]:
         """Return copies of the rows, targets and weights."""
         some = slice(self.n_rows)
+        self._check_room()
         X = sp.vstack(self.sparse, format="csr") if self.sparse else self.X[some].copy()
         return X, self.y[some].copy(), self.weight[some].copy()
+
+    def _check_room(self) -> None:
+        if not self.sparse and len(self.X) < self.n_rows:
+            raise StateError(
+                f"{self.n_rows} rows wait for their block, but there are {len(self.X)}: the model was changed from"
+                " outside, so fit it anew or load it from where it was saved."
+            )
 
     def emptied(self) -> Self:
         """Return a block without rows that uses the same memory."""

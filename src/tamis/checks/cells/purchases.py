@@ -70,11 +70,12 @@ def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
 
 def _sessions_keep_their_model(subject: CellSubject) -> None:
     """A session goes on by the model that opened it, also if that is fitted anew meanwhile."""
-    model, other, (X, y) = subject.fitted(), subject.fitted(), subject.rows(8, seed=1)
+    model, other, (X, _) = subject.fitted(), subject.fitted(), subject.rows(8, seed=1)
     sessions = [(model.open(), other.open()) for _ in X]
     if hasattr(model, "partial_fit"):
         model.partial_fit(*subject.rows(60, seed=2))
-    model.fit(np.round(X[:, ::-1]), np.where(y == 1, "a", "b"))
+    X_new, y_new = subject.rows(seed=3)
+    model.fit(np.round(X_new[:, ::-1]), np.where(y_new == 1, "a", "b"))
     for row, (session, expected) in zip(X, sessions, strict=True):
         while expected.next_feature is not None:
             session.observe(row[expected.next_feature])

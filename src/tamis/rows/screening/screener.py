@@ -170,8 +170,9 @@ class Screener(RowSelector):
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
             self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
-        rows = X if self._moments.n_features else np.empty((len(y), 0))
-        if not self._moments.update(rows, y, sample_weight, keep):
+        moments = self._moments if self._bins is None else copy.copy(self._moments)  # bins may refuse yet
+        rows = X if moments.n_features else np.empty((len(y), 0))
+        if not moments.update(rows, y, sample_weight, keep):
             self._refuse(X)
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
             self._refuse(X)
@@ -182,6 +183,7 @@ class Screener(RowSelector):
             self._last_rows = copy.copy(self._last_rows)
             kept = slice(None) if given is None else given > 0.0
             self._last_rows.add(X[kept], y[kept])
+        self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
     def _make_room(self, n_classes: int) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Perceptron
 
-from tamis import FisherScore, ForwardPartialCorrelation, load, prequential, save
+from tamis import Auto, FisherScore, ForwardPartialCorrelation, load, prequential, save
 from tamis._shapes import Shapes
 from tamis.checks import check_row_selector
 from tamis.rows.scatter import Scatter
@@ -398,3 +398,22 @@ def test_features_beyond_the_steps_stay_unless_another_is_clearly_better(monkeyp
         swapped += len(kept - before) if at > 1000 else 0
         before = kept
     assert swapped <= 10
+
+
+@pytest.mark.parametrize("cls", [ForwardPartialCorrelation, Auto])
+def test_a_batch_that_fails_in_its_second_block_leaves_the_rows_that_wait(cls, monkeypatch):
+    """Without this, the rows of the second block take the place of those that waited before the call."""
+    X, y = copies(600)
+    model = cls(3).partial_fit(X[:350], y[:350])
+    waiting, take, calls = model._pending.rows(), cls._take_block, itertools.count()
+
+    def second_fails(self, **options):
+        if next(calls) == 1:
+            raise MemoryError
+        take(self, **options)
+
+    monkeypatch.setattr(cls, "_take_block", second_fails)
+    with pytest.raises(MemoryError):
+        model.partial_fit(X[350:600], y[350:600])
+    for before, after in zip(waiting, model._pending.rows(), strict=True):
+        np.testing.assert_array_equal(before, after)

@@ -82,7 +82,5 @@ class WaitingBlock:
             )
 
     def emptied(self) -> Self:
-        """Return a block without rows that uses the same memory."""
-        empty = copy.copy(self)
-        empty.n_rows, empty.sparse = 0, ()
-        return empty
+        """Return a block without rows, in memory of its own: who goes back to this one finds its rows."""
+        return type(self)(self.size, self.X.shape[1])

@@ -401,7 +401,7 @@ class ForwardPartialCorrelation(RowSelector):
             self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
             most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
-            scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), max(scatter.weight, _BLOCK), b, self._ridge,
+            scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b, self._ridge,
             min(most, _STEPS), held, n_effective, bar, freedom,
         )  # fmt: skip
         self._fit_model(solve(factor, self._order, made) * inverse[self._order, None] * back)

@@ -58,7 +58,9 @@ def train(
     reading: _Reading,
     method: Annotated[
         str,
-        option(_LEARNING, "NAME", "adaptive, ifc2f, etana or fetana.", autocompletion=keys(cells())),
+        option(
+            _LEARNING, "NAME", "adaptive, ifc2f, etana, fetana or fixed-subset.", autocompletion=keys(cells())
+        ),
     ] = "adaptive",
     cost: Annotated[
         str,

@@ -108,15 +108,16 @@ class Gain:
 
     Attributes
     ----------
-    n_values : int
-        Mean number of values that the model buys, rounded: as many as the fixed subset has.
+    n_values : float
+        Mean number of values that the model buys, and so many are bought on average for fixed rows: between two whole
+        numbers, a share of the rows has the next larger subset.
     fixed : float
-        Accuracy of the fixed subset.
+        Accuracy of these fixed subsets.
     mean, low, high : float
         Difference of the accuracies, and its interval of 95 %.
     """
 
-    n_values: int
+    n_values: float
     fixed: float
     mean: float
     low: float
@@ -124,15 +125,18 @@ class Gain:
 
 
 def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Gain:
-    """Return by how much the model is ahead of a fixed subset of its own size, row by row on the rows held out."""
+    """Return by how much the model is ahead of fixed subsets of its own size, row by row on the rows held out."""
     y_held = np.asarray(y_held)
     right = (model.predict(X_held) == y_held).astype(np.float64)
-    k = round(float(model.n_features_used_.mean()))
-    fixed = (fixed_subset(model, X, y, k).predict(X_held) == y_held).astype(np.float64)
+    n_values = float(model.n_features_used_.mean())
+    below, fixed = int(n_values), np.zeros(len(right))
+    for k, share in ((below, 1.0 - n_values + below), (below + 1, n_values - below)):
+        if share > 0.0:
+            fixed += share * (fixed_subset(model, X, y, k).predict(X_held) == y_held)
     apart = right - fixed
     half = 1.96 * float(apart.std()) / np.sqrt(max(len(apart), 1))
     mean = float(apart.mean())
-    return Gain(k, float(fixed.mean()), mean, mean - half, mean + half)
+    return Gain(n_values, float(fixed.mean()), mean, mean - half, mean + half)
 
 
 def _of_fixed(fixed: FixedSubset, X_held: Any, y_held: Any) -> tuple[float, float, float]:

@@ -165,11 +165,9 @@ def _gain(gain: Gain) -> str:
     """Say whether asking each row for its own values has a point."""
     if gain.n_values == 0:
         return "<p><b>Nothing is bought:</b> no value is worth its price on these data.</p>"
-    values = plural(gain.n_values, "value", "values")
-    decide = "decides" if gain.n_values == 1 else "decide"
     beside = (
-        f"{values}, the same for every row, {decide} {fraction(gain.fixed)} of the rows rightly."
-        f" Asking each row for its own changes that by {fraction(gain.mean)}"
+        f"As many values, {gain.n_values:.2f} a row, but the same ones for every row, decide {fraction(gain.fixed)}"
+        f" of the rows rightly. Asking each row for its own changes that by {fraction(gain.mean)}"
         f" (95 % interval {fraction(gain.low)} to {fraction(gain.high)})."
     )
     if gain.low > 0.0:

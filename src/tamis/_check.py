@@ -133,7 +133,7 @@ def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
         X, names = _csr(X), None
     else:
         X, names = _dense(unmasked(X))
-    if isinstance(X, np.ndarray) and not X.flags.writeable:
+    if isinstance(X, np.ndarray):
         X = _as_if_writeable(X)
     if X.shape[0] == 0:
         raise DataError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")

@@ -13,6 +13,7 @@ from tamis import load_stream
 from tamis.errors import DataError
 from tamis.rows import Auto
 from tamis.rows.column_sets import Perceptrons, bayes_predictions
+from tamis.rows.waiting_block import joined
 from tamis.summaries.class_moments import ClassMoments
 
 pytestmark = pytest.mark.slow  # races of selectors
@@ -211,3 +212,18 @@ def test_golden_race(learner, followed, errors):
     assert race.followed_ == followed
     found = dict(zip(race.arms_, race.errors_, strict=True))
     assert {arm: found[arm] for arm in errors} == pytest.approx(errors, abs=0.01)
+
+
+def test_kept_rows_of_both_kinds_are_joined():
+    """A restart reads them; a dense block before a sparse one was not joined."""
+    dense = np.ones((2, 3)), np.array([0, 1]), np.ones(2)
+    sparse = sp.csr_matrix(np.eye(3)), np.array([1, 1, 0]), np.full(3, 2.0)
+    for blocks in ((dense, sparse), (sparse, dense)):
+        X, y, weight = joined(blocks)
+        np.testing.assert_array_equal(
+            X.toarray(), sp.vstack([sp.csr_matrix(rows) for rows, *_ in blocks]).toarray()
+        )
+        assert (y.tolist(), weight.tolist()) == (
+            [label for _, labels, _ in blocks for label in labels],
+            [w for *_, weights in blocks for w in weights],
+        )

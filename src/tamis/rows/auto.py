@@ -53,7 +53,7 @@ from tamis.rows.forward import ForwardPartialCorrelation
 from tamis.rows.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
 from tamis.rows.switching import follow, lead, regret_bound, reweigh
-from tamis.rows.waiting_block import WaitingBlock
+from tamis.rows.waiting_block import WaitingBlock, joined
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Auto"]
@@ -390,8 +390,9 @@ class Auto(RowSelector):
         self._old.update(X, y, weight)
         if self._is_linear(X):
             learners, scale = copy.copy(self._learners), Scale(before if self._rows else self._old)
-            every = np.ones_like(self._masks)  # at first, so that a column that comes in later has a weight
-            learners.learn(scale.of(X), y, weight, self._masks if self._rows >= _BLOCK else every)
+            # At first with every column, so that one that comes in later has a weight.
+            masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
+            learners.learn(scale.of(X), y, weight, masks)
             self._learners = learners
         self._young.update(X, y, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
 
@@ -407,7 +408,7 @@ class Auto(RowSelector):
         self._wake(list(self.resting_))
         if not self._is_late():
             return
-        X, y, weight = _join(self._window)
+        X, y, weight = joined(self._window)
         self._n_fresh = int(np.clip(self._rows - self._level, _LEAST, _WINDOW))
         last = slice(-self._n_fresh, None)
         self._old = ClassMoments(self.n_features_in_, len(self.classes_))
@@ -618,9 +619,3 @@ def _places(scores: Array) -> NDArray[np.int64]:
     places = np.empty(len(scores), np.int64)
     places[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
     return places
-
-
-def _join(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
-    rows, labels, weights = zip(*blocks, strict=True)
-    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
-    return X, np.concatenate(labels), np.concatenate(weights)

@@ -312,12 +312,8 @@ class FIRES(RowSelector):
         return centre, self._moments.inverse_scale() if self.scaling == "standard" else np.ones(len(centre))
 
     def _count(self, y: Array, weight: Array, keep: float) -> None:
-        if len(y) == 1 and len(self._counts) == len(self.classes_):
-            arrived = np.zeros(len(self._counts))
-            arrived[y[0]] = weight[0] if len(weight) else 1.0
-        else:
-            counts = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_))
-            arrived = counts.astype(np.float64)
+        counts = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_))
+        arrived = counts.astype(np.float64)
         arrived[: len(self._counts)] += keep * self._counts
         self._counts = arrived
 

@@ -53,7 +53,7 @@ from tamis.rows.error_watch import ErrorWatch
 from tamis.rows.forward_steps import ERRORS, choose, favoured, solve
 from tamis.rows.marginals import Marginals
 from tamis.rows.scatter import Scatter
-from tamis.rows.waiting_block import WaitingBlock
+from tamis.rows.waiting_block import WaitingBlock, joined
 
 __all__ = ["ForwardPartialCorrelation"]
 
@@ -366,7 +366,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._known = keep * self._known
         if self._marginals is not None:
             self._marginals.fade(keep)
-        X, y, weight = _joined(self._recent)
+        X, y, weight = joined(self._recent)
         self._learn_rows(X[-young:], y[-young:], weight[-young:])
         self._errors.forget()
         self._start_row, self._settled = self._rows, self._rows + _SETTLING
@@ -437,7 +437,7 @@ class ForwardPartialCorrelation(RowSelector):
         coming = np.flatnonzero(wanted)
         if not len(coming):
             return
-        X, _, weight = _joined(self._recent)
+        X, _, weight = joined(self._recent)
         rows = min(len(weight), self.n_replay)  # since the last drift
         self._columns, self._known = self._columns.copy(), self._known.copy()
         self._columns[leaving] = coming
@@ -609,16 +609,6 @@ class ForwardPartialCorrelation(RowSelector):
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
         self._errors = later._errors
         self._choose()
-
-
-def _joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
-    """Return rows, targets and weights of all blocks."""
-    if len(blocks) == 1:
-        return blocks[0]
-    parts, targets, weights = zip(*blocks, strict=True)
-    sparse = any(sp.issparse(part) for part in parts)
-    X = sp.vstack(parts, format="csr") if sparse else np.concatenate(parts)
-    return X, np.concatenate(targets), np.concatenate(weights)
 
 
 def _inverse(values: Array) -> NDArray[np.float64]:

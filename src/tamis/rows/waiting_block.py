@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from tamis._check import Array, Rows
 from tamis.errors import StateError
 
-__all__ = ["WaitingBlock"]
+__all__ = ["WaitingBlock", "joined"]
 
 
 class WaitingBlock:
@@ -84,3 +84,13 @@ class WaitingBlock:
     def emptied(self) -> Self:
         """Return a block without rows, in memory of its own: who goes back to this one finds its rows."""
         return type(self)(self.size, self.X.shape[1])
+
+
+def joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
+    """Return rows, targets and weights of all blocks; CSR rows if some are."""
+    if len(blocks) == 1:
+        return blocks[0]
+    parts, targets, weights = zip(*blocks, strict=True)
+    sparse = any(sp.issparse(part) for part in parts)
+    X = sp.vstack(parts, format="csr") if sparse else np.concatenate(parts)
+    return X, np.concatenate(targets), np.concatenate(weights)

@@ -160,17 +160,18 @@ class Screener(RowSelector):
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
-        within, ticks, given = *self._clock(y), sample_weight
-        keep = 1.0 if self._factor == 1.0 else self._factor**ticks
+        within, ticks, given, factor = *self._clock(y), sample_weight, self._factor
+        keep = 1.0 if factor == 1.0 else factor**ticks
         if within is not None:
             sample_weight = within if sample_weight is None else within * sample_weight
-        # The moments take the batch first and the bins cannot refuse it then, so nothing is half learned.
+        # The moments take the batch first. Where they hold features, the bins cannot refuse it then; where they only
+        # count rows, they are a copy until the bins have taken it. So nothing is half learned.
         if self._bins is not None:
             self._bins.check_categories(X, self._names())
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
             self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
-        moments = self._moments if self._bins is None else copy.copy(self._moments)  # bins may refuse yet
+        moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if moments.n_features else np.empty((len(y), 0))
         if not moments.update(rows, y, sample_weight, keep):
             self._refuse(X)
@@ -242,21 +243,20 @@ class Screener(RowSelector):
 
     def _clock(self, y: Array) -> tuple[Array | None, Array]:
         """Return the weights of the rows at the end of the batch, and how often the clock of each class ticks."""
-        n_classes = len(self.classes_)
-        if self._factor == 1.0 and self.fade_per == "row" and self.clock == "global":
-            return None, np.full(n_classes, float(len(y)))
-        counts = np.bincount(y, minlength=n_classes)
-        if self.fade_per == "batch":
-            return None, np.ones(n_classes) if self.clock == "global" else np.minimum(counts, 1.0)
-        ticks = np.full(n_classes, float(len(y))) if self.clock == "global" else counts.astype(np.float64)
-        if self._factor == 1.0:
+        n_classes, factor = len(self.classes_), self._factor
+        if self.clock == "global":
+            ticks = np.full(n_classes, 1.0 if self.fade_per == "batch" else float(len(y)))
+        else:
+            counts = np.bincount(y, minlength=n_classes)
+            ticks = np.minimum(counts, 1.0) if self.fade_per == "batch" else counts.astype(np.float64)
+        if self.fade_per == "batch" or factor == 1.0:
             return None, ticks
         if self.clock == "global":
-            return self._factor ** np.arange(len(y) - 1, -1, -1.0), ticks
+            return factor ** np.arange(len(y) - 1, -1, -1.0), ticks
         age = np.empty(len(y))  # how many rows of its own class come after each row
         for c in np.flatnonzero(counts):
             age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
-        return self._factor**age, ticks
+        return factor**age, ticks
 
     def _widen(self, n_features: int) -> None:
         moments, bins = copy.copy(self._moments), copy.copy(self._bins)

@@ -244,6 +244,19 @@ def test_interrupt_keeps_what_was_found_and_goes_on(call, tmp_path, monkeypatch)
         assert rest[name] == whole[name]
 
 
+@pytest.mark.parametrize("options", [("--checkpoint", "walk.tamis"), ("--checkpoint=walk.tamis",)])
+def test_interrupt_before_the_first_checkpoint_promises_none(call, tmp_path, monkeypatch, options):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tamis.cli.columns.Matter", interrupted)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text("a,price\n1,2\n3,5\n")
+    code, out, err = call("table.csv", "--label", "price", "-q", *options)
+    assert (code, out, err) == (130, "", "tamis: interrupted\n")
+    assert not (tmp_path / "walk.tamis").exists()
+
+
 def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
     from tamis.errors import DataError
 

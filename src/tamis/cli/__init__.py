@@ -68,8 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = command(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
-            saved = any(text.split("=")[0] == "--checkpoint" for text in given)
-            hint = "; the same command goes on from the checkpoint" if saved else ""
+            hint = "; the same command goes on from the checkpoint" if _has_checkpoint(given) else ""
             print(f"tamis: interrupted{hint}", file=sys.stderr)
         return code if isinstance(code, int) else 0
     except (BrokenPipeError, SystemExit):  # who reads our output has seen enough; rich then exits
@@ -89,6 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if message:
             print(f"tamis: {message}", file=sys.stderr)
         return code
+
+
+def _has_checkpoint(given: Sequence[str]) -> bool:
+    """Return whether the file that --checkpoint names was written; an interruption may come before the first time."""
+    named = [
+        text.partition("=")[2] or following
+        for text, following in zip(given, [*given[1:], ""], strict=True)
+        if text.partition("=")[0] == "--checkpoint"
+    ]
+    return any(map(os.path.isfile, named))
 
 
 def _write_no_more() -> None:

@@ -55,6 +55,45 @@ def test_quoted_thousands_of_a_comma_file(tmp_path):
     assert open_file(path, label="y").take(2)[0].tolist() == [[1234.0, 2.5], [12345678.5, 3.5]]
 
 
+@pytest.mark.parametrize(
+    "form", ["{sign}{x}", "{sign} {x}", "{x}{sign}", "{x} {sign}", "{x}\u00a0{sign}", "{x}\u202f{sign}"]
+)
+@pytest.mark.parametrize("sign", ["$", "€", "£", "%", "‰"])
+@pytest.mark.parametrize("mark", [".", ","])
+def test_a_sign_of_a_currency_or_of_per_cent_stands_beside_a_number(tmp_path, rng, form, sign, mark):
+    numbers = np.round(rng.normal(size=100) * 10.0 ** rng.integers(0, 7, size=100), 2)
+    swapped = str.maketrans(",.", ",." if mark == "." else ".,")
+    spelled = [f"{abs(v):,.2f}".translate(swapped) for v in numbers]
+    signed = [
+        "-" * bool(v < 0) + form.format(sign=sign, x=text) for v, text in zip(numbers, spelled, strict=True)
+    ]
+    rows = [(text, "" if i == 7 else text, str(i % 2)) for i, text in enumerate(signed)]
+    stream = open_file(write(tmp_path / "t.csv", rows, ";", header="aby"), label="y", missing="keep")
+    X, _ = stream.take(100)
+    np.testing.assert_array_equal(X[:, 0], numbers)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(X[:, 1])), [7])
+    assert stream.categories == {}
+
+
+def test_what_is_no_number_with_one_sign_stays_text(tmp_path):
+    rows = [("$5", "5%", "a$", "$1,5$", "0"), ("€6", "$6", "5$", "$2", "1")]
+    path = write(tmp_path / "t.csv", rows, ";", header="abcdy")
+    assert list(open_file(path, label="y", categorical=["c", "d"]).take(2)[0][1]) == [1.0] * 4
+    asked = open_file(
+        write(tmp_path / "u.csv", [("$5", "0"), ("$6", "1")], ",", header="ay"), label="y", categorical=["a"]
+    )
+    assert asked.take(2)[0].tolist() == [[0.0], [1.0]]
+    assert asked.categories == {"a": ["$5", "$6"]}
+
+
+def test_a_late_word_among_prices_is_told_with_its_row(tmp_path):
+    late = write(tmp_path / "t.csv", [("$1,234.5", "0")] * 120_000 + [("$oops", "1")], ";", header="ay")
+    with pytest.raises(
+        StreamError, match=r"holds 'oops' in row 120001 of column 'a', which began as numbers"
+    ):
+        list(open_file(late, label="y").batches(10_000))
+
+
 def test_a_number_with_the_other_mark_is_never_a_category(tmp_path):
     rows = [("51.5", "3.25", "7,5", "0"), ("48.0", "1.75", "7,25", "1")]
     path = write(tmp_path / "t.csv", rows, ";", header="abcy")

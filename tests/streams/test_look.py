@@ -102,6 +102,24 @@ def test_labels(file, tmp_path):
         look(file, "stat")
 
 
+def test_prices_and_per_cents_are_numbers_and_said_to_be(tmp_path):
+    lines = [f'"${i * 37.5:,.2f}";{i / 3:.1f}%;{"n/a?" if i == 30 else f"€{i}.5"};{i % 2}' for i in range(60)]
+    path = tmp_path / "t.csv"
+    path.write_text("price;share;fee;y\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    found = look(path)
+    assert [(c.kind, c.such_as[:2]) for c in found.columns[:2]] == [
+        ("number", ("0", "37.5")),
+        ("number", ("0", "0.3")),
+    ]
+    assert [note.split(",")[0] for note in found.notes] == [
+        "price holds numbers written with $",
+        "share holds numbers written with %",
+    ]
+    assert [(one.option, one.value) for one in found.problems] == [("na", "n/a?"), ("missing", "mean")]
+    asked = look(path, categorical=["price"], drop=["fee"])
+    assert (asked.columns[0].kind, len(asked.notes)) == ("category", 1)
+
+
 def test_few_rows_make_no_identifier(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n" + "".join(f"{i},n{i},{i % 2}\n" for i in range(19)))

@@ -248,6 +248,9 @@ def _told(found: Look, times: str) -> list[str]:
     usual = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
     if found.written and (found.written["decimal"] != "." or found.written["encoding"] != usual["encoding"]):
         lines.append(f"{stream_name(found.path)} is read as {written_as(found)}.")
+    for c in found.columns:
+        if c.kind == "number" and c.note:
+            lines.append(f"{c.name} is read as {c.note}; --categorical {c.name} makes categories of them.")
     shown = [f"{c.name} {c.note}" for c in found.columns if c.kind == "time" and c.note]
     if times == "parts" and shown:
         lines.append(f"{'; '.join(shown)}; --times seconds makes one number of it.")

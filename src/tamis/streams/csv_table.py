@@ -19,9 +19,11 @@ import numpy as np
 from tamis._check import Array, told
 from tamis.errors import StreamError
 from tamis.streams.dialect import (
+    BLANKS,
     FORMULA,
     RANKING,
     Marks,
+    bare,
     decimal_of,
     delimiter_of,
     encoding_of,
@@ -52,7 +54,8 @@ class CSVTable(Table):
         self._csv = pyarrow_module("pyarrow.csv")
         self._header = bool(options["header"])
         self._na = [*self._csv.ConvertOptions().null_values, *_MISSING, *(options.get("na") or ())]
-        self.grouped: set[str] = set()  # columns whose thousands are set apart
+        # Columns of numbers whose thousands are set apart, or that have a sign of a currency or of per cent: which one.
+        self.grouped: dict[str, str] = {}
         self.time_formats: dict[
             str, str
         ] = {}  # of the columns that hold dates; "" if day and month may be either
@@ -120,7 +123,7 @@ class CSVTable(Table):
         if self.decimal != "." or any(self.time_formats.values()):
             texts = self._texts(head)
             marks = {name: Marks(values) for name, values in texts.items()}
-        self.grouped = {name for name in texts if marks[name].grouped[self.decimal]}
+        self.grouped = {name: marks[name].sign for name in texts if marks[name].grouped[self.decimal]}
 
     def _texts(self, head: bytes) -> dict[str, list[str]]:
         """Read the first block, and return some different values of each column of text."""
@@ -167,7 +170,7 @@ class CSVTable(Table):
         if self._first is None:
             return None
         columns = [
-            _ungrouped(column, self.decimal) if name in self.grouped else column
+            _ungrouped(column, self.decimal, self.grouped[name]) if name in self.grouped else column
             for name, column in zip(self.names(), self._unquoted(self._first.columns), strict=True)
         ]
         return Head(columns, self._first.num_rows, self._is_whole)
@@ -279,7 +282,7 @@ class CSVTable(Table):
         names = self.names()
         label = names.index(self.label)
         whole = pa.types.is_integer(self._types[label]) and self.label not in self.text
-        grouped = [j for j, name in enumerate(names) if name in self.grouped - self.text]
+        grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]
         types, row, known = self._column_types(), 0, None if self._header else self._read_names
         with self.source.opened() as file:
             try:
@@ -308,13 +311,14 @@ class CSVTable(Table):
         ]
 
     def _number(self, column: Any, name: str, row: int) -> Any:
-        """Return a column of numbers whose thousands are set apart."""
+        """Return a column of numbers that have a sign, or whose thousands are set apart."""
         import pyarrow as pa
 
+        sign = self.grouped[name]
         try:
-            return _ungrouped(column, self.decimal)
+            return _ungrouped(column, self.decimal, sign)
         except pa.ArrowInvalid:
-            values = column.to_pylist()
+            values = [value and (bare(value, sign) if sign else value) for value in column.to_pylist()]
             at = next(i for i, value in enumerate(values) if value and not is_number(value, self.decimal))
             raise StreamError(
                 f"{self.source.name!r} holds {told(values[at])} in row {row + at} of column {told(name)}, which began"
@@ -327,12 +331,14 @@ class CSVTable(Table):
 
         found = []
         for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
-            if name in self.text | self.grouped or name == self.label or not pa.types.is_string(kind):
+            if {name} & (self.text | {self.label, *self.grouped}) or not pa.types.is_string(kind):
                 continue
             values = _different(column, None)
-            words = [value for value in values if not is_number(value, self.decimal)]
+            sign = Marks(values).sign
+            plain = {value: bare(value, sign) if sign else value for value in values}
+            words = [value for value in values if not is_number(plain[value], self.decimal)]
             other = "." if self.decimal == "," else ","
-            foreign = [value for value in words if is_number(value, other)]
+            foreign = [value for value in words if is_number(plain[value], other)]
             if 2 * len(foreign) >= len(values) > 0:
                 found.append(Mixed(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other))
             elif 2 * len(words) < len(values):
@@ -406,12 +412,16 @@ def _different(column: Any, most: int | None = _DIFFERENT) -> list[str]:
     return [value for value in column.unique()[:most].to_pylist() if value is not None]
 
 
-def _ungrouped(column: Any, decimal: str) -> Any:
-    """Return numbers whose thousands are set apart, as float64."""
+def _ungrouped(column: Any, decimal: str, sign: str) -> Any:
+    """Return numbers that have a sign, or whose thousands are set apart, as float64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
+    if sign:
+        blanks, mark = f"[{BLANKS}]*", re.escape(sign)
+        for at in (rf"^{blanks}([+-]?){blanks}{mark}{blanks}", rf"()(?:{blanks}{mark}{blanks})$"):
+            plain = pc.replace_substring_regex(plain, at, r"\1", max_replacements=1)
     if decimal == ",":
         plain = pc.replace_substring(plain, ",", ".")
     return pc.utf8_trim_whitespace(plain).cast(pa.float64())

@@ -8,15 +8,18 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
 __all__ = [
-    "DELIMITERS", "RANKING", "Marks", "as_text", "decimal_of", "delimiter_of", "encoding_of", "time_format_of",
+    "BLANKS", "DELIMITERS", "RANKING", "Marks", "as_text", "bare", "decimal_of", "delimiter_of", "encoding_of",
+    "time_format_of",
 ]  # fmt: skip
 
 DELIMITERS = (",", ";", "\t", "|")
+BLANKS = " \t\u00a0\u202f"  # between a number and its sign
 _LINES = 100  # that the separator is found from
 _UNITS = r"[+-]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
 _NUMBERS = {
@@ -122,19 +125,42 @@ def is_number(text: str, decimal: str) -> bool:
     return text.lower() in ("inf", "-inf", "+inf", "infinity", "-infinity", "nan")
 
 
+def bare(text: str, sign: str) -> str:
+    """Return a number without the sign of a currency or of per cent; a text in which it stands elsewhere stays.
+
+    >>> bare("-$ 1,000", "$"), bare("49.5 %", "%"), bare("a%b", "%")
+    ('-1,000', '49.5', 'a%b')
+    """
+    before, found, after = (part.strip(BLANKS) for part in text.partition(sign))
+    if not found or (before not in ("", "+", "-") and after):
+        return text
+    return before + after
+
+
+def _sign_of(values: Iterable[str]) -> str:
+    """Return the one sign of a currency or of per cent that texts hold; "" if there are none, or several."""
+    signs = {one for text in values for one in text if one in "%‰" or unicodedata.category(one) == "Sc"}
+    return signs.pop() if len(signs) == 1 else ""
+
+
 class Marks:
     """Which decimal mark the values of one column speak for.
 
     Attributes
     ----------
+    sign : str
+        The sign of a currency, or of per cent, that stands before or after numbers; "" if there is none.
     decimal : str
         "," or ".", "?" if they may be read with either (1,234), "" if most of them are no numbers.
     grouped : dict of str to bool
-        Whether all values are numbers with that decimal mark, some with thousands set apart.
+        Whether all values are numbers with that decimal mark, some with a sign or with thousands set apart.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
         texts = [value.strip() for value in values]
+        self.sign = _sign_of(texts)
+        if self.sign:
+            texts = [bare(text, self.sign) for text in texts]
         point, comma = ({text for text in texts if is_number(text, mark)} for mark in (".", ","))
         marked = [text for text in texts if ("," in text or "." in text) and text in point | comma]
         self.decimal = ""
@@ -144,7 +170,7 @@ class Marks:
             if bool(only_point) != bool(only_comma):
                 self.decimal = "." if only_point else ","
         self.grouped = {
-            mark: bool(marked) and len(found) == len(set(texts))
+            mark: bool(marked or self.sign) and len(found) == len(set(texts))
             for mark, found in ((".", point), (",", comma))
         }
 

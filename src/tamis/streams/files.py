@@ -72,7 +72,8 @@ def open_file(
     delimiter : str, optional
         Of a CSV file; by default that of comma, semicolon, tab and bar which cuts its first lines into equal parts.
     decimal : {".", ","}, optional
-        Decimal mark of a CSV file; by default as its first block is written. The other one may set thousands apart.
+        Decimal mark of a CSV file; by default as its first block is written. The other one may set thousands apart, and
+        a column of numbers may have a sign of a currency or of per cent, which is left out.
     encoding : str, optional
         Of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), as its first block is written.
     header : bool, default=True

@@ -191,6 +191,7 @@ def look_at_table(
     declared = {name for name in names if table.categories(name)}
     for name, column in zip(names, head.columns, strict=True):
         found.columns.append(_column(name, column, text | declared))
+    _see_signs(found, table)
     for name, n in Counter(names).items():
         if n > 1 and name not in dropped:
             told = f"{n:,} columns are named {name!r}: rename all but one"
@@ -378,6 +379,17 @@ def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
                 found.problems.append(Problem(text, "na", word))
         else:
             found.problems.append(Problem(text, "categorical", one.name))
+
+
+def _see_signs(found: Look, table: Table) -> None:
+    """Numbers of a currency, or per cent: what is read of them?"""
+    if not isinstance(table, CSVTable):
+        return
+    for column in list(found.columns):
+        if column.kind == "number" and (sign := table.grouped.get(column.name)):
+            found.change(column.name, note=f"numbers written with {sign}")
+            told = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.such_as)}"
+            found.notes.append(f"{told} (--categorical {column.name} makes categories of them)")
 
 
 def _see_times(found: Look, table: Table, apart: set[str], times: str) -> None:

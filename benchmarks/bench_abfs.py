@@ -50,7 +50,7 @@ def loop_seconds(name: str, n_rows: int, with_abfs: bool) -> tuple[float, float]
     selector = ABFS(categorical=stream.categorical) if with_abfs else None
     learner = WeightedNaiveBayes(window=None, weight=None, categorical=stream.categorical)
     begin = time.process_time()
-    result = prequential((X, y), selector, learner, n_tracked=0, masking="zeros", baselines="none")
+    result = prequential((X, y), selector, learner, n_tracked=0, baselines="none")
     return (time.process_time() - begin) * 200_000 / n_rows, result.summary()["accuracy"]
 
 

@@ -66,7 +66,7 @@ def ours(n_rows: int, n_seeds: int, batch: int) -> None:
         for name, selector in selectors.items():
             learner = WeightedNaiveBayes(window=None, weight=None)
             start = time.perf_counter()
-            options = {"batch_size": batch, "n_tracked": 0, "masking": "zeros", "baselines": "none"}
+            options = {"batch_size": batch, "n_tracked": 0, "baselines": "none"}
             total = prequential(stream, selector, learner, **options).summary()
             rate = n_rows / (time.perf_counter() - start)
             found.setdefault(name, []).append((total["accuracy"], total["selection_accuracy"], rate))

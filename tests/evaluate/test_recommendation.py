@@ -71,6 +71,55 @@ def test_the_knee_is_within_one_standard_error_of_the_best():
     )
 
 
+def arm(selector, size, errors, learner="perceptron"):
+    rows = np.full(50, 100)
+    return Contestant(learner, selector, size, 1.0 - float(np.mean(errors)), np.asarray(errors), rows)
+
+
+NOISE = np.tile([0.01, -0.01], 25)
+
+
+def test_the_reason_says_how_many_columns_and_beside_what():
+    best, one = arm("forward", 9, 0.2 + NOISE), arm("fires", 1, 0.2002 - NOISE)
+    far, draw = arm("fisher", 1, np.full(50, 0.4)), arm("random-0", 1, np.full(50, 0.4))
+    assert _judge([best, one, far, draw], 5000, 40).reason == (
+        "1 of 40 columns is the fewest within one standard error of the best accuracy, 0.800 (forward, 9)."
+    )
+    assert _judge([best, far, draw], 5000, 40).reason == (
+        "9 of 40 columns are the fewest within one standard error of the best accuracy."
+    )
+
+
+def test_only_draws_of_the_same_size_and_learner_speak_against_a_selection():
+    best = arm("forward", 5, 0.2 + NOISE)
+    others = [arm("random-0", 6, 0.2 - NOISE), arm("random-1", 5, 0.2 - NOISE, "naive-bayes")]
+    assert "random" not in _judge([best, *others], 5000, 40).reason
+    assert _judge([best, *others, arm("random-2", 5, 0.2 - NOISE)], 5000, 40).reason.endswith(
+        " But a random subset of that size does as well: do not expect much of the selection."
+    )
+
+
+def test_of_arms_of_one_size_the_more_accurate_is_chosen_and_one_at_the_error_counts():
+    best, worse = arm("forward", 3, 0.2 + NOISE), arm("fires", 3, 0.2001 - NOISE)
+    assert _judge([worse, best], 5000, 40).chosen is best
+    even = arm("fisher", 2, best.errors.copy())  # no gap and no error
+    assert _judge([best, even], 5000, 40).chosen is even
+    other = arm("fires", 1, 0.2001 - NOISE, "naive-bayes")  # what another learner says does not count
+    assert _judge([best, other], 5000, 40).chosen is best
+
+
+@pytest.mark.parametrize(("max_rows", "n_rows"), [(100, 100), (250, 250), (400, 400), (1000, 400)])
+def test_so_many_rows_are_read_and_no_more(max_rows, n_rows):
+    X, y = copies(400)
+    shares = []
+    found = recommend((X, y), learner="perceptron", max_rows=max_rows, n_draws=1, on_progress=shares.append)
+    assert found.n_rows == n_rows
+    assert {one.rows.sum() for one in found.contestants} == {n_rows // 100 * 100}  # whole blocks are judged
+    assert shares == [min(at, n_rows) / max_rows for at in range(100, n_rows + 100, 100)]
+    assert {one.selector for one in found.contestants if one.selector.startswith("random")} == {"random-0"}
+    assert found.as_dict()["n_features"] == 20
+
+
 def test_sparse_rows_take_the_perceptron():
     X, y = copies(400)
     assert recommend((sp.csr_matrix(X), y), max_rows=400).chosen.learner == "perceptron"
@@ -80,8 +129,8 @@ def test_streams_that_tell_nothing_are_refused():
     X, y = copies(200)
     with pytest.raises(DataError, match="one class"):
         recommend((X, np.zeros(200, dtype=int)))
-    with pytest.raises(DataError, match="100 at least"):
-        recommend((X[:60], y[:60]))
+    with pytest.raises(DataError, match="The stream has 99 rows: a race takes 100 at least"):
+        recommend((X[:99], y[:99]))
     with pytest.raises(ValueError, match="learner"):
         recommend((X, y), learner="forest")
 

@@ -77,7 +77,7 @@ class Contestant:
     size : int
         Columns kept; of "joint", at the end.
     accuracy : float
-        Of all rows, each predicted before it was learned from.
+        Of all whole blocks of 100 rows, each row predicted before it was learned from.
     errors, rows : ndarray of shape (n_blocks,)
         Share of errors in each block, and its rows.
     """

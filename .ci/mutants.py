@@ -208,7 +208,7 @@ def chosen_tests(path: Path) -> list[str]:
         folder.rglob("test_*.py") if folder.exists() else Path("tests").glob(f"test_{package}*.py")
     )
     own = [test for stem in stems for test in tests if test.stem.startswith(f"test_{stem}")]
-    return [str(path), *dict.fromkeys(map(str, [*own, *tests]))]
+    return [str(path), *dict.fromkeys(map(str, [*own, Path("tests/test_defaults.py"), *tests]))]
 
 
 # -- after -------------------------------------------------------------------------------------------------

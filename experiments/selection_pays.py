@@ -106,6 +106,8 @@ class Refitted:
         self.n_batches += 1
 
     def get_support(self) -> np.ndarray:
+        if not hasattr(self.model, "classes_"):  # one class so far
+            return np.ones(self.rows.rows()[0].shape[1], bool)
         return self.model.get_support()
 
 
@@ -257,7 +259,9 @@ def place(out: Path, name: str, selector: str, share: float) -> Path:
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def table(options: argparse.Namespace, share: float, sets: tuple[str, ...], learner: str) -> None:
+def table(
+    options: argparse.Namespace, share: float, sets: tuple[str, ...], learner: str, half_of: str = ""
+) -> None:
     """Print accuracies with the interval of random subsets, mean ranks, and who loses to random."""
     done = [n for n in sets if all(place(options.out, n, s, share).exists() for s in options.selectors)]
     done = [n for n in done if place(options.out, n, f"random-{DRAWS - 1}", share).exists()]
@@ -295,7 +299,7 @@ def table(options: argparse.Namespace, share: float, sets: tuple[str, ...], lear
             )
         )
         print(f"critical difference {compared.critical_difference:.2f}")
-        plot_ranks(compared).savefig(options.out / f"ranks_{learner}_{share:g}.png", dpi=130)
+        plot_ranks(compared).savefig(options.out / f"ranks_{learner}_{share:g}{half_of}.png", dpi=130)
 
 
 def main() -> None:
@@ -320,7 +324,7 @@ def main() -> None:
             table(options, share, options.sets, learner)
         for half, sets in {"tuned on": TUNED, "held out": tuple(s for s in SETS if s not in TUNED)}.items():
             print(f"\n# {half}")
-            table(options, share, tuple(s for s in sets if s in options.sets), "perceptron")
+            table(options, share, tuple(s for s in sets if s in options.sets), "perceptron", f" {half}")
 
 
 if __name__ == "__main__":

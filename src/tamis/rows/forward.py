@@ -33,7 +33,8 @@ What the data decide, so that the user need not:
 * The chosen features guess each row before it is learned from, by the linear model that (2) has fitted anyway, all
   classes alike. If the errors within the classes have risen since some row (Page's CUSUM), the evidence so far fades to
   that of 30 rows, the rows since then are counted once more, and no feature is favoured as chosen. A model of less
-  than 100 rows is not judged.
+  than 100 rows is not judged. The same if the last rows know better than all rows
+  (:mod:`tamis.rows.recency`): errors do not rise where nothing was known.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.error_watch import ErrorWatch
 from tamis.rows.forward_steps import ERRORS, choose, favoured, solve
 from tamis.rows.marginals import Marginals
+from tamis.rows.recency import Recency
 from tamis.rows.scatter import Scatter
 from tamis.rows.waiting_block import WaitingBlock, joined
 
@@ -66,6 +68,7 @@ _LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
 _SETTLING = 1000  # rows after a drift within which a learner is told of a new set
 _AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
 _RECENT = 1000  # rows that are kept
+_FAR = 10.0  # standard deviations that a value counts for, where the last rows are compared with all
 
 # State:
 #   _scatter    of the columns in the matrix, then one indicator for each class (or the numeric target)
@@ -177,7 +180,7 @@ class ForwardPartialCorrelation(RowSelector):
         _more? (*)  _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)
         _model[2] (t)  _errors.tally? (3, e)  _errors.evidence? (2)  _errors.steps? (2, e)  classes_? (>e)
         _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
-        _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)
+        _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)  _recency (its own)
     """
 
     _allowed = parameters(
@@ -223,7 +226,9 @@ class ForwardPartialCorrelation(RowSelector):
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._recent: tuple[tuple[Rows, Array, Array], ...] = ()
         self._rows = self._next = 0  # rows learned from, and at which to choose again
-        self._errors = None if self.alpha_drift is None else ErrorWatch(self.alpha_drift)
+        half = None if self.alpha_drift is None else self.alpha_drift / 2.0
+        self._errors = None if half is None else ErrorWatch(half)
+        self._recency = None if half is None else Recency(half, n_columns, n_targets)
         self.drift_detected_, self.drifts_ = False, list[int]()
         self._settled = 0  # the row from which on a new set is news no more
         self._start_row = self._young = 0  # the last drift, and rows before it that spoke for it
@@ -323,6 +328,11 @@ class ForwardPartialCorrelation(RowSelector):
         Z = np.empty((len(weight), n + targets.shape[1]))
         Z[:, :n], Z[:, n:] = X.toarray() if sp.issparse(X) else X, targets
         self._scatter.update(Z, weight, fade)
+        if self._recency is not None:
+            Z[:, :n] = self._standardised(Z[:, :n], np.arange(n))
+            if self._is_regression():
+                Z[:, n:] = self._standardised(Z[:, n:], np.array([n]))
+            self._recency.learn(Z[:, :n], Z[:, n:], weight, fade)
         self._known = fade * self._known + float(weight.sum())
 
     def _chosen(self) -> set[int]:
@@ -332,15 +342,26 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _watch(self, X: Rows, y: Array, start: int, end: int) -> tuple[int, bool]:
         """Guess rows of the block with the model of the chosen features; return the end, and whether it is a drift."""
-        if self._errors is None or not len(self._order):
+        if self._errors is None or self._recency is None or not len(self._order):
             return end, False
         self._errors.grow(2 if self._is_regression() else len(self.classes_))
-        guesses = self._guesses(X[start:end], y[start:end])
+        guesses, codes = self._guesses(X[start:end], y[start:end])
         if self._rows - self._start_row < _BLOCK:
-            self._errors.count(*guesses)
+            self._errors.count(guesses, codes)
             return end, False
-        end = start + self._errors.hear(*guesses)
-        return end, self._errors.found
+        heard = self._errors.hear(guesses, codes)
+        at = self._recency.columns
+        rows = X[start : start + heard, self._columns[at]]
+        rows = self._standardised(rows.toarray() if sp.issparse(rows) else rows, at)
+        heard = self._recency.hear(rows, codes[:heard])
+        return start + heard, self._errors.found or self._recency.found
+
+    def _standardised(self, Z: Array, at: Array) -> NDArray[np.float64]:
+        """Return columns of the matrix in standard deviations from their means, within some."""
+        unit, root = self._scatter.unit_or_one[at], np.sqrt(self._scatter.weight)
+        inverse = root * _inverse_root(self._scatter.S[at, at])
+        far: NDArray[np.float64] = (Z / unit - self._scatter.mean[at] / unit) * inverse
+        return far.clip(-_FAR, _FAR)
 
     def _guesses(self, X: Rows, y: Array) -> tuple[Array, Array]:
         """Return the class of each row as the model guesses it, all classes alike, and as it is.
@@ -358,11 +379,14 @@ class ForwardPartialCorrelation(RowSelector):
     def _begin_anew(self) -> None:
         """Let the past fade, and count the rows that speak for a drift once more."""
         assert self._errors is not None
-        young, before = self._errors.n_rows, self._chosen()
+        assert self._recency is not None
+        watch = self._errors if self._errors.found else self._recency
+        young, before = watch.n_rows, self._chosen()
         self.drifts_ = [*self.drifts_, self._rows + self._pending.n_rows - 1]
         self._take_block()
         keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
         self._scatter.fade(keep)
+        self._recency.begin_anew(keep)
         self._known = keep * self._known
         if self._marginals is not None:
             self._marginals.fade(keep)
@@ -444,6 +468,8 @@ class ForwardPartialCorrelation(RowSelector):
         X = X[-rows:, self._columns]
         weight = weight[-rows:] * self._fading() ** np.arange(rows - 1, -1, -1.0)
         self._known[leaving] = weight.sum()
+        if self._recency is not None:
+            self._recency.replace(leaving)
         self._order = np.setdiff1d(self._order, leaving)
         self._scatter.replace(
             leaving, marginals.mean[coming], marginals.variance[coming], marginals.covariance[:, coming],
@@ -607,7 +633,7 @@ class ForwardPartialCorrelation(RowSelector):
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
         self._settled = self._rows + later._settled if later._settled else self._settled
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
-        self._errors = later._errors
+        self._errors, self._recency = later._errors, later._recency
         self._choose()
 
 

@@ -1,0 +1,185 @@
+"""Does a classifier of the last rows guess better than the same classifier of all rows: then the world has changed.
+
+Errors that rise (:mod:`tamis.rows.error_watch`) tell of a relation that is gone. They tell nothing where there was
+none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked that differ
+in nothing but their memory: the one of all rows, the other of the last 300 or so. Both know the means, variances and
+covariances with the targets, and guess by the ten columns that tell most by themselves, each as if it were alone::
+
+    sum_j x_j cov(x_j, target) / var(x_j)                                                       (1)
+
+Rows on which both are right, or both are wrong, say nothing. Of the others, with g = 1 where only the one of the last
+rows is right, -1 where only it is wrong, and p_c the share of the row's class: if nothing has changed, more rows know
+more, and g / p_c has a mean of 0 at most, all classes alike. So ::
+
+    S <- max(0, S + ln(1 + 0.4 g p / p_c))       p: share of the rarest class                   (2)
+
+is the best evidence of a change since some row: that where S was 0 last. Beyond ln(1 / alpha) it is false once in
+1 / alpha rows at the most (Shin, Ramdas, Rinaldo: E-detectors, The New England Journal of Statistics in Data Science
+2(2), 2024).
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis._shapes import Shapes
+from tamis.rows.marginals import Marginals
+
+__all__ = ["Recency"]
+
+_MEMORY = 300  # rows that the younger one remembers, or so
+_FADING = 1.0 - 1.0 / _MEMORY  # of a row when the next one comes; the rows of a block fade together
+_STAKE = 0.4
+_COLUMNS = 10  # that a guess is made by
+_RARE = 0.05  # no class counts as rarer
+_NO_SPREAD = 1e-9  # of a standardised column
+
+# State, of p columns and C targets:
+#   evidence  (2,) float64   S, and the rows since it was 0
+#   stakes    (C,) float64   0.4 p / p_c; of a number two, 0.4
+#   memory    two Marginals: of all rows, and of the last
+#   models    of each: columns (k,), weights (k, C), offset (C,)
+
+
+@njit(strict=True)
+def _hear(old: Array, young: Array, codes: Array, limit: float, stakes: Array, evidence: Array) -> int:
+    """Equation (2) up to the first row with which the evidence is beyond the limit; return how many those are."""
+    for i in range(len(codes)):
+        before, now = old[i] == codes[i], young[i] == codes[i]
+        if now and not before:
+            evidence[0] += np.log(1.0 + stakes[codes[i]])
+        elif before and not now:
+            evidence[0] = max(0.0, evidence[0] + np.log(1.0 - stakes[codes[i]]))
+        evidence[1] = evidence[1] + 1.0 if evidence[0] > 0.0 else 0.0
+        if evidence[0] > limit:
+            return i + 1
+    return len(codes)
+
+
+class Recency:
+    """Evidence that the last rows know better than all rows.
+
+    Parameters
+    ----------
+    alpha : float
+        A false alarm comes once in about 1 / alpha rows at the most, in (0, 1).
+    n_features, n_targets : int
+
+    Examples
+    --------
+    One column tells of the class for 1500 rows, then the other way round:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, codes, recency = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000), Recency(1e-4, 5, 2)
+    >>> X[:, 0] += np.where(np.arange(2000) < 1500, codes, -codes)
+    >>> for row in range(0, 2000, 100):
+    ...     rows = slice(row, row + 100)
+    ...     if row and recency.hear(X[rows][:, recency.columns], codes[rows]) and recency.found:
+    ...         break
+    ...     recency.learn(X[rows], np.eye(2)[codes[rows]], np.ones(100), 1.0)
+    >>> row, recency.n_rows
+    (1900, 300)
+    """
+
+    _fit_together = Shapes("""
+        evidence (2)  memory[0].mean (p)  memory[0].variance (p)  memory[0].covariance (c, p)
+        memory[1].mean (p)  memory[1].variance (p)  memory[1].covariance (c, p)
+        models[][0] (K)  models[][1] (K, c)  models[][2] (c)
+    """)
+
+    def __init__(self, alpha: float, n_features: int, n_targets: int) -> None:
+        self.limit = float(-np.log(alpha))
+        self.evidence, self.stakes = np.zeros(2), np.full(max(n_targets, 2), _STAKE)
+        self.memory = (Marginals(n_features, n_targets), Marginals(n_features, n_targets))
+        self.models = (_model(self.memory[0]), _model(self.memory[1]))
+
+    def learn(self, X: Array, targets: Array, weight: Array, fade: float) -> None:
+        """Take in rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            Standardised.
+        targets : ndarray of shape (n_rows, n_targets)
+            Indicators of the classes, or one standardised number.
+        weight : ndarray of shape (n_rows,)
+        fade : float in (0, 1]
+            What the weight of all earlier rows is multiplied by first, in the memory of all rows.
+        """
+        block = Marginals(X.shape[1], targets.shape[1])
+        block.update(X, targets, weight, 1.0)
+        known = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
+        for memory, factor in zip(known, (fade, _FADING ** len(weight)), strict=True):
+            if targets.shape[1] > len(memory.target_mean):
+                memory.grow(targets.shape[1])
+            memory.merge(block, factor)
+        self.memory, self.models = known, (_model(known[0]), _model(known[1]))
+        if targets.shape[1] > 1:
+            often = np.maximum(known[1].target_mean, _RARE)
+            self.stakes = _STAKE * often.min() / often
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """By which columns the guesses are made, those of the memory of all rows first."""
+        return np.append(self.models[0][0], self.models[1][0])
+
+    def hear(self, X: Array, codes: Array) -> int:
+        """Guess rows, up to the first that makes the evidence sufficient.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            The values of `columns`, standardised.
+        codes : ndarray of shape (n_rows,), int64
+            Classes; of a number, 1 above its mean.
+
+        Returns
+        -------
+        int
+            How many rows were taken in.
+        """
+        (first, *_), (last, *_) = self.models
+        old = _guess(X[:, : len(first)], *self.models[0][1:])
+        young = _guess(X[:, len(first) : len(first) + len(last)], *self.models[1][1:])
+        return int(_hear(old, young, codes, self.limit, self.stakes, self.evidence))
+
+    @property
+    def found(self) -> bool:
+        """Whether the evidence is sufficient."""
+        return bool(self.evidence[0] > self.limit)
+
+    @property
+    def n_rows(self) -> int:
+        """How many of the last rows speak for it, as far as the younger one remembers."""
+        return min(int(self.evidence[1]), _MEMORY)
+
+    def begin_anew(self, keep: float) -> None:
+        """Forget the evidence, and fade the memory of all rows."""
+        self.evidence[:] = 0.0
+        self.memory[0].fade(keep)
+
+    def replace(self, at: Array) -> None:
+        """Put standardised columns of which nothing is known yet in the place of some."""
+        self.memory = copy.deepcopy(self.memory)
+        for memory in self.memory:
+            memory.mean[at], memory.variance[at], memory.covariance[:, at] = 0.0, 1.0, 0.0
+
+
+def _model(known: Marginals) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return (1): columns, weights, and the offset; how much more than its share a class is expected, in its share."""
+    share = np.ones(1) if len(known.target_mean) == 1 else known.target_mean
+    told = known.covariance / np.where(known.variance > _NO_SPREAD, known.variance, np.inf)
+    told = told / np.where(share > 0.0, share, np.inf)[:, None]
+    best = np.argsort(-(told * known.covariance).sum(axis=0), kind="stable")[:_COLUMNS]
+    weights = told[:, best].T
+    return best, weights, np.where(share > 0.0, -known.mean[best] @ weights, -np.inf)
+
+
+def _guess(X: Array, weights: Array, offset: Array) -> NDArray[np.int64]:
+    found = X @ weights + offset
+    return (found[:, 0] > 0.0).astype(np.int64) if found.shape[1] == 1 else found.argmax(axis=1)

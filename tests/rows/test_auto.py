@@ -194,15 +194,22 @@ def test_linear_learners_begin_with_every_column():
     assert (begun._learners.W != 0.0).all()
 
 
+def test_few_rows_do_not_decide_what_linear_learners_begin_anew_for():
+    """Ten errors fewer of 200 rows are chance where eighteen arms are compared; fifty of 2000 rows are not."""
+    race = Auto().partial_fit(*load_stream("SEA", seed=1, n_rows=100, n_drifts=0).take(100))
+    assert race._margin(0.3, 200) > 0.05
+    assert race._margin(0.3, 2000) == race._margin(0.3, 20_000) < 0.025
+
+
 @pytest.mark.parametrize(
     ("learner", "followed", "errors"),
     [
         (
             "naive-bayes",
             "forward 13",
-            {"all": 0.220, "forward 3": 0.243, "forward 13": 0.204, "fires 3": 0.397},
+            {"all": 0.220, "forward 3": 0.244, "forward 13": 0.208, "fires 3": 0.397},
         ),
-        ("linear", "forward 13", {"all": 0.319, "forward 3": 0.331, "forward 13": 0.309, "fires 3": 0.452}),
+        ("linear", "forward 13", {"all": 0.319, "forward 3": 0.353, "forward 13": 0.306, "fires 3": 0.452}),
     ],
 )
 def test_golden_race(learner, followed, errors):

@@ -62,14 +62,9 @@ _BLOCK = 100  # rows of a block
 _FIRST = (10, 25, 50)  # the first blocks end sooner
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
 _RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
-_LATELY, _MARGIN = (
-    2000.0,
-    0.006,
-)  # rows that the leader is chosen by, and by how much it must be better, after many
-_FAVOUR = {
-    "naive-bayes": 0.005,
-    "linear": 0.015,
-}  # of every column as leader: no selection is risked for less
+_LATELY = 2000.0  # rows that the leader is chosen by
+_MARGIN = 0.006  # by how much it must be better, at least
+_FAVOUR = {"naive-bayes": 0.005, "linear": 0.015}  # of every column: no selection is risked for less
 _CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
 _YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
@@ -348,11 +343,10 @@ class Auto(RowSelector):
         self._weights, gap = reweigh(self._weights, np.append(losses[0], old), _RATE, _SHARE)
         self._raced, self._gaps = self._raced + 1, self._gaps + gap
         self._note(losses / len(y), len(y))
-        margin = _MARGIN + _CAUTION / (self._rows + len(y))
         favour = np.where(self._which < 0, _FAVOUR[self.learner], 0.0)
         if self._rows >= _BLOCK or not self._is_linear(X):  # before, linear learners learn with every column
             self._leaders = [
-                lead(old, lately - favour, margin)
+                lead(old, lately - favour, self._margin(lately[old], self._rows + len(y)))
                 for old, lately in zip(self._leaders, self._recent, strict=True)
             ]
         found = self._detector.drifts(wrong[self._arm].astype(np.float64))
@@ -360,6 +354,16 @@ class Auto(RowSelector):
             self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]
             self._alarm = self._rows
         return bool(found) or self._is_late()
+
+    def _margin(self, error: float, n_rows: int) -> float:
+        """Return by how much an arm must be better than the leader, which errs so often.
+
+        A linear learner begins anew when the arm changes, which costs more than a rash choice of naive Bayes does. So
+        the arm must also be better by one standard error of the difference.
+        """
+        if self.learner == "linear":
+            return _MARGIN + float(np.sqrt(2.0 * error / min(n_rows, _LATELY)))
+        return _MARGIN + _CAUTION / n_rows
 
     def _is_late(self) -> bool:
         """Whether young learners are so far ahead that the old ones should begin anew."""

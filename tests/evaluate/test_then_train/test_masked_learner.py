@@ -184,6 +184,30 @@ def test_random_draws_are_runs_on_their_columns_alone(learner):
     assert np.isnan(plain.frames["steps"]["random_accuracy_cumulative"]).all()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda columns: WeightedNaiveBayes(window=None, weight=None, categorical=columns),
+        lambda columns: HoeffdingTree(leaf="majority", categorical=columns),
+        lambda columns: ResetOnDrift(WeightedNaiveBayes(window=None, weight=None, categorical=columns)),
+    ],
+    ids=["bayes", "tree", "reset"],
+)
+def test_random_draws_of_a_learner_that_knows_its_categories(make):
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.integers(0, 4, (1200, 6)).astype(float), rng.normal(size=(1200, 6))])
+    y = ((X[:, 0] == 2) | (X[:, 7] > 1)).astype(int)
+    result = prequential((X, y), FIRES(3), make([0, 1, 2, 3, 4, 5]), baselines="random", scale="none")
+    each = []
+    for draw in range(3):
+        columns = np.sort(np.random.default_rng([draw, 12]).permutation(12)[:3])
+        alone = make([k for k, j in enumerate(columns) if j < 6])
+        each.append(
+            prequential((X[:, columns], y), None, alone, baselines="none", scale="none").summary()["accuracy"]
+        )
+    assert result.summary()["random_accuracy"] == pytest.approx(np.mean(each), abs=0.01)
+
+
 def test_random_draws_follow_a_selector_that_decides_how_many():
     X, y = rows(1200)
     learner = Keeps()

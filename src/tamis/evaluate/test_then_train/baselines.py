@@ -51,7 +51,7 @@ class Rival:
         masking: str = "auto",
     ) -> None:
         self.learner = MaskedLearner(clone(model), classes, masking)
-        self.order, self.is_fixed = order, is_fixed
+        self.order, self.is_fixed = order, is_fixed and not _names_columns(model)
         self.columns: NDArray[np.intp] | None = None  # its subset now; None: all
         self.n_seen = self.n_hits = self.n_recent = 0
         self._ring = np.zeros(window, dtype=bool)
@@ -114,6 +114,13 @@ class Rival:
         if self.n_seen == 0:
             return math.nan, math.nan
         return self.n_hits / self.n_seen, self.n_recent / min(self.n_seen, len(self._ring))
+
+
+def _names_columns(model: Any) -> bool:
+    """Return whether a parameter of the learner says which columns are categories: then it must have them all."""
+    parameters = model.get_params() if hasattr(model, "get_params") else {}
+    named = (value for name, value in parameters.items() if name.rpartition("__")[2] == "categorical")
+    return any(value is not None and not isinstance(value, str) for value in named)
 
 
 def _whole(X: Rows) -> Rows:

@@ -90,8 +90,8 @@ def test_state_is_that_of_the_window_recounted(stream, window, batch, k):
     np.testing.assert_array_equal(np.concatenate([slid.distances(x[None], ones) for x in X]), found)
     votes = slid.votes(X, ones, k, 3)
     np.testing.assert_array_equal(votes, anew.votes(X, ones, k, 3))
-    codes = y[-window:][::-1].tolist()
-    np.testing.assert_array_equal(votes, [twin.votes(line, codes, k, 3) for line in found.tolist()])
+    codes, squares = y[-window:][::-1].tolist(), slid._squares(X, ones).tolist()
+    np.testing.assert_array_equal(votes, [twin.votes(line, codes, k, 3) for line in squares])
 
 
 @pytest.mark.parametrize("direction", [1, -1])

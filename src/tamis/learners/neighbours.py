@@ -282,11 +282,15 @@ class Neighbours:
         -------
         ndarray of shape (n_rows of X, n_rows kept)
         """
+        found: NDArray[np.float64] = np.sqrt(self._squares(X, weights))
+        return found
+
+    def _squares(self, X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The squared distances, by which rows are the nearest: the roots of two that differ may be equal."""
         squares = np.empty((len(X), self.n_rows))
         _compare(X, self._columns, self._bounds, self._n_missing, self._is_number, weights, squares)
         order = (self._next - 1 - np.arange(self.n_rows)) % self.n_rows
-        found: NDArray[np.float64] = np.sqrt(squares[:, order])
-        return found
+        return squares[:, order]
 
     def votes(self, X: Array, weights: NDArray[np.float64], k: int, n_classes: int) -> NDArray[np.float64]:
         """Return how many of the k nearest rows are of each class; of all rows, if k or fewer are kept.

@@ -6,9 +6,10 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
-__all__ = ["njit"]
+__all__ = ["njit", "overwrite"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,29 +21,42 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 class _Kernel:
     """A function that is compiled when it is first called, then replaced by it wherever it was imported."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.options = options
 
     def compiled(self) -> Any:
-        import numba
-
-        # A kernel that another kernel calls must be compiled before its caller.
-        scope = self.function.__globals__
-        for name in self.function.__code__.co_names:
-            if isinstance(callee := scope.get(name), _Kernel) and callee is not self:
-                scope[name] = callee.compiled()
-        try:
-            kernel = numba.njit(cache=True, nogil=True, **self.options)(self.function)
-            _forgive_a_full_disk(kernel)
-        except RuntimeError:  # no folder for the cache can be written
-            kernel = numba.njit(nogil=True, **self.options)(self.function)
+        """Return the kernel as Python calls it, which takes the place of this object wherever it was imported."""
+        kernel = self._compile()
         importing = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("tamis.")]
-        for names in (scope, *importing):
+        for names in (self.function.__globals__, *importing):
             if names.get(self.function.__name__) is self:
                 names[self.function.__name__] = kernel
         self.compiled = lambda: kernel  # type: ignore[method-assign]
+        return kernel
+
+    @functools.cached_property
+    def inner(self) -> Any:
+        """The kernel as kernels call it: what unpacks Python's arguments is a quarter of the work of compiling."""
+        return self._compile(".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+    def _compile(self, suffix: str = "", **options: Any) -> Any:
+        import numba
+
+        own, scope = self.function, dict(self.function.__globals__)
+        for name in own.__code__.co_names:
+            if isinstance(callee := scope.get(name), _Kernel) and callee is not self:
+                scope[name] = callee.inner
+        function = FunctionType(own.__code__, scope, own.__name__, own.__defaults__)
+        functools.update_wrapper(function, own).__qualname__ += suffix  # which names the file in the cache
+        options = {"nogil": True, **self.options, **options}
+        try:
+            kernel = numba.njit(cache=True, **options)(function)
+            _forgive_a_full_disk(kernel)
+        except RuntimeError:  # no folder for the cache can be written
+            kernel = numba.njit(**options)(function)
+        scope[own.__name__] = kernel  # a kernel may call itself
         return kernel
 
     def __call__(self, *args: Any) -> Any:
@@ -76,6 +90,17 @@ def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         options = {} if strict else {"fastmath": _FAST}
-        return cast("Callable[P, R]", _Kernel(function, options))
+        return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options))
 
     return decorate
+
+
+@njit(strict=True)
+def overwrite(target: Any, values: Any) -> None:
+    """Copy a vector over another one.
+
+    In a kernel, ``target[:] = values`` costs three seconds more to compile: the message of the error that vectors of
+    two lengths would cause is made by compiled code.
+    """
+    for i in range(target.shape[0]):
+        target[i] = values[i]

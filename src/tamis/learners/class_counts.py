@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis._check import Array
-from tamis._jit import njit
+from tamis._jit import njit, overwrite
 from tamis.summaries.categories import find_slot
 
 __all__ = ["learn_rows", "move_tables"]
@@ -100,7 +100,8 @@ def learn_rows(
                 if _remove(rows[p], n[old], mean[old], m2[old]) > 0:
                     _repair(rows, row_codes, old, n[old], mean[old], m2[old])
                 _count(rows[p], old, -1.0, columns, start, keys, counts)
-            rows[p], row_codes[p] = X[i], y
+            overwrite(rows[p], X[i])
+            row_codes[p] = y
         clock[0] += 1
         n_rows[y] += 1.0
         _count(X[i], y, 1.0, columns, start, keys, counts)
@@ -123,4 +124,4 @@ def move_tables(
             if keys[slot] == keys[slot]:
                 to = find_slot(keys[slot], bits[slot], new_keys, new_start[j], new_start[j + 1] - 1)
                 new_keys[to] = keys[slot]
-                new_counts[to] = counts[slot]
+                overwrite(new_counts[to], counts[slot])

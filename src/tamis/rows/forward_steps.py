@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis._check import Array
-from tamis._jit import njit
+from tamis._jit import njit, overwrite
 
 __all__ = ["ERRORS", "choose", "favoured", "solve"]
 
@@ -102,7 +102,7 @@ def choose(
         for a in range(p):
             if not taken[a] and gain[a] - after[a] > most[a]:
                 most[a], blame[a] = gain[a] - after[a], j
-        gain[:] = after
+        overwrite(gain, after)
     return order[:chosen], entered[:chosen], alone, gain, blame, L[:chosen], u[:chosen]
 
 
@@ -111,8 +111,8 @@ def solve(factor: Array, order: Array, made: Array) -> Array:
     """The weights of the model, in standard deviations: back substitution in the triangle that the chosen have in L."""
     weights = made.copy()
     for i in range(len(order) - 1, -1, -1):
-        weights[i] /= factor[i, order[i]]
-        for h in range(i):
-            for c in range(weights.shape[1]):
+        for c in range(weights.shape[1]):
+            weights[i, c] /= factor[i, order[i]]
+            for h in range(i):
                 weights[h, c] -= factor[h, order[i]] * weights[i, c]
     return weights

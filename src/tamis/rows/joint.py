@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from tamis._check import Array, Rows
-from tamis._jit import njit
+from tamis._jit import njit, overwrite
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.drift.page import hear, prepare
@@ -73,7 +73,8 @@ def _take(
     for r in range(start, X.shape[0]):
         put(X[r], codes[r], counts)
         at = seen[0] % recent.shape[0]
-        recent[at], labels[at] = X[r], codes[r]
+        overwrite(recent[at], X[r])
+        labels[at] = codes[r]
         seen[0] += 1
         if pair[0] >= 0:
             a, b = 0, 0

@@ -274,7 +274,8 @@ def _learn_rows(
             n_kept, border = _truncate(block, columns, n_most, factor, border, support)  # (4)
             if not wide:
                 for c in range(block.shape[0]):
-                    weights[c, columns] = block[c]
+                    for i in range(columns.shape[0]):
+                        weights[c, columns[i]] = block[c, i]
     return scale, n_kept
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis._check import Array
-from tamis._jit import njit
+from tamis._jit import njit, overwrite
 
 __all__ = ["find_slot", "insert", "make_room", "room_for"]
 
@@ -91,8 +91,9 @@ def _rehouse(
         first, to = start[j], new_start[j]
         last, new_last = start[j + 1] - 1, new_start[j + 1] - 1
         if not short[j]:
-            new_keys[to : new_last + 1] = keys[first : last + 1]
-            new_counts[to : new_last + 1] = counts[first : last + 1]
+            for i in range(last + 1 - first):
+                new_keys[to + i] = keys[first + i]
+                overwrite(new_counts[to + i], counts[first + i])
             continue
         used[j] = 0
         bits = keys[first:last].view(np.uint64)
@@ -100,10 +101,10 @@ def _rehouse(
             if counts[slot, 0] > 0:
                 moved[slot] = find_slot(keys[slot], bits[slot - first], new_keys, to, new_last)
                 new_keys[moved[slot]] = keys[slot]
-                new_counts[moved[slot]] = counts[slot]
+                overwrite(new_counts[moved[slot]], counts[slot])
                 used[j] += 1
         moved[last] = new_last
-        new_counts[new_last] = counts[last]
+        overwrite(new_counts[new_last], counts[last])
         for p in range(n):
             bins[j, p] = moved[first + bins[j, p]] - to
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis._jit import njit
+from tamis._jit import njit, overwrite
 
 __all__ = ["TOLERANCE", "Runs", "read_even", "read_rows", "read_table", "read_zero", "select", "weigh"]
 
@@ -149,14 +149,15 @@ def _reach(
             place[r] = _up_to(values, low[r], high[r], x)
             weight += _weight_before(place[r], start[r], unit[r], below)
         if weight < need:
-            low[:], low_weight = place, weight
+            overwrite(low, place)
+            low_weight = weight
             continue
         best, high_weight = x, weight
-        reached[:] = place
+        overwrite(reached, place)
         for r in range(low.shape[0]):
             while place[r] > low[r] and values[place[r] - 1] == x:
                 place[r] -= 1
-        high[:] = place
+        overwrite(high, place)
 
 
 @njit(strict=True)
@@ -177,7 +178,7 @@ def select(
             total += _weight_before(stop[f, r], start[f, r], unit[f, r], below)
         for h in range(fractions.shape[0]):
             need = fractions[h] * total - TOLERANCE * total
-            high[:] = stop[f, :n_runs]
+            overwrite(high, stop[f])
             best, low_weight = _reach(
                 values, below, start[f], unit[f], need, low, high, place, reached, low_weight, total
             )

@@ -3,6 +3,7 @@
 from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.datasets import list_datasets, load_dataset
 from tamis.streams.files import open_file
+from tamis.streams.followed import FollowedStream, follow_files
 from tamis.streams.named import list_streams, load_stream
 from tamis.streams.stream import ArrayStream, BatchStream, Stream, as_stream
 from tamis.streams.synthetic import SyntheticStream
@@ -10,11 +11,13 @@ from tamis.streams.synthetic import SyntheticStream
 __all__ = [
     "ArrayStream",
     "BatchStream",
+    "FollowedStream",
     "Irrelevant",
     "Redundant",
     "Stream",
     "SyntheticStream",
     "as_stream",
+    "follow_files",
     "list_datasets",
     "list_streams",
     "load_dataset",

@@ -31,12 +31,16 @@ from tamis.streams.dialect import (
     time_format_of,
 )
 from tamis.streams.source import LONGEST_LINE, Source
-from tamis.streams.tables import Head, Table, pyarrow_module
+from tamis.streams.tables import Head, Table, pyarrow_module, types_of
 
-__all__ = ["CSVTable", "Mixed"]
+__all__ = ["CSVTable", "Mixed", "quoted"]
 
 _BLOCK_BYTES = 1 << 20
 _MISSING = ("?", " ?", "None")  # beside the empty text, NA, NaN, null and their like
+_FACTS = (
+    "options", "_header", "_na", "grouped", "time_formats", "encoding", "delimiter", "decimal", "newline",
+    "_read_names", "text", "label", "_whole_labels",
+)  # fmt: skip
 _DIFFERENT = 1000  # values of a column that are looked at to see how it is written
 
 
@@ -60,11 +64,12 @@ class CSVTable(Table):
             str, str
         ] = {}  # of the columns that hold dates; "" if day and month may be either
         self._first: Any = None
+        self._whole_labels = False
         head = self._read_head()
         try:
             self._read_first(head)
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
         if self._header:
             self._refuse_numbers_for_names()
 
@@ -80,10 +85,27 @@ class CSVTable(Table):
             except UnicodeDecodeError as error:
                 self.source.fail(error)
             block = text if self._is_whole else text[: self._end_of_rows(text)]
-            if self._is_whole or block.count(self._newline) > 1:  # more than the names
+            if self._is_whole or block.count(self.newline) > 1:  # more than the names
                 return block
             self._refuse_endless(text)
             size *= 2
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the table, as plain values: to read more rows of its kind without its first ones."""
+        import pyarrow as pa
+
+        schema = pa.schema(list(zip(map(str, range(len(self._types))), self._types, strict=True)))
+        kept = {name: getattr(self, name) for name in _FACTS}
+        return kept | {"types": schema.serialize().to_pybytes()}
+
+    @classmethod
+    def of(cls, source: Source, facts: dict[str, Any]) -> CSVTable:
+        """Return a table of which these facts are known."""
+        table = cls.__new__(cls)
+        Table.__init__(table, source)
+        table.__dict__.update({name: facts[name] for name in _FACTS})
+        table._csv, table._types, table._first = pyarrow_module("pyarrow.csv"), types_of(facts["types"]), None
+        return table
 
     # -- how it is written ---------------------------------------------------------------------------------
 
@@ -106,7 +128,7 @@ class CSVTable(Table):
             text, len(head) <= 1 << 16, "\t" if tab else ","
         )
         self.decimal = self.options.get("decimal") or "."
-        self._newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
+        self.newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
 
     def _read_first(self, head: bytes) -> None:
         """Read the first block, once more if it turns out to be written with decimal commas or unusual dates."""
@@ -232,27 +254,12 @@ class CSVTable(Table):
 
     def _end_of_rows(self, block: bytes | bytearray) -> int:
         """Return where the last row of a block ends that is whole, 0 if there is none."""
-        end = block.rfind(self._newline) + 1
+        end = block.rfind(self.newline) + 1
         if b'"' in block:
-            starts, ends = self._quoted(bytes(block))
+            starts, ends = quoted(bytes(block), self.delimiter)
             while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
-                end = block.rfind(self._newline, 0, int(starts[i])) + 1
+                end = block.rfind(self.newline, 0, int(starts[i])) + 1
         return end
-
-    def _quoted(self, block: bytes) -> tuple[Array, Array]:
-        """Return where quoted values begin and where they end; a quote in the middle of a value is part of it."""
-        quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord('"'))
-        starts, ends = quotes[0::2], quotes[1::2]
-        if len(ends) < len(starts):
-            ends = np.append(ends, len(block))
-        before = np.frombuffer(b"\n" + block, dtype=np.uint8)[starts]
-        allowed = np.frombuffer(self.delimiter.encode() + b'\r\n"', dtype=np.uint8)
-        if np.isin(before, allowed).all():  # a second quote of two is the quote itself
-            return starts, ends
-        at = rf'(?:^|(?<=[{re.escape(self.delimiter)}\r\n]))"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
-        found = [match.span() for match in re.finditer(at.encode(), block)]
-        spans = np.array(found, dtype=np.int64).reshape(-1, 2)
-        return spans[:, 0], spans[:, 1] - 1 + (spans[:, 1] == len(block))
 
     def _refuse_endless(self, held: bytes | bytearray) -> None:
         if len(held) > LONGEST_LINE:
@@ -275,29 +282,59 @@ class CSVTable(Table):
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
-        import pyarrow as pa
-
-        for one in self.mixed():
-            raise StreamError(one.told(self.source.name))
-        names = self.names()
-        label = names.index(self.label)
-        whole = pa.types.is_integer(self._types[label]) and self.label not in self.text
-        grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]
-        types, row, known = self._column_types(), 0, None if self._header else self._read_names
+        self.refuse_mixed()
+        row, known = 0, None if self._header else self._read_names
+        self.begin()
         with self.source.opened() as file:
             try:
                 for block in self._rows(file):
-                    for part in self._parse(block, types, known).to_batches():
-                        columns = self._unquoted(part.columns)
-                        for j in grouped:
-                            columns[j] = self._number(columns[j], names[j], row + 1)
-                        if whole:  # labels that are whole numbers so far
-                            whole, columns[label] = _as_whole(columns[label])
-                        row += part.num_rows
-                        yield columns, part.num_rows
+                    for columns, n_rows in self.parts(block, known, row):
+                        row += n_rows
+                        yield columns, n_rows
                     known = self._read_names
             except Exception as error:
-                self._fail(error, row + self._header if known else 0)
+                self.fail(error, row + self._header if known else 0)
+
+    def refuse_mixed(self) -> None:
+        """Raise if a column holds numbers and other values."""
+        for one in self.mixed():
+            raise StreamError(one.told(self.source.name))
+
+    def begin(self) -> None:
+        """Begin with the first row: labels are whole numbers until one is not."""
+        import pyarrow as pa
+
+        kind = self._types[self.names().index(self.label)]
+        self._whole_labels = pa.types.is_integer(kind) and self.label not in self.text
+
+    def names_in(self, row: bytes) -> list[str]:
+        """Return the names that a first row has."""
+        return list(self._parse(row).schema.names)
+
+    def parts(self, block: bytes, known: list[str] | None, row: int) -> Iterator[tuple[list[Any], int]]:
+        """Yield the columns of a block of whole rows, as UTF-8.
+
+        Parameters
+        ----------
+        block : bytes
+        known : list of str or None
+            The names of its columns, in their order; None: it begins with them.
+        row : int
+            How many rows came before.
+        """
+        names = self.names()
+        label = names.index(self.label)
+        grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]
+        for part in self._parse(block, self._column_types(), known).to_batches():
+            if known is not None and known != self._read_names:
+                part = part.select(self._read_names)
+            columns = self._unquoted(part.columns)
+            for j in grouped:
+                columns[j] = self._number(columns[j], names[j], row + 1)
+            if self._whole_labels:  # labels that are whole numbers so far
+                self._whole_labels, columns[label] = _as_whole(columns[label])
+            row += part.num_rows
+            yield columns, part.num_rows
 
     def _unquoted(self, columns: list[Any]) -> list[Any]:
         """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
@@ -345,7 +382,7 @@ class CSVTable(Table):
                 found.append(Mixed(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
         return found
 
-    def _fail(self, error: Exception, before: int = 0) -> None:
+    def fail(self, error: Exception, before: int = 0) -> None:
         """Say what is wrong in a block that begins after so many lines."""
         text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
         found = re.search(
@@ -363,6 +400,22 @@ class CSVTable(Table):
             f"{self.source.name!r} holds {told(value)} in {place}column {told(name)}, which"
             f" began as {kind}: mend it, or choose categorical=[{told(name)}]."
         ) from error
+
+
+def quoted(block: bytes, delimiter: str) -> tuple[Array, Array]:
+    """Return where quoted values begin and where they end; a quote in the middle of a value is part of it."""
+    quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord('"'))
+    starts, ends = quotes[0::2], quotes[1::2]
+    if len(ends) < len(starts):
+        ends = np.append(ends, len(block))
+    before = np.frombuffer(b"\n" + block, dtype=np.uint8)[starts]
+    allowed = np.frombuffer(delimiter.encode() + b'\r\n"', dtype=np.uint8)
+    if np.isin(before, allowed).all():  # a second quote of two is the quote itself
+        return starts, ends
+    at = rf'(?:^|(?<=[{re.escape(delimiter)}\r\n]))"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    found = [match.span() for match in re.finditer(at.encode(), block)]
+    spans = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return spans[:, 0], spans[:, 1] - 1 + (spans[:, 1] == len(block))
 
 
 @dataclass(frozen=True)

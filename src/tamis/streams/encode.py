@@ -64,6 +64,25 @@ class ColumnEncoder:
         """The texts seen so far; the code of each is its position."""
         return list(self._codes)
 
+    def mark(self) -> tuple[int, float, int]:
+        """Return what is known now, to come back to."""
+        return len(self._codes), self._sum, self._count
+
+    def back_to(self, mark: tuple[int, float, int]) -> None:
+        """Forget what came after a mark."""
+        n_codes, self._sum, self._count = mark
+        while len(self._codes) > n_codes:
+            self._codes.popitem()
+
+    def state(self, mark: tuple[int, float, int]) -> list[Any]:
+        """Return all there is to save of what was known at a mark."""
+        return [self.categories[: mark[0]], *mark[1:]]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take back what was saved."""
+        values, self._sum, self._count = state
+        self._codes = {value: code for code, value in enumerate(values)}
+
     def encode(self, column: Any, first_row: int) -> NDArray[np.float64]:
         """Return a block of the column as numbers.
 

@@ -263,19 +263,10 @@ class TableStream(FileStream):
                 **self._source.fingerprint()}  # fmt: skip
 
     def _blocks(self, start: int) -> Iterator[Batch]:
-        encoders = self._encoders()
+        encoders = self.encoders()
         self.n_dropped, first_row = 0, 1  # rows are counted from 1, the header apart
         for columns, n_rows in self._table.blocks():
-            features = [columns[i] for i, _ in self._features]
-            X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
-            try:
-                for j, (encoder, column) in enumerate(zip(encoders, features, strict=True)):
-                    X[:, j] = encoder.encode(column, first_row)
-            except StreamError as error:
-                raise StreamError(f"{self._source.name!r}: {error}") from None
-            self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
-            self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
-            X, y = self._labelled(X, columns[self._label], first_row)
+            X, y = self.as_batch(encoders, columns, n_rows, first_row)
             first_row += n_rows
             skip = min(start, len(y))
             start -= skip
@@ -285,7 +276,23 @@ class TableStream(FileStream):
             raise StreamError(f"{self._source.name!r} has a header but no rows.")
         self._source.finish()
 
-    def _encoders(self) -> list[ColumnEncoder]:
+    def as_batch(
+        self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
+    ) -> Batch:
+        """Return the Arrow columns of some rows as numbers and labels."""
+        features = [columns[i] for i, _ in self._features]
+        X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
+        try:
+            for j, (encoder, column) in enumerate(zip(encoders, features, strict=True)):
+                X[:, j] = encoder.encode(column, first_row)
+        except StreamError as error:
+            raise StreamError(f"{self._source.name!r}: {error}") from None
+        self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
+        self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
+        return self._labelled(X, columns[self._label], first_row)
+
+    def encoders(self) -> list[ColumnEncoder]:
+        """Return an encoder for each column that knows nothing yet."""
         missing, table, names = str(self._options["missing"]), self._table, self._table.names()
         return [
             ColumnEncoder(shown, missing, names[i] in table.text, table.categories(names[i]), part)

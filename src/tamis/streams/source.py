@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tamis.errors import StreamError
 from tamis.streams.stream import Stream
 
-__all__ = ["LONGEST_LINE", "FileStream", "Source"]
+__all__ = ["LONGEST_LINE", "FileStream", "HeldSource", "Source"]
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
@@ -179,6 +179,26 @@ class Source:
         ) from error
 
 
+class HeldSource(Source):
+    """Bytes that were read elsewhere, under the name of where they came from."""
+
+    def __init__(self, name: str, head: bytes = b"") -> None:
+        self.name, self._head = name, head
+        self.is_stdin = self.spent = self.finished = False
+        self.raw = None
+
+    def peek(self, size: int) -> bytes:
+        """Return the first `size` bytes."""
+        return self._head[:size]
+
+    def check_unchanged(self) -> None:
+        """Nothing can change."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the name."""
+        return {"path": self.name}
+
+
 class _Joined(io.RawIOBase):
     """Bytes that have been read already, then the rest of the stream they came from."""
 
@@ -210,6 +230,11 @@ class FileStream(Stream):
 
     def _title(self) -> str:
         return self._source.name
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another pass can begin where one was left: not in standard input."""
+        return not self._source.is_stdin
 
     def progress(self) -> float | None:
         """Return the fraction of the file read in the current pass; None for standard input."""

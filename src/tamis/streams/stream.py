@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,6 +39,7 @@ class Stream(ABC):
     n_rows: int | None = None
     classes: Array | None = None
     categorical: Sequence[int] = ()
+    on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while rows are waited for
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
         """Return an iterator over batches of exactly `size` rows (the last may be shorter).
@@ -78,6 +79,19 @@ class Stream(ABC):
     def progress(self) -> float | None:
         """Return which fraction of the input the current pass has consumed, or None where that is unknown."""
         return None
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another pass can begin where one was left, in another process too."""
+        return True
+
+    def position(self) -> Any:
+        """Return where the stream stands after the last batch; None if rows have to be counted to go on there."""
+        return None
+
+    def go_to(self, position: Any) -> None:
+        """Go on where `position` was told: the next pass begins with the row after it."""
+        raise NotImplementedError(f"{type(self).__name__} tells no positions.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._facts())})"

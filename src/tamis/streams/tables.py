@@ -10,7 +10,7 @@ from typing import Any
 from tamis.streams.encode import time_parts
 from tamis.streams.source import Source
 
-__all__ = ["ArrowTable", "Head", "ParquetTable", "Table"]
+__all__ = ["ArrowTable", "Head", "KnownTable", "ParquetTable", "Table", "types_of"]
 
 _BLOCK_CELLS = 1 << 19  # 4 MB as float64
 _HEAD_ROWS = 10_000
@@ -69,6 +69,14 @@ class Table:
         """Return the columns of times, and which parts of a time each of them tells."""
         return {name: parts for name, kind in self.types().items() if (parts := time_parts(kind))}
 
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the columns, as plain values."""
+        import pyarrow as pa
+
+        names, types = self.names(), self.types()
+        schema = pa.schema([(str(j), types[name]) for j, name in enumerate(names)])
+        return {"types": schema.serialize().to_pybytes()}
+
     def head(self) -> Head | None:
         """Return the first rows, or None where they could not be read again after."""
         if self.source.is_stdin:
@@ -102,6 +110,37 @@ def pyarrow_module(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise ImportError("Reading tables needs pyarrow: pip install 'tamis[cli]'.") from None
+
+
+def types_of(schema: bytes) -> list[Any]:
+    """Return the types of an Arrow schema that was made bytes of."""
+    import pyarrow as pa
+
+    return list(pyarrow_module("pyarrow.ipc").read_schema(pa.py_buffer(schema)).types)
+
+
+class KnownTable(Table):
+    """Columns of which names and types are known, and no rows are read here.
+
+    Parameters
+    ----------
+    source : Source
+    format : str
+    names : list of str
+    types : list of pyarrow.DataType
+    """
+
+    def __init__(self, source: Source, format: str, names: list[str], types: list[Any]) -> None:
+        super().__init__(source)
+        self.format, self._names, self._types = format, names, types
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return self._names
+
+    def types(self) -> dict[str, Any]:
+        """Return the Arrow type of each column."""
+        return dict(zip(self._names, self._types, strict=True))
 
 
 class ParquetTable(Table):

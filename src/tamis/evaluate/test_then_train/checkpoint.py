@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable
@@ -27,6 +28,8 @@ class Checkpoint:
         None: nothing is ever saved.
     every : int
         Steps between two savings; one is left out where saving would take more than 5 % of the time.
+    seconds : float, optional
+        Save after so many seconds too, if there is anything new.
 
     Raises
     ------
@@ -34,9 +37,11 @@ class Checkpoint:
         If there can be no such file.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, every: int) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, every: int, seconds: float | None = None) -> None:
         self.path, self.every = None if path is None else Path(path), every
+        self.seconds = math.inf if seconds is None else seconds
         self._saved, self._cost = time.perf_counter(), 0.0
+        self._step = -1  # that was saved
         if self.path is None:
             return
         folder = self.path.absolute().parent
@@ -71,11 +76,13 @@ class Checkpoint:
         return found["run"]
 
     def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
-        """Save the run if it is due."""
-        if self.path is None or step % self.every:
+        """Save the run if it is due and there is anything new."""
+        if self.path is None or step == self._step:
             return
-        if time.perf_counter() - self._saved >= self._cost / _SHARE:
+        since = time.perf_counter() - self._saved
+        if (step % self.every == 0 or since >= self.seconds) and since >= self._cost / _SHARE:
             self.write(settings, state)
+            self._step = step
 
     def write(self, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
         """Save the run."""

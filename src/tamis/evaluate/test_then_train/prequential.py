@@ -36,6 +36,8 @@ def prequential(
     max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
+    checkpoint_seconds: float | None = None,
+    keep_steps: int | None = None,
     on_step: Callable[[Step], object] | None = None,
 ) -> PrequentialResult:
     """Run a selector and a learner over a stream, test-then-train.
@@ -93,8 +95,16 @@ def prequential(
         columns of times, `memory_bytes` and `model_bytes`).
     checkpoint_every : int, default=100
         Steps between two savings; more of them where saving would take over 5 % of the time.
+    checkpoint_seconds : float, optional
+        Save after so many seconds too, and while a stream waits for rows.
+    keep_steps : int, optional
+        Records that are kept at the most, at least 20: when there are as many, they are thinned, so memory is bounded
+        however long the stream. Then one record stands for 2, 4, 8 ... steps: its rows, seconds, entered and left
+        columns are sums, its accuracy is a mean, all else is that of its last step. By default a record of each step is
+        kept, 368 bytes.
     on_step : callable, optional
-        Called with a :class:`Step` after every batch.
+        Called with a :class:`Step` after every batch. If it has methods `state` and `restore`, what `state` returns is
+        saved in the checkpoint too.
 
     Returns
     -------
@@ -148,6 +158,15 @@ def prequential(
         )
     check_number("n_tracked", n_tracked, low=0, integer=True)
     check_number("checkpoint_every", checkpoint_every, low=1, integer=True)
+    if checkpoint_seconds is not None:
+        check_number("checkpoint_seconds", checkpoint_seconds, low=0)
+    if keep_steps is not None:
+        check_number("keep_steps", keep_steps, low=20, integer=True)
+    if checkpoint is not None and not source.can_go_on:
+        raise ValueError(
+            f"checkpoint={str(checkpoint)!r} is of no use for standard input, whose rows come once: save them to a"
+            " file, or let their producer number them (follow_files(..., number=))."
+        )
     if max_rows is not None:
         check_number("max_rows", max_rows, low=1, integer=True)
     if learner is None:
@@ -177,21 +196,33 @@ def prequential(
         "baselines": baselines,
         "n_draws": int(n_draws),
         "max_rows": None if max_rows is None else int(max_rows),
+        **({} if keep_steps is None else {"keep_steps": int(keep_steps)}),
     }
     run = Run(source, selector, learner, options)
-    saved = Checkpoint(checkpoint, checkpoint_every)
+    listener: Any = on_step
+    saved = Checkpoint(checkpoint, checkpoint_every, checkpoint_seconds)
     if (state := saved.load(run.settings, run.own_classes())) is not None:
+        told = state.pop("told", None)
         run.restore(state)
+        if told is not None and hasattr(listener, "restore"):
+            listener.restore(told)
+
+    def everything() -> dict[str, Any]:
+        return run.state() | ({"told": listener.state()} if hasattr(listener, "state") else {})
+
+    def keep() -> None:
+        saved.keep(run.n_steps, run.settings, everything)
+
     try:
+        source.on_idle = keep
         with interrupts_wait(lambda: run.whole) as stop_if_asked:
             for X, y in _batches(source, int(batch_size), run.n_seen, max_rows):
                 run.take(X, y)
-                stop_if_asked()
                 if on_step is not None and run.n_steps:
-                    on_step(run.step())
-                saved.keep(
-                    run.n_steps, run.settings, run.state
-                )  # after the first batch too: what cannot be, shows
+                    with run.unbroken():
+                        on_step(run.step())
+                stop_if_asked()
+                keep()  # after the first batch too: what cannot be, shows
             stop_if_asked()  # a stream may end because what fed it was interrupted too
     except KeyboardInterrupt:
         run.interrupted = True
@@ -199,8 +230,10 @@ def prequential(
         run.interrupted = True
         error.result = run.result()  # type: ignore[attr-defined]
         raise
+    finally:
+        vars(source).pop("on_idle", None)
     if run.whole and run.n_seen:  # else the last one stands
-        saved.write(run.settings, run.state)
+        saved.write(run.settings, everything)
     return run.result()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +91,7 @@ class Run:
         self.stability = SlidingStability(
             1, options["stability_window"]
         )  # made anew when the columns are known
-        self.records = RunLog()
+        self.records = RunLog(options.get("keep_steps"))
         self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.replays = 0
@@ -132,6 +134,15 @@ class Run:
             refuse_nonfinite(X if isinstance(error, DataError) else self._masked(X), self.names)
             raise
         self.whole = True
+
+    @contextlib.contextmanager
+    def unbroken(self) -> Iterator[None]:
+        """Let an interrupt wait for what is done here."""
+        self.whole = False
+        try:
+            yield
+        finally:
+            self.whole = True
 
     def _begin(self, X: Rows) -> None:
         self.names, self.n_features = self.stream.feature_names, X.shape[1]
@@ -469,10 +480,13 @@ class Run:
             "learner": self.learner.state(),
             "draws": [draw.state() for draw in self.draws],
             "every": None if self.every is None else self.every.state(),
+            "position": self.stream.position(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
+        if (position := state.pop("position", None)) is not None:
+            self.stream.go_to(position)
         self.records.restore(state.pop("records"))
         self.replay.batches, self.late.batches = state.pop("recent"), state.pop("late")
         if (saved := state.pop("selector")) is not None:

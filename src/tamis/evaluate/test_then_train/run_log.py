@@ -47,9 +47,26 @@ class Table:
 
 
 class RunLog:
-    """The tables of a run."""
+    """The tables of a run.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    most : int, optional
+        Steps that are kept, at the most: when there are as many, they are thinned. Then one step stands for 2, 4, 8 or
+        more: what counts or lasts is summed, the accuracy of the batches is averaged, and a column that entered and
+        left in between never entered.
+
+    Examples
+    --------
+    >>> log = RunLog(most=8)
+    >>> for step in range(8):
+    ...     log.add_step((step, 10 * step, 10, *[0.0] * (len(STEP_COLUMNS) - 3)))
+    >>> log.steps.rows[:, :3].tolist()
+    [[3.0, 30.0, 40.0], [7.0, 70.0, 40.0]]
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
         self.steps = Table(len(STEP_COLUMNS))
         self.changes = Table(3)  # step, feature, 1 for enter or 0 for leave
         self.scores = Table(3)  # step, feature, score
@@ -58,6 +75,8 @@ class RunLog:
     def add_step(self, values: tuple[float, ...]) -> None:
         """Write the values of a step, in the order of `STEP_COLUMNS`."""
         self.steps.more(1)[0] = values
+        if self.most is not None and len(self.steps.rows) >= self.most:
+            self._thin(self.most // 2)
 
     def add_changes(self, step: int, features: Array, entered: Array) -> None:
         """Write which columns changed, and whether each entered the selection or left it."""
@@ -71,6 +90,25 @@ class RunLog:
     def add_scores(self, step: int, features: Array, scores: Array) -> None:
         """Write the scores of some columns."""
         _fill(self.scores, step, features, scores)
+
+    def _thin(self, most: int) -> None:
+        """Keep `most` steps at the most, evenly spread, and what belongs to them."""
+        steps = self.steps.rows
+        first, last = steps[0, 0], steps[-1, 0]
+        stride = 1
+        while (last - first) // stride + 2 > most:
+            stride *= 2
+        groups = steps[:, 0] // stride
+        ends = np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
+        starts = np.append(0, ends[:-1] + 1)
+        kept = steps[ends]
+        kept[:, _SUMMED] = np.add.reduceat(steps[:, _SUMMED], starts, axis=0)
+        hits = np.add.reduceat(steps[:, _ACCURACY] * steps[:, _ROWS], starts)
+        kept[:, _ACCURACY] = hits / np.maximum(kept[:, _ROWS], 1.0)
+        self.steps.rows = kept
+        for table in (self.changes, self.truth):
+            table.rows = _net(table.rows, kept[:, 0])
+        self.scores.rows = _last_scores(self.scores.rows, kept[:, 0])
 
     def frames(self, names: list[str]) -> dict[str, Frame]:
         """Return the tables by column, with the names of the features."""
@@ -88,12 +126,44 @@ class RunLog:
 
     def state(self) -> dict[str, Numbers]:
         """Return all there is to save."""
-        return {kind: table.rows for kind, table in vars(self).items()}
+        return {kind: getattr(self, kind).rows for kind in ("steps", "changes", "scores", "truth")}
 
     def restore(self, state: dict[str, Numbers]) -> None:
         """Take back what was saved."""
         for kind, rows in state.items():
             getattr(self, kind).rows = rows
+
+
+_SUMMED = [
+    j for j, name in enumerate(STEP_COLUMNS) if name in ("n_rows", "n_entered", "n_left") or name.startswith("seconds_")
+]  # fmt: skip
+_ACCURACY, _ROWS = STEP_COLUMNS.index("accuracy"), STEP_COLUMNS.index("n_rows")
+
+
+def _net(events: Numbers, steps: Numbers) -> Numbers:
+    """Return what changed from one kept step to the next: of a column that came and went, nothing."""
+    if not len(events):
+        return events
+    at = np.searchsorted(steps, events[:, 0])
+    order = np.lexsort((np.arange(len(events)), events[:, 1], at))
+    step, feature = at[order], events[order, 1]
+    is_last = np.append((np.diff(step) != 0) | (np.diff(feature) != 0), True)
+    n_events = np.diff(np.append(-1, np.flatnonzero(is_last)))
+    kept: Numbers = events[order[is_last][n_events % 2 == 1]]
+    kept[:, 0] = steps[np.searchsorted(steps, kept[:, 0])]
+    return kept
+
+
+def _last_scores(scores: Numbers, steps: Numbers) -> Numbers:
+    """Return the last scores until each kept step, and those of later steps, which have no record yet."""
+    at = np.searchsorted(steps, scores[:, 0])
+    latest = np.zeros(len(steps) + 1)
+    np.maximum.at(latest, at, scores[:, 0])
+    is_kept = (scores[:, 0] == latest[at]) | (at == len(steps))
+    at = at[is_kept]
+    kept: Numbers = scores[is_kept]
+    kept[:, 0] = np.where(at < len(steps), steps[np.minimum(at, len(steps) - 1)], kept[:, 0])
+    return kept
 
 
 def _fill(table: Table, step: int, features: Array, last: Array) -> None:

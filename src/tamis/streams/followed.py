@@ -1,0 +1,566 @@
+"""Streams without an end: a file that grows, files that appear, standard input; each row once, also after a kill.
+
+:func:`follow_files` knows at each batch where the next row begins, and says it as a *position*. Whoever saves a model
+saves the position with it, in one file, so neither can be newer than the other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis._check import check_choice, check_number
+from tamis.errors import StreamError
+from tamis.persistence.journal import Journal
+from tamis.streams.appearing import Files
+from tamis.streams.csv_table import CSVTable
+from tamis.streams.encode import ColumnEncoder, time_parts
+from tamis.streams.files import TIMES, TableStream, label_column
+from tamis.streams.growing import Part, Pipe, RowGroups, as_utf8
+from tamis.streams.source import HeldSource, Source
+from tamis.streams.stream import Batch, Stream, join_batches
+from tamis.streams.tables import KnownTable, ParquetTable, Table, types_of
+
+__all__ = ["FollowedStream", "follow_files"]
+
+_POLL = 0.1  # seconds
+_REASONS = 50  # that are counted apart
+
+Judge = Callable[[Table], dict[str, Any]]
+
+
+class _Mark(NamedTuple):
+    """What there is to come back to at the end of a batch."""
+
+    rows: int
+    encoders: list[tuple[int, float, int]]
+    whole_labels: bool
+    counts: dict[str, int]
+    reasons: dict[str, int]
+    last: int | None
+    letters: int
+    n_notes: int
+
+
+def follow_files(
+    path: str | os.PathLike[str],
+    *,
+    label: str | int,
+    format: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    na: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    missing: str = "error",
+    times: str = "seconds",
+    time_format: str | None = None,
+    drop_unlabelled: bool = False,
+    number: str | None = None,
+    idle: float | None = None,
+    dead_letters: str | os.PathLike[str] | None = None,
+    judge: Judge | None = None,
+) -> FollowedStream:
+    r"""Open a stream without an end: it waits for rows that are not there yet.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that grows; a folder, or a pattern such as ``"parts/*.csv"``, whose files are read in the order of their
+        names as they appear, and as they grow; or ``"-"``, standard input. CSV (parts may be compressed: .gz, .bz2,
+        .xz) or Parquet. A row counts when its newline is there, or when a later file is.
+    label, format, delimiter, decimal, encoding, header, na, categorical, drop, missing, times, time_format, \
+    drop_unlabelled
+        As for :func:`open_file`. What the options do not say is judged by the first batch.
+    number : str, optional
+        Name of a column of standard input in which the producer numbers its rows, ever upwards. Then a producer may
+        send rows again: those up to the last number taken are passed over.
+    idle : float, optional
+        End when nothing new has come for so many seconds; 0: take what is there. By default wait for ever.
+    dead_letters : path-like, optional
+        File for the rows that cannot be read, a line of JSON each with its reason. By default such a row is refused.
+    judge : callable, optional
+        Is given the first batch as a :class:`tamis.streams.tables.Table` and returns what else is known of the columns,
+        such as ``{"drop": [...]}``.
+
+    Returns
+    -------
+    FollowedStream
+
+    Raises
+    ------
+    StreamError
+        If there is nothing of that name. While reading: if a row cannot be read, a file has other columns than the
+        first one, was cut, or is another file than the one of which rows were taken.
+    ValueError
+        If an option is out of range.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "log.csv")
+    >>> _ = path.write_text("heat,state\n1,on\n2,off\n3,on\n4,off\n5,o")
+    >>> stream = follow_files(path, label="state", idle=0)
+    >>> [y.tolist() for X, y in stream.batches(2)]
+    [['on', 'off'], ['on', 'off']]
+
+    The last row had no newline yet. Another stream goes on from there:
+
+    >>> position = stream.position()
+    >>> with path.open("a") as file:
+    ...     _ = file.write("n\n6,off\n")
+    >>> stream = follow_files(path, label="state", idle=0)
+    >>> stream.go_to(position)
+    >>> [(X.tolist(), y.tolist()) for X, y in stream.batches(2)]
+    [([[5.0], [6.0]], ['on', 'off'])]
+    """
+    check_choice("missing", missing, ("error", "mean", "keep"))
+    check_choice("times", times, TIMES)
+    if format is not None:
+        check_choice("format", format, ("csv", "parquet"))
+    if idle is not None:
+        check_number("idle", idle, low=0)
+    written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
+               "time_format": time_format}  # fmt: skip
+    how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
+           "drop_unlabelled": drop_unlabelled}  # fmt: skip
+    return FollowedStream(
+        os.fspath(path), label, written, how, format=format, header=header, number=number, idle=idle,
+        dead_letters=dead_letters, judge=judge,
+    )  # fmt: skip
+
+
+class FollowedStream(Stream):
+    """Rows that were not all there when reading began, made by :func:`follow_files`.
+
+    Attributes
+    ----------
+    reasons : dict of str to int
+        Why rows could not be read, and how many.
+    n_waiting : int
+        Rows at the end that were too few for a batch; they were not taken.
+    on_idle : callable
+        Called again and again while the stream waits for rows.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        label: str | int,
+        written: dict[str, Any],
+        how: dict[str, Any],
+        *,
+        format: str | None,
+        header: bool,
+        number: str | None,
+        idle: float | None,
+        dead_letters: str | os.PathLike[str] | None,
+        judge: Judge | None,
+    ) -> None:
+        self.path, self._label, self._written, self._how = path, label, written, how
+        self._format, self._header, self._number = format, header, number
+        self._idle, self._judge = idle, judge
+        self.is_pipe = path == "-"
+        if number is not None and not self.is_pipe:
+            raise ValueError(
+                f"number={number!r} is for standard input: the rows of a file are known by their place."
+            )
+        if self.is_pipe and format == "parquet":
+            raise ValueError("format='parquet' is not for standard input: name the file.")
+        self._letters = None if dead_letters is None else Journal(dead_letters)
+        self._table: Any = None
+        self._rows: TableStream | None = None  # how rows become numbers; None before the first ones
+        self._encoders: list[ColumnEncoder] = []
+        self._begin_at(None)
+
+    def _begin_at(self, position: dict[str, Any] | None) -> None:
+        """Stand at a position, or at the beginning."""
+        known = position or {
+            "counts": {}, "reasons": {}, "last": None, "notes": [], "places": {}, "letters": None, "rows": 0,
+        }  # fmt: skip
+        self._files = None if self.is_pipe else Files(self.path, self._format, self._header)
+        self._pipe = Pipe(self._header) if self.is_pipe else None
+        self._current: Any = self._pipe
+        self._counts, self.reasons = Counter(known["counts"]), Counter(known["reasons"])
+        self._last: int | None = known["last"]  # number of the last row
+        self._notes: list[dict[str, Any]] = list(known["notes"])
+        self._places: dict[str, list[Any]] = dict(known["places"])
+        self._mark: _Mark | None = None
+        self.n_waiting = 0
+        if self._letters is not None and known["letters"] is not None:
+            self._letters.cut(known["letters"])
+        if self._files is not None:
+            for name, place in self._places.items():
+                self._files.part(name).go_to(*place)
+        if position is not None:
+            self._set_mark(known["rows"])
+
+    # -- what is known of it -------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """Return path and options."""
+        given = {name: value for name, value in self._written.items() if value is not None}
+        return {
+            "kind": "followed", "path": self.path, "format": self._format, "label": self._label,
+            "header": self._header, "number": self._number, **self._how,
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()},
+        }  # fmt: skip
+
+    def _title(self) -> str:
+        return self.path
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether one can go on where it was left: not in standard input whose rows have no numbers."""
+        return not self.is_pipe or self._number is not None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows could not be read, had no label, or had come before: ``bad``, ``unlabelled``, ``repeated``."""
+        return {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
+
+    @property
+    def categories(self) -> dict[str, list[Any]]:
+        """The texts of each column of text, in the order of their codes."""
+        return {} if self._rows is None else self._rows.categories
+
+    def take_notes(self) -> list[dict[str, Any]]:
+        """Return what happened to the source until the last batch and was not told yet: gaps, files put aside."""
+        if self._mark is None:
+            return []
+        n = self._mark.n_notes
+        told, self._notes = self._notes[:n], self._notes[n:]
+        self._mark = self._mark._replace(n_notes=0)
+        return told
+
+    # -- positions -----------------------------------------------------------------------------------------
+
+    def position(self) -> dict[str, Any] | None:
+        """Return where the row after the last batch is, and what is known of the columns; None before the first batch.
+
+        Plain values and bytes, which :func:`tamis.save` takes.
+        """
+        if self._mark is None or not self.can_go_on:
+            return None
+        if self._letters is not None:
+            self._letters.flush()
+        mark = self._mark
+        encoders = [one.state(at) for one, at in zip(self._encoders, mark.encoders, strict=True)]
+        return {
+            "rows": mark.rows, "table": {**self._known, "_whole_labels": mark.whole_labels}, "how": self._how_known,
+            "encoders": encoders, "counts": mark.counts, "reasons": mark.reasons, "last": mark.last,
+            "letters": mark.letters, "notes": self._notes[: mark.n_notes], "places": dict(self._places),
+        }  # fmt: skip
+
+    def go_to(self, position: dict[str, Any]) -> None:
+        """Go on with the row after the last batch of whoever told the position."""
+        facts = position["table"]
+        source = HeldSource(self.path)
+        if facts["format"] == "csv":
+            self._table = CSVTable.of(source, facts)
+        else:
+            self._table = KnownTable(source, facts["format"], facts["names"], types_of(facts["types"]))
+        self._know(position["how"])
+        if facts["format"] == "csv":
+            self._table._whole_labels = facts["_whole_labels"]
+        for encoder, state in zip(self._encoders, position["encoders"], strict=True):
+            encoder.restore(state)
+        self._begin_at(position)
+
+    def _set_mark(self, n_rows: int) -> None:
+        """A batch ends here."""
+        if self._files is not None:
+            for name in self._files.changed:
+                part = self._files.parts.get(name)
+                if part is None or not part.at:
+                    self._places.pop(name, None)
+                else:
+                    self._places[name] = [part.at, part.row, part.identity()]
+            self._files.changed.clear()
+        self._mark = _Mark(
+            n_rows, [one.mark() for one in self._encoders], getattr(self._table, "_whole_labels", False),
+            dict(self._counts), dict(self.reasons), self._last, self._letters.length if self._letters else 0,
+            len(self._notes),
+        )  # fmt: skip
+
+    # -- what the columns are ------------------------------------------------------------------------------
+
+    def begin(self, size: int) -> bool:
+        """Wait for the first batch and judge the columns by it; return whether it came."""
+        since = time.monotonic()
+        while self._rows is None:
+            if (table := self._first_table(size)) is not None:
+                self._table = table
+                how = {**self._how, **({} if self._judge is None else self._judge(table))}
+                if self._number is not None:
+                    label_column(self._number, table.names(), self.path)
+                    how["drop"] = [*how["drop"], self._number]
+                self._know(how)
+                if isinstance(table, CSVTable):
+                    table.refuse_mixed()
+                    table.begin()
+            elif self._is_over(since):
+                return False
+            else:
+                self._wait(0.0)
+        return True
+
+    def _know(self, how: dict[str, Any]) -> None:
+        """Take over what the columns are."""
+        table = self._table
+        table.source.name = self.path
+        self._how_known = how
+        self._rows = TableStream(table, self._label, **how)
+        self._encoders = self._rows.encoders()
+        self.feature_names, self.n_features = self._rows.feature_names, self._rows.n_features
+        self.categorical = self._rows.categorical
+        self._known = {"format": table.format, "names": table.names(), **table.facts()}
+
+    def _first_table(self, size: int) -> Table | None:
+        """Return the first rows as a table, as soon as there are enough: a batch, or all of a file that is whole."""
+        if self._pipe is not None:
+            return self._head(self._pipe, size, self._pipe.ended)
+        assert self._files is not None
+        names = self._files.names()
+        for name in names:
+            part, is_whole = self._files.part(name), name != names[-1]
+            if isinstance(part, RowGroups):
+                if part.schema is None:
+                    return None
+                if part.has_more(0):
+                    return ParquetTable(Source(name, seekable=True))
+            elif (found := self._head(part, size, is_whole)) is not None:
+                return found
+            elif not is_whole or part.n_waiting():
+                return None
+        return None
+
+    def _head(self, part: Any, size: int, is_whole: bool) -> Table | None:
+        rows = part.peek(size + self._header, is_whole)
+        if len(rows) <= self._header or (len(rows) < size + self._header and not is_whole):
+            return None
+        written = {name: value or None for name, value in self._written.items()}
+        table = CSVTable(HeldSource(part.name, b"".join(rows)), header=self._header, **written)
+        if "\n".encode(table.encoding) != b"\n":
+            raise StreamError(
+                f"{part.name!r} is {table.encoding}: only text in UTF-8 or Latin-1 can be followed."
+            )
+        return table
+
+    def _read_names(self, part: Any) -> bool:
+        """Look at the names of a file's columns, which may be in another order; return whether they are there."""
+        if part.names is not None:
+            return True
+        if isinstance(part, RowGroups):
+            if part.schema is None:
+                return False
+            self._check_kinds(part)
+            part.names = part.schema.names
+            return True
+        known = self._table._read_names
+        if not self._header:
+            part.names = known
+            return True
+        if not (row := part.first_row()):
+            return False
+        found = self._table.names_in(as_utf8(row, self._table.encoding))
+        _refuse_others(part.name, known, found)
+        part.names = found
+        return True
+
+    def _check_kinds(self, part: RowGroups) -> None:
+        known, found = self._table.types(), dict(zip(part.schema.names, part.schema.types, strict=True))
+        _refuse_others(part.name, list(known), part.schema.names)
+        for name, kind in known.items():
+            if _sort(kind) != _sort(found[name]):
+                raise StreamError(
+                    f"{part.name!r} has column {name!r} as {found[name]}, the first file as {kind}: write it as there."
+                )
+
+    # -- batches -------------------------------------------------------------------------------------------
+
+    def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
+        """Return an iterator over batches of exactly `size` rows; it waits for each of them.
+
+        At the end of standard input the last one may be shorter. The rows of files that are too few for a batch are not
+        taken: they belong to the batch that the next ones complete. A pass begins where the last one ended.
+        """
+        check_number("batch_size", size, low=1, integer=True)
+        n_taken = 0 if self._mark is None else self._mark.rows
+        if start not in (0, n_taken):
+            raise StreamError(f"The stream stands after row {n_taken:,}, not {start:,}: go to a position.")
+        return self._batches(int(size))
+
+    def _blocks(self, start: int) -> Iterator[Batch]:
+        return self.batches(100, start=start)
+
+    def _batches(self, size: int) -> Iterator[Batch]:
+        if (position := self.position()) is not None and not self.is_pipe:
+            self.go_to(position)  # a pass before this one may have read further
+        if not self.begin(size):
+            return
+        n_taken = 0 if self._mark is None else self._mark.rows
+        while True:
+            have: list[Batch] = []
+            n_left = size
+            while n_left and (found := self._next(n_left)) is not None:
+                part, rows = found
+                have += self._sifted(part, rows, part.row - len(rows))
+                n_left = size - sum(len(y) for _, y in have)
+            if n_left and (not self.is_pipe or not have):
+                self.n_waiting = size - n_left
+                return
+            n_taken += size - n_left
+            self._set_mark(n_taken)
+            yield join_batches(have)
+
+    def _next(self, n: int) -> tuple[Any, Any] | None:
+        """Return up to `n` rows and the part they are of, as soon as there are any; None at the end."""
+        since = time.monotonic()
+        while True:
+            if self._current is not None and (rows := self._take(self._current, n, self._is_ended())):
+                return self._current, rows
+            began = time.monotonic()
+            for part, is_whole in () if self._files is None else self._files.with_rows(self._current):
+                if rows := self._take(part, n, is_whole):
+                    self._current = part
+                    return part, rows
+            if self._is_over(since):
+                return None
+            self._wait(time.monotonic() - began)
+
+    def _take(self, part: Any, n: int, is_whole: bool) -> Any:
+        if self._files is not None:
+            self._notes += self._files.notes
+            self._files.notes = []
+        if not self._read_names(part):
+            return None
+        rows = part.take(n, is_whole, self._table)
+        if rows is None or len(rows) == 0:
+            return None
+        if self._files is not None:
+            self._files.changed.add(part.name)
+        return rows
+
+    def _is_ended(self) -> bool:
+        return self._pipe is not None and self._pipe.ended
+
+    def _is_over(self, since: float) -> bool:
+        """Return whether nothing will come, or nothing has for as long as one waits."""
+        if self._pipe is not None:
+            return self._pipe.ended and not self._pipe.n_waiting()
+        return self._idle is not None and time.monotonic() - since >= self._idle
+
+    def _wait(self, cost: float) -> None:
+        self.on_idle()
+        if self._pipe is not None:
+            self._pipe.wait(_POLL)
+        else:
+            time.sleep(min(max(_POLL, 10 * cost), 2.0))  # where there are many files, less often
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def _sifted(self, part: Part, rows: Any, before: int) -> list[Batch]:
+        """Return rows as numbers and labels; those that cannot be read are put aside, if there is a place for them."""
+        assert self._rows is not None
+        marks = [one.mark() for one in self._encoders]
+        whole, n_unlabelled = getattr(self._table, "_whole_labels", False), self._rows.n_dropped
+        try:
+            columns, n = part.columns(rows, self._table, before)
+            columns, n, last, gaps = self._new_ones(columns, n)
+            X, y = self._rows.as_batch(self._encoders, columns, n, before + 1)
+        except StreamError as error:
+            for encoder, mark in zip(self._encoders, marks, strict=True):
+                encoder.back_to(mark)
+            if isinstance(self._table, CSVTable):
+                self._table._whole_labels = whole
+            self._rows.n_dropped = n_unlabelled
+            if self._letters is None:
+                raise
+            if len(rows) > 1:
+                half = len(rows) // 2
+                return self._sifted(part, rows[:half], before) + self._sifted(
+                    part, rows[half:], before + half
+                )
+            self._put_aside(part, rows, before + 1, str(error))
+            return []
+        self._counts["repeated"] += len(rows) - n
+        self._counts["unlabelled"] += self._rows.n_dropped - n_unlabelled
+        self._last = last
+        self._notes += gaps
+        return [(X, y)] if len(y) else []
+
+    def _new_ones(
+        self, columns: list[Any], n: int
+    ) -> tuple[list[Any], int, int | None, list[dict[str, Any]]]:
+        """Return the rows whose number is above all before it, the last number, and where numbers are lacking."""
+        if self._number is None or n == 0:
+            return columns, n, self._last, []
+        column = columns[self._table.names().index(self._number)]
+        numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        if (bad := np.flatnonzero(numbers != np.floor(numbers))).size or np.isnan(numbers).any():
+            at = int(bad[0]) if bad.size else 0
+            raise StreamError(f"Column {self._number!r} is no whole number in row {at + 1}: number the rows.")
+        floor = -np.inf if self._last is None else float(self._last)
+        highest = np.maximum.accumulate(np.concatenate([[floor], numbers]))
+        new = numbers > highest[:-1]
+        taken = numbers[new]
+        before = np.concatenate([[floor], taken])[: len(taken)]
+        gaps = [
+            {"event": "gap", "after": int(a), "before": int(b)}
+            for a, b in zip(before.tolist(), taken.tolist(), strict=True)
+            if a > -np.inf and b > a + 1
+        ]
+        last = int(taken[-1]) if len(taken) else self._last
+        return [one.filter(_mask(new)) for one in columns], len(taken), last, gaps
+
+    def _put_aside(self, part: Part, rows: Any, row: int, why: str) -> None:
+        assert self._letters is not None
+        why = why.removeprefix(f"{part.name!r}").removeprefix(":").strip()
+        self._letters.write([{"source": part.name, "row": row, "reason": why, "line": part.told(rows)}])
+        self._counts["bad"] += 1
+        kind = re.sub(r"'[^']*' in (row|line) \d+", r"... in a \1", why)
+        kind = re.sub(r"\b(row|line) \d+", r"a \1", kind)
+        self.reasons[kind if kind in self.reasons or len(self.reasons) < _REASONS else "other reasons"] += 1
+
+
+def _mask(new: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(new)
+
+
+def _sort(kind: Any) -> str:
+    """Return what sort of values a column holds, as far as it matters to what they become."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
+        return "number"
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        return "text"
+    return str(time_parts(kind) or kind)
+
+
+def _refuse_others(name: str, known: list[str], found: list[str]) -> None:
+    """Refuse a file whose columns are not those of the first one."""
+    if found == known or (sorted(found) == sorted(known) and len(set(known)) == len(known)):
+        return
+    lacks = [one for one in known if one not in found]
+    adds = [one for one in found if one not in known]
+    told = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
+    told += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
+    what = " and ".join(told) or "has them twice or in another order"
+    raise StreamError(
+        f"{name!r} has other columns than the first rows ({what}): write the columns of before, or follow the new ones"
+        " on their own."
+    )

@@ -1,0 +1,528 @@
+"""Streams without an end: files that grow, files that appear, standard input; each row once, also after kill -9."""
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tamis import FIRES, FisherScore, open_file, prequential
+from tamis.errors import CheckpointError, StreamError
+from tamis.evaluate.test_then_train.result import STEP_COLUMNS
+from tamis.persistence.journal import Journal
+from tamis.streams import follow_files
+
+HEADER = "heat,sound,colour,pressure,state\n"
+
+
+def lines(n, seed=0, start=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).round(3)
+    colours = rng.choice(["red", "green, pale", "blue"], size=n)
+    made = []
+    for i, (row, colour) in enumerate(zip(X.tolist(), colours.tolist(), strict=True)):
+        state = "on" if row[2 if i < n // 2 else 0] > 0 else "off"
+        colour = f'"{colour}"' if "," in colour else colour
+        made.append(f"{row[0]},{row[1]},{colour},{row[2]},{state}\n")
+    return made
+
+
+def write(path, rows, header=HEADER):
+    path.write_text(header + "".join(rows))
+    return path
+
+
+def batches(stream, size=10):
+    return [(X.tolist(), y.tolist()) for X, y in stream.batches(size)]
+
+
+def all_rows(found):
+    return [(*row, label) for X, y in found for row, label in zip(X, y, strict=True)]
+
+
+def follow(path, **how):
+    return follow_files(path, label="state", **{"idle": 0, **how})
+
+
+def test_a_whole_file_is_what_open_file_reads(tmp_path):
+    path = write(tmp_path / "a.csv", lines(95))
+    whole = batches(open_file(path, label="state"))
+    assert batches(follow(path)) == whole[:9]  # the last five wait for a full batch
+    stream = follow(path)
+    batches(stream)
+    assert stream.n_waiting == 5
+    assert (stream.feature_names, stream.categories) == (
+        ["heat", "sound", "colour", "pressure"],
+        {"colour": open_file(path, label="state").take(95) and list(stream.categories["colour"])},
+    )
+
+
+@pytest.mark.parametrize("cut", [1, 7, 40, 99, 100, 101, 555])
+def test_positions_lose_and_repeat_no_row_wherever_the_file_ends(tmp_path, cut):
+    made = lines(60)
+    path = write(tmp_path / "a.csv", [])
+    text = "".join(made).encode()
+    expected = batches(follow(write(tmp_path / "whole.csv", made)))
+    found, position = [], None
+    for start in range(0, len(text), cut * 10):
+        with path.open("ab") as file:
+            file.write(text[start : start + cut * 10])
+        stream = follow(path, missing="mean")
+        if position is not None:
+            stream.go_to(tamis.loads(tamis.dumps(position)))
+        found += batches(stream)
+        position = stream.position()
+    assert found == expected
+    assert position["rows"] == 60
+
+
+def test_rows_that_come_while_it_waits(tmp_path):
+    made = lines(50)
+    path = write(tmp_path / "a.csv", made[:25])
+
+    def grow():
+        for row in made[25:]:
+            with path.open("a") as file:
+                file.write(row[:3])
+                file.flush()
+                time.sleep(0.002)
+                file.write(row[3:])
+
+    writer = threading.Thread(target=grow)
+    stream = follow(path, idle=1.0)
+    rows = stream.batches(10)
+    found = [next(rows)]
+    writer.start()
+    found += rows
+    writer.join()
+    assert [len(y) for _, y in found] == [10] * 5
+    assert all_rows([(X.tolist(), y.tolist()) for X, y in found]) == all_rows(
+        batches(open_file(write(tmp_path / "b.csv", made), label="state"))
+    )
+
+
+def test_a_quoted_newline_is_part_of_a_row(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('x,note,state\n1,"two\nlines",on\n2,"a ""word""\n",off\n3,plain,on\n4,"never closed')
+    assert all_rows(batches(follow(path), 3)) == [(1.0, 0.0, "on"), (2.0, 1.0, "off"), (3.0, 2.0, "on")]
+
+
+def test_parts_that_appear_are_read_in_order_and_grow(tmp_path):
+    made = lines(100)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write(folder / "b.csv", made[30:60])
+    write(folder / "a.csv", made[:30])
+    (folder / "_temporary.csv").write_text("half")
+    (folder / "notes.md").write_text("no rows")
+    stream = follow(folder)
+    found = batches(stream, 20)
+    assert len(found) == 3
+    write(folder / "c.csv", made[60:90])
+    with (folder / "c.csv").open("a") as file:
+        file.write("".join(made[90:]).rstrip("\n"))
+    again = follow(folder)
+    again.go_to(tamis.loads(tamis.dumps(stream.position())))
+    found += batches(again, 20)
+    expected = batches(open_file(write(tmp_path / "whole.csv", made), label="state"), 20)
+    assert found == expected[:4]  # the last row has no newline
+    write(folder / "d.csv", [])  # now the file before it is whole
+    last = follow(folder)
+    last.go_to(again.position())
+    assert batches(last, 20) == expected[4:]
+
+
+def test_columns_in_another_order_are_found_by_name_and_others_are_refused(tmp_path):
+    (tmp_path / "1.csv").write_text("x,z,state\n1,2,on\n3,4,off\n")
+    (tmp_path / "2.csv").write_text("state,z,x\non,6,5\noff,8,7\n")
+    stream = follow(tmp_path / "*.csv")
+    assert all_rows(batches(stream, 2)) == [
+        (1.0, 2.0, "on"), (3.0, 4.0, "off"), (5.0, 6.0, "on"), (7.0, 8.0, "off"),
+    ]  # fmt: skip
+    (tmp_path / "3.csv").write_text("x,w,state\n1,2,on\n3,4,off\n")
+    position = stream.position()
+    again = follow(tmp_path / "*.csv")
+    again.go_to(position)
+    with pytest.raises(StreamError, match=r"3.csv' has other columns .*lacks 'z' and has 'w' more"):
+        batches(again, 2)
+    assert again.position() == position
+
+
+def table_of(made):
+    rows = [line.strip().replace('"green, pale"', "green pale").split(",") for line in made]
+    heat, sound, colour, pressure, state = zip(*rows, strict=True)
+    numbers = {"heat": heat, "sound": sound, "pressure": pressure}
+    return pa.table({**{k: np.array(v, float) for k, v in numbers.items()}, "colour": colour, "state": state})
+
+
+def test_parquet_parts_are_taken_up_inside_a_row_group(tmp_path):
+    made = lines(300)
+    expected = batches(open_file(_parquet(tmp_path / "whole.parquet", made), label="state"), 70)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    _parquet(folder / "1.parquet", made[:130], 40)
+    (folder / "2.parquet").write_bytes(b"PAR1 half")
+    stream, found, position = follow(folder), [], None
+    found += batches(stream, 70)
+    assert len(found) == 1  # the second is not whole yet
+    _parquet(folder / "2.parquet", made[130:], 50)
+    for _ in range(5):
+        position = stream.position()
+        stream = follow(folder)
+        stream.go_to(tamis.loads(tamis.dumps(position)))
+        one = stream.batches(70)
+        found += [
+            (X.tolist(), y.tolist()) for X, y in [batch for _, batch in zip(range(1), one, strict=False)]
+        ]
+    assert found == expected[:4]
+    pq.write_table(table_of(made).rename_columns([*"abcd", "state"]), folder / "3.parquet")
+    stream = follow(folder)
+    stream.go_to(position)
+    with pytest.raises(StreamError, match=r"3.parquet' has other columns"):
+        batches(stream, 100)
+
+
+def _parquet(path, made, group=1000):
+    pq.write_table(table_of(made), path, row_group_size=group)
+    return path
+
+
+# -- what happens to files -----------------------------------------------------------------------------------
+
+
+def stopped(tmp_path, n=40):
+    """Return a file, its rows, and a position after `n` of them."""
+    made = lines(2 * n)
+    path = write(tmp_path / "log.csv", made[:n])
+    stream = follow(path)
+    batches(stream, 10)
+    return path, made, stream.position()
+
+
+def gone_on(path, position, **how):
+    stream = follow(path, **how)
+    stream.go_to(position)
+    return batches(stream, 10)
+
+
+def test_a_file_that_was_cut_is_refused(tmp_path):
+    path, made, position = stopped(tmp_path)
+    write(path, made[:7])
+    with pytest.raises(StreamError, match=r"was cut: it has \d+ bytes, and [\d,]+ were read"):
+        gone_on(path, position)
+
+
+def test_another_file_of_the_same_name_is_refused(tmp_path):
+    path, _, position = stopped(tmp_path)
+    write(path, lines(200, seed=5))
+    with pytest.raises(StreamError, match="is another file than the one of which 40 rows were taken"):
+        gone_on(path, position)
+
+
+def test_a_copy_of_the_file_goes_on(tmp_path):
+    path, made, position = stopped(tmp_path)
+    write(tmp_path / "copy.csv", made)
+    os.replace(tmp_path / "copy.csv", path)
+    assert len(gone_on(path, position)) == 4
+
+
+def test_a_file_put_aside_under_another_name_is_known_by_a_pattern(tmp_path):
+    made = lines(80)
+    path = write(tmp_path / "log.csv", made[:40])
+    stream = follow(tmp_path / "log.csv*", format="csv")
+    found = batches(stream, 10)
+    position = stream.position()
+    with path.open("a") as file:
+        file.write("".join(made[40:50]))
+    os.replace(path, tmp_path / "log.csv.1")
+    write(path, made[50:])
+    again = follow(tmp_path / "log.csv*", format="csv")
+    again.go_to(position)
+    found += batches(again, 10)
+    expected = batches(open_file(write(tmp_path / "whole.csv", made), label="state"))
+    assert sorted(all_rows(found)) == sorted(all_rows(expected))
+    assert any(one["event"] == "renamed" for one in again.take_notes())
+
+
+def test_a_log_that_is_rotated_while_it_is_followed(tmp_path):
+    made = lines(80)
+    path = write(tmp_path / "log.csv", made[:40])
+    stream = follow(path, idle=2.0)
+    rows = stream.batches(10)
+    found = [next(rows) for _ in range(4)]
+    with path.open("a") as file:
+        file.write("".join(made[40:43]))
+    os.replace(path, tmp_path / "log.csv.1")
+    write(path, made[43:])
+    found += [next(rows) for _ in range(4)]
+    assert all_rows([(X.tolist(), y.tolist()) for X, y in found]) == all_rows(
+        batches(open_file(write(tmp_path / "whole.csv", made), label="state"))
+    )
+    assert [one["event"] for one in stream.take_notes()] == ["rotated"]
+
+
+# -- rows that cannot be read --------------------------------------------------------------------------------
+
+
+def test_bad_rows_are_put_aside_with_their_reasons(tmp_path):
+    good = lines(40)
+    bad = {5: "1,2\n", 13: "x,1,red,2,on\n", 14: "1,,red,2,on\n", 22: "1,2,red,3,\n", 31: "1,inf,red,2,on\n"}
+    made = list(good)
+    for at, row in sorted(bad.items()):
+        made.insert(at, row)
+    path = write(tmp_path / "a.csv", made[:5] + made[6:])  # the first batch is whole
+    path = write(tmp_path / "b.csv", good[:10] + list(bad.values()) + good[10:])
+    letters = tmp_path / "bad.jsonl"
+    stream = follow(path, dead_letters=letters)
+    assert batches(stream) == batches(follow(write(tmp_path / "c.csv", good)))
+    put = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert [one["row"] for one in put] == [11, 12, 13, 14, 15]
+    assert [one["line"] + "\n" for one in put] == list(bad.values())
+    for word, one in zip(("'x'", "missing", "label", "infinite"), put[1:], strict=True):
+        assert word in one["reason"]
+    assert stream.counts == {"bad": 5, "unlabelled": 0, "repeated": 0}
+    assert sum(stream.reasons.values()) == 5
+    with pytest.raises(StreamError):
+        batches(follow(path))
+
+
+def test_what_was_put_aside_after_the_position_is_put_aside_once(tmp_path):
+    good = lines(35)
+    path = write(tmp_path / "a.csv", [*good[:10], "1,2\n", *good[10:25], "3,4\n"])
+    letters = tmp_path / "bad.jsonl"
+    stream = follow(path, dead_letters=letters)
+    batches(stream)
+    assert len(letters.read_text().splitlines()) == 2  # the second is of no batch yet
+    with path.open("a") as file:
+        file.write("".join(good[25:]))
+    again = follow(path, dead_letters=letters)
+    again.go_to(stream.position())
+    batches(again)
+    assert [json.loads(line)["line"] for line in letters.read_text().splitlines()] == ["1,2", "3,4"]
+    assert again.counts["bad"] == 2
+
+
+# -- standard input ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def feed(monkeypatch):
+    """Let standard input be a pipe that is fed by a thread."""
+    opened = []
+
+    def feed(text, pause=0.0, close=True):
+        read, write_to = os.pipe()
+        file = os.fdopen(read)
+        opened.append(file)
+        monkeypatch.setattr(sys, "stdin", file)
+
+        def run():
+            for piece in text if isinstance(text, list) else [text]:
+                os.write(write_to, piece.encode())
+                time.sleep(pause)
+            if close:
+                os.close(write_to)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    yield feed
+    for file in opened:
+        file.close()
+
+
+def numbered(made, numbers):
+    return ["serial," + HEADER, *(f"{n},{row}" for n, row in zip(numbers, made, strict=True))]
+
+
+def test_standard_input_ends_with_a_shorter_batch(feed, tmp_path):
+    made = lines(25)
+    feed([HEADER, *made])
+    found = batches(follow("-"))
+    assert found == batches(open_file(write(tmp_path / "a.csv", made), label="state"))
+
+
+def test_the_first_batch_of_standard_input_is_not_kept_waiting(feed):
+    feed([HEADER, *lines(10)], close=False)
+    began = time.monotonic()
+    X, _ = next(follow("-").batches(10))
+    assert X.shape == (10, 4)
+    assert time.monotonic() - began < 30  # there is no more to come: a reader that waits for it hangs
+
+
+def test_rows_with_numbers_are_taken_once_and_gaps_are_told(feed, tmp_path):
+    made = lines(60)
+    expected = batches(open_file(write(tmp_path / "a.csv", made[:20] + made[30:60]), label="state"))
+    feed(numbered(made[:20], range(1, 21)))
+    stream = follow("-", number="serial")
+    found = batches(stream)
+    assert stream.feature_names == ["heat", "sound", "colour", "pressure"]
+    position = tamis.loads(tamis.dumps(stream.position()))
+    feed(
+        numbered([*made[12:20], *made[30:60]], [*range(13, 21), *range(31, 61)])
+    )  # sends some again, lost ten
+    stream = follow("-", number="serial")
+    stream.go_to(position)
+    found += batches(stream)
+    assert found == expected
+    assert stream.counts["repeated"] == 8
+    assert stream.position()["notes"] == [{"event": "gap", "after": 20, "before": 31}]
+
+
+def test_standard_input_without_numbers_has_no_checkpoint(tmp_path):
+    with pytest.raises(ValueError, match="standard input, whose rows come once"):
+        prequential(follow("-"), FIRES(1), checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="for standard input"):
+        follow(write(tmp_path / "a.csv", lines(3)), number="serial")
+
+
+# -- a run that is killed ------------------------------------------------------------------------------------
+
+
+def settled(path):
+    """Return what a checkpoint holds as bytes, but for the times."""
+    state = tamis.load(path)
+    steps = state["run"]["records"]["steps"]
+    for j, name in enumerate(STEP_COLUMNS):
+        if name.startswith("seconds") or name in ("memory_bytes", "model_bytes"):
+            steps[:, j] = 0.0
+    state["run"]["model_bytes"] = 0
+    parts = {name: tamis.dumps(part) for name, part in state["run"].items()}
+    return parts | {"settings": tamis.dumps(state["settings"])}
+
+
+class Told:
+    """Writes a line for each step."""
+
+    def __init__(self, path, stream):
+        self.journal, self.stream = Journal(path), stream
+
+    def __call__(self, step):
+        self.journal.write(
+            [*self.stream.take_notes(), {"n": step.n_seen, "accuracy": step.accuracy_windowed}]
+        )
+
+    def state(self):
+        return self.journal.length
+
+    def restore(self, length):
+        self.journal.cut(length)
+
+
+def run_on(source, folder, **how):
+    stream = follow(source, dead_letters=folder / "bad.jsonl", **how)
+    return prequential(
+        stream, FIRES(1), batch_size=10, baselines="none", auc=False, keep_steps=40,
+        checkpoint=folder / "run.tamis", checkpoint_every=3, on_step=Told(folder / "told.jsonl", stream),
+    )  # fmt: skip
+
+
+def in_a_child(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            work()
+        finally:
+            os._exit(0)
+    return pid
+
+
+@pytest.mark.parametrize("kind", ["csv", "parts", "parquet"])
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
+    n_kills = int(os.environ.get("TAMIS_KILLS", "4"))
+    chance = random.Random(n_kills)
+    made = lines(400 + 200 * n_kills)
+    if kind != "parquet":
+        for at in range(95, len(made), 83):
+            made.insert(at, "not,a,row\n")
+    source = tmp_path / ("a.csv" if kind == "csv" else "parts")
+    for folder in ("killed", "whole"):
+        (tmp_path / folder).mkdir()
+    if kind != "csv":
+        source.mkdir()
+    write(tmp_path / "warm.csv", lines(100))
+    run_on(tmp_path / "warm.csv", tmp_path / "whole")  # compiles before anything is forked
+    for file in (tmp_path / "whole").iterdir():
+        file.unlink()
+    given, n_parts, killed, reached = 0, 0, 0, set()
+    while given < len(made):
+        more = made[given : given + chance.randrange(40, 180)]
+        given += len(more)
+        n_parts += 1
+        if kind == "csv":
+            text = "".join([HEADER] * (n_parts == 1) + more)
+            held = chance.randrange(1, 9)
+            with source.open("a") as file:
+                file.write(text[:-held])
+        elif kind == "parts":
+            write(source / f"{n_parts:04d}.csv", more)
+        else:
+            _parquet(source / f"{n_parts:04d}.parquet", more, 30)
+        pid = in_a_child(lambda: run_on(source, tmp_path / "killed", idle=0.3))
+        time.sleep(chance.uniform(0.02, 0.3))
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        killed += os.WIFSIGNALED(status)
+        if (tmp_path / "killed" / "run.tamis").exists():
+            reached.add(tamis.load(tmp_path / "killed" / "run.tamis")["run"]["n_seen"])
+        if kind == "csv":
+            with source.open("a") as file:
+                file.write(text[-held:])
+    run_on(source, tmp_path / "killed")
+    run_on(source, tmp_path / "whole")
+    assert killed >= n_kills
+    assert len(reached) > 1  # it went on from checkpoints, not from the beginning
+    for name in ("told.jsonl", "bad.jsonl"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    found, expected = (settled(tmp_path / folder / "run.tamis") for folder in ("killed", "whole"))
+    assert found.keys() == expected.keys()
+    assert [name for name in found if found[name] != expected[name]] == []
+
+
+def test_a_full_disk_is_told_and_the_checkpoint_stays(tmp_path):
+    path = write(tmp_path / "a.csv", lines(400))
+
+    def fill():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))
+        stream = follow(path)
+        try:
+            prequential(stream, FisherScore(1), batch_size=10, on_step=Told(tmp_path / "told.jsonl", stream))
+        except CheckpointError as error:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            (tmp_path / "error").write_text(str(error))
+
+    os.waitpid(in_a_child(fill), 0)
+    assert "Cannot write" in (tmp_path / "error").read_text()
+    assert "make room" in (tmp_path / "error").read_text()
+
+
+def test_memory_of_the_records_is_bounded(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6_000, 6)), rng.integers(0, 2, 6_000)
+    whole = prequential((X, y), FIRES(1), batch_size=10, baselines="none", auc=False)
+    thin = prequential((X, y), FIRES(1), batch_size=10, baselines="none", auc=False, keep_steps=64)
+    steps = thin.frames["steps"]
+    assert 16 <= len(steps["step"]) <= 64
+    assert len(thin.frames["changes"]["step"]) < len(whole.frames["changes"]["step"])
+    assert set(thin.frames["changes"]["step"]) | set(thin.frames["scores"]["step"]) <= set(
+        steps["step"].tolist()
+    )
+    at = np.isin(whole.frames["steps"]["step"], steps["step"])
+    assert (whole.selection_map()[at] == thin.selection_map()).all()
+    assert thin.selected() == whole.selected()
+    a, b = whole.summary(), thin.summary()
+    for name in ("n_rows", "accuracy", "kappa", "n_selected"):
+        assert a[name] == b[name]
+    for name in ("n_rows", "n_entered", "n_left"):
+        assert steps[name].sum() == whole.frames["steps"][name].sum()
+    weighted = (steps["accuracy"] * steps["n_rows"]).sum() / steps["n_rows"].sum()
+    assert weighted == pytest.approx(a["accuracy"])

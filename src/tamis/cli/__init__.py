@@ -30,6 +30,7 @@ _COMMANDS = (
     "look",
     "recommend",
     "run",
+    "follow",
     "compare",
     "generate",
     "screen",

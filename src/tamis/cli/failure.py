@@ -26,6 +26,7 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "n_features": "--n-features",
     "protocol": "--protocol",
     "delay": "--delay",
+    "idle": "--idle",
     "eps": "--eps",
     "half_life": "--half-life",
     "model": "--model",

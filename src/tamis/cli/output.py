@@ -164,7 +164,9 @@ _MARKS = (
 _BEGINNINGS = (
     b"rank,feature",
     b'{\n "stream": ',
-)  # of tamis screen --out, and of the truth of tamis generate
+    b'{"event": "',
+    b'{"source": ',
+)  # of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside
 _LOOKED_AT = 1 << 16  # bytes at either end of a file
 
 

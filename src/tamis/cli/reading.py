@@ -112,19 +112,40 @@ class HowToRead:
         table = self.table(file)
         if table is None:
             return None, {}
+        return table, self.judged(table, classes=classes, most_texts=most_texts, quiet=quiet)
+
+    def judged(
+        self, table: Table, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False,
+        passing_over: tuple[str, ...] = (),
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return how the rows of a table are to be read.
+
+        Parameters
+        ----------
+        table : Table
+        classes, most_texts, quiet
+            As for `look`.
+        passing_over : tuple of str
+            Options whose problems stand in nobody's way.
+        """
         found = self.found(table, classes=classes, most_texts=most_texts)
         if found.whole and found.n_rows == 0:
             raise StreamError(f"{found.path!r} has a header but no rows.")
-        if found.problems:
-            raise ProblemsError(found.path, [(one.text, words_of(one)) for one in found.problems])
+        problems = [one for one in found.problems if one.option not in passing_over]
+        if problems:
+            raise ProblemsError(found.path, [(one.text, words_of(one)) for one in problems])
         if not quiet:
             for line in _told(found, self.times):
                 note(line)
-        how = {
-            "categorical": _split(self.categorical), "drop": [*_split(self.drop), *found.left_out],
-            "missing": self.missing, "drop_unlabelled": self.drop_unlabelled, "times": self.times,
+        how = self.choices()
+        return {**how, "drop": [*how["drop"], *found.left_out]}
+
+    def choices(self) -> dict[str, Any]:
+        """Return what the user said of the columns."""
+        return {
+            "categorical": _split(self.categorical), "drop": _split(self.drop), "missing": self.missing,
+            "drop_unlabelled": self.drop_unlabelled, "times": self.times,
         }  # fmt: skip
-        return table, how
 
     def table(self, file: str) -> Table | None:
         """Open a file with named columns."""

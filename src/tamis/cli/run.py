@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.catalog import LEARNERS, find_learner
+from tamis.catalog import LEARNERS, Entry, find_learner
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.methods import make, make_selector, replaying, selectors
 from tamis.cli.options import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.evaluate import PrequentialResult, Step
     from tamis.streams import Stream
 
-__all__ = ["Output", "add", "evaluate"]
+__all__ = ["Output", "Selecting", "Testing", "add", "classifier_of", "evaluate", "title_of"]
 
 _EXAMPLES = """\
 Examples:
@@ -55,8 +56,10 @@ def add(root: typer.Typer) -> None:
     root.command(epilog=_EXAMPLES)(grouped(run))
 
 
-def run(
-    *,
+@dataclass
+class Selecting:
+    """Which selector, and with what parameters."""
+
     selector: Annotated[
         str,
         option(
@@ -65,7 +68,7 @@ def run(
             "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best.",
             autocompletion=keys(selectors()),
         ),
-    ] = "auto",
+    ] = "auto"
     select: Annotated[
         str | None,
         option(
@@ -75,33 +78,45 @@ def run(
             " decides][/]",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     assign: Annotated[
         list[str] | None,
         option(
             _SELECTION, "KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"
         ),
-    ] = None,
-    seed: Annotated[int, option(_SELECTION, "N", "Of selector and learner.")] = 0,
+    ] = None
+    seed: Annotated[int, option(_SELECTION, "N", "Of selector and learner.")] = 0
+
+    def make(self, learner: str, categorical: Sequence[int] = ()) -> Any:
+        """Return the selector."""
+        check_whole("--seed", self.seed, 0)
+        kind = "linear" if learner in _LINEAR else "naive-bayes"
+        return make_selector(
+            self.selector, self.select, self.assign or [], self.seed, categorical, learner=kind
+        )
+
+
+@dataclass
+class Testing:
+    """Which classifier, and how it is tested."""
+
     learner: Annotated[
         str,
         option(
             _EVALUATION, "NAME", "Which classifier: see [bold]tamis list[/].", autocompletion=keys(LEARNERS)
         ),
-    ] = "perceptron",
-    batch_size: Annotated[int, option(_EVALUATION, "N", "Rows per step.")] = 100,
-    max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after so many rows.")] = None,
+    ] = "perceptron"
+    batch_size: Annotated[int, option(_EVALUATION, "N", "Rows per step.")] = 100
+    max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after so many rows.")] = None
     protocol: Annotated[
         str,
         option(
             _EVALUATION, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."
         ),
-    ] = "honest",
-    delay: Annotated[int, option(_EVALUATION, "N", "How many rows later the label of a row comes.")] = 0,
-    window: Annotated[int, option(_EVALUATION, "N", "Rows behind the current accuracy.")] = 1000,
-    stability_window: Annotated[
-        int, option(_EVALUATION, "N", "Selections that the stability compares.")
-    ] = 10,
+    ] = "honest"
+    delay: Annotated[int, option(_EVALUATION, "N", "How many rows later the label of a row comes.")] = 0
+    window: Annotated[int, option(_EVALUATION, "N", "Rows behind the current accuracy.")] = 1000
+    stability_window: Annotated[int, option(_EVALUATION, "N", "Selections that the stability compares.")] = 10
     replay: Annotated[
         str,
         option(
@@ -110,7 +125,7 @@ def run(
             "When the learner begins anew: auto (if the selector says so), never, or a number: at each change of the"
             " selection, from so many of the last rows.",
         ),
-    ] = "auto",
+    ] = "auto"
     scale: Annotated[
         str,
         option(
@@ -118,7 +133,7 @@ def run(
             "HOW",
             "Columns for the learner: auto (standardised where it needs that), standard or none.",
         ),
-    ] = "auto",
+    ] = "auto"
     baselines: Annotated[
         str,
         option(
@@ -126,8 +141,32 @@ def run(
             "WHICH",
             "What runs beside the selector: random (subsets of the same size), all (features), both or none.",
         ),
-    ] = "random",
-    n_draws: Annotated[int, option(_EVALUATION, "N", "How many random subsets.")] = 3,
+    ] = "random"
+    n_draws: Annotated[int, option(_EVALUATION, "N", "How many random subsets.")] = 3
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        check_whole("--batch-size", self.batch_size, 1)
+        check_whole("--max-rows", self.max_rows, 1)
+        check_whole("--delay", self.delay, 0)
+        check_whole("--window", self.window, 1)
+        check_whole("--stability-window", self.stability_window, 2)
+        check_whole("--n-draws", self.n_draws, 1)
+        check_word("--scale", self.scale, SCALES)
+        check_word("--baselines", self.baselines, BASELINES)
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of :func:`tamis.prequential`."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "learner"},
+            "replay": replaying(self.replay),
+        }
+
+
+def run(
+    *,
+    selecting: Selecting,
+    testing: Testing,
     reading: Reading,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
@@ -150,50 +189,35 @@ def run(
     debug: Debug = False,
 ) -> int:
     """Select features over a stream, test-then-train: accuracy, stability, and what was chosen when."""
-    check_whole("--batch-size", batch_size, 1)
-    check_whole("--max-rows", max_rows, 1)
-    check_whole("--delay", delay, 0)
-    check_whole("--window", window, 1)
-    check_whole("--stability-window", stability_window, 2)
+    testing.check()
     check_whole("--checkpoint-every", checkpoint_every, 1)
     check_whole("--n-features", reading.n_features, 1)
-    check_whole("--seed", seed, 0)
-    check_whole("--n-draws", n_draws, 1)
-    check_word("--scale", scale, SCALES)
-    check_word("--baselines", baselines, BASELINES)
     if reading.file == "-" and checkpoint is not None:
         raise MisuseError(
             "--checkpoint cannot go on in standard input, whose rows come once: save them to a file first."
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
-    entry, when = find_learner(learner), replaying(replay)
-    kind = "linear" if entry.name in _LINEAR else "naive-bayes"
-    make_selector(
-        selector, select, assign or [], seed, learner=kind
-    )  # wrong words are told before a file is opened
+    entry, options = find_learner(testing.learner), testing.options()
+    selecting.make(entry.name)  # wrong words are told before a file is opened
     stream = reading.open(quiet=quiet)
-    chosen = make_selector(selector, select, assign or [], seed, stream.categorical, learner=kind)
-    classifier = make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
+    chosen = selecting.make(entry.name, stream.categorical)
+    classifier = classifier_of(entry, selecting.seed, stream)
     result = evaluate(
         stream,
         chosen,
         classifier,
         output,
-        batch_size=batch_size,
-        max_rows=max_rows,
-        protocol=protocol,
-        delay=delay,
-        window=window,
-        stability_window=stability_window,
-        replay=when,
-        scale=scale,
-        baselines=baselines,
-        n_draws=n_draws,
+        **options,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
     return output.finish(result)
+
+
+def classifier_of(entry: Entry, seed: int, stream: Stream) -> Any:
+    """Return a classifier of the catalogue for a stream."""
+    return make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
 
 
 def evaluate(
@@ -211,7 +235,7 @@ def evaluate(
     names = [type(model).__name__ if model is not None else None for model in (selector, learner)]
     watch = Watch(
         console,
-        _title(stream.describe(), names[0]),
+        title_of(stream.describe(), names[0]),
         f"{names[1]}, batches of {options['batch_size']:,}, {options['protocol']} order",
         window=options["window"],
         stability_window=options["stability_window"],
@@ -242,7 +266,8 @@ def evaluate(
     raise failure
 
 
-def _title(stream: dict[str, Any], selector: str | None) -> str:
+def title_of(stream: dict[str, Any], selector: str | None) -> str:
+    """Return what runs on what."""
     where = stream.get("name") or Path(str(stream.get("path", "a stream"))).name
     return f"{selector or 'Every feature'} on {'standard input' if where == '-' else where}"
 
@@ -287,7 +312,7 @@ class Output:
             )
         if not self.as_json:
             self._show(result, event, closing)
-        written = self._write(result)
+        written = self.write(result)
         if self.as_json:
             print_json({**_document(result), "written": written, "error": error, **more})
         else:
@@ -295,7 +320,8 @@ class Output:
                 print(f"The {name}: {place}")
         return INTERRUPTED if result.settings["interrupted"] else 0
 
-    def _write(self, result: PrequentialResult) -> dict[str, str]:
+    def write(self, result: PrequentialResult) -> dict[str, str]:
+        """Write the result where it is wanted; return the places."""
         written = {}
         if self.out is not None:
             written["results"] = str(result.save(self.out))
@@ -347,7 +373,7 @@ def _headline(result: PrequentialResult) -> tuple[str, str]:
     options = settings["options"]
     end = f", interrupted after {total['n_rows']:,.0f} rows" if settings["interrupted"] else ""
     return (
-        _title(settings["stream"], selector) + end,
+        title_of(settings["stream"], selector) + end,
         f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner}"
         f"{' (standardised)' if settings.get('scale') == 'standard' else ''},"
         f" batches of {options['batch_size']:,}, {options['protocol']} order",

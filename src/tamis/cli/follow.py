@@ -1,0 +1,303 @@
+"""`tamis follow`: a selection on a stream without an end, which survives the end of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tamis.catalog import find_learner
+from tamis.cli.failure import INTERRUPTED, MisuseError
+from tamis.cli.options import Debug, Force, Quiet, argument, check_whole, grouped, option
+from tamis.cli.output import check_outputs, note, terminal, warnings_in_one_line
+from tamis.cli.reading import HowToRead
+from tamis.cli.run import Output, Selecting, Testing, classifier_of, title_of
+
+if TYPE_CHECKING:
+    from tamis.cli.live import LivePage
+    from tamis.evaluate import PrequentialResult, Step
+    from tamis.persistence.journal import Journal
+    from tamis.streams.followed import FollowedStream
+    from tamis.streams.tables import Table
+
+__all__ = ["Events", "add"]
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis follow sensors.csv --label state --checkpoint sensors.tamis --out sensors.jsonl[/]
+
+[bold]tamis follow 'parts/*.parquet' --label clicked --checkpoint clicks.tamis --live[/]
+
+[bold]producer | tamis follow - --label -1 --number serial --checkpoint run.tamis[/]"""
+
+_SOURCE, _OUTPUT = "Following", "Output"
+_RECORDS = 2000  # that are kept
+_MENDED = ("missing", "drop_unlabelled")  # what a place for bad rows takes care of
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command(epilog=_EXAMPLES)(grouped(follow))
+
+
+def follow(
+    *,
+    selecting: Selecting,
+    testing: Testing,
+    reading: HowToRead,
+    source: Annotated[
+        str | None,
+        argument(
+            "SOURCE", "A file that grows, a folder or a pattern whose CSV or Parquet files appear, or -."
+        ),
+    ] = None,
+    number: Annotated[
+        str | None,
+        option(_SOURCE, "NAME", "Column in which the producer numbers the rows of standard input, upwards."),
+    ] = None,
+    idle: Annotated[
+        float | None,
+        option(_SOURCE, "SECONDS", "End when nothing new has come for so long; 0: take what is there."),
+    ] = None,
+    dead_letters: Annotated[
+        str | None, option(_SOURCE, "FILE", "Put rows that cannot be read there, with the reason, and go on.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        option(_SOURCE, "FILE", "Save models, scores and position there; if it is there, go on from it."),
+    ] = None,
+    checkpoint_seconds: Annotated[float, option(_SOURCE, "SECONDS", "Time between two savings.")] = 10.0,
+    out: Annotated[
+        str, option(_OUTPUT, "FILE", "Selections, drifts and scores as JSON lines; - is standard output.")
+    ] = "-",
+    every: Annotated[int, option(_OUTPUT, "N", "Rows between two lines of scores.")] = 1000,
+    live: Annotated[
+        bool,
+        option(_OUTPUT, None, "Show a page in the browser that is updated while the run goes on.", "--live"),
+    ] = False,
+    report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report at the end.")] = None,
+    save: Annotated[str | None, option(_OUTPUT, "FILE", "Save selector and learner at the end.")] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Select features on a stream without an end: test-then-train, each row once, also after a kill."""
+    testing.check()
+    check_whole("--every", every, 1)
+    _check(source, number, checkpoint, reading)
+    assert source is not None
+    output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
+    told = None if out == "-" else out
+    places = {"--dead-letters": dead_letters, "--checkpoint": checkpoint, "--out": told, "--report": report}
+    check_outputs([source], {**places, "--save": save}, force=force)
+    entry = find_learner(testing.learner)
+    selecting.make(entry.name)  # wrong words are told before anything is waited for
+    position = _position(checkpoint)
+    for place in (told, dead_letters) if position is None else ():
+        _empty(place)
+    stream = _opened(source, reading, number, idle, dead_letters, quiet=quiet)
+    if position is not None:
+        stream.go_to(position)
+    elif not stream.begin(testing.batch_size):
+        note("nothing to learn from: there are too few rows for a first batch.")
+        return 0
+    selector = selecting.make(entry.name, stream.categorical)
+    learner = classifier_of(entry, selecting.seed, stream)
+    output.models = {"selector": selector, "learner": learner, "feature_names": stream.feature_names}
+    from tamis.persistence.journal import Journal
+
+    journal = Journal(out)
+    events = Events(journal, stream, selector, every)
+    page = _shown(stream, selector, events) if live else None
+    options = {**testing.options(), "checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
+    result = _run(stream, selector, learner, events, options, quiet=quiet or told is None)
+    why = "interrupted" if result.settings["interrupted"] else "end"
+    events.tell([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
+    if page is not None:
+        page.close()
+    output.models["categories"] = stream.categories
+    if told is not None and len(result.frames["steps"]["step"]):
+        return output.finish(result)
+    output.write(result)
+    return INTERRUPTED if result.settings["interrupted"] else 0
+
+
+def _shown(stream: FollowedStream, selector: Any, events: Events) -> LivePage:
+    """Open the page, and say where it is."""
+    from tamis.cli.live import LivePage
+
+    page = LivePage(title_of(stream.describe(), None if selector is None else type(selector).__name__))
+    events.listeners.append(page.tell)
+    note(f"the page is at {page.address}")
+    return page
+
+
+def _position(checkpoint: str | None) -> Any:
+    """Return where a saved run stands; None if there is none, or it is no run."""
+    import os
+
+    from tamis import load
+
+    if checkpoint is None or not os.path.exists(checkpoint):
+        return None
+    found = load(checkpoint)
+    run = found.get("run") if isinstance(found, dict) else None
+    return run.get("position") if isinstance(run, dict) else None
+
+
+def _empty(place: str | None) -> None:
+    """Begin a file anew."""
+    import os
+
+    if place is not None and os.path.isfile(place):
+        os.truncate(place, 0)
+
+
+def _check(source: str | None, number: str | None, checkpoint: str | None, reading: HowToRead) -> None:
+    if source is None:
+        raise MisuseError("Say what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
+    if reading.label is None:
+        raise MisuseError("Say which column is the label: --label NAME (or its position).")
+    if reading.n_features is not None or reading.zero_based is not None or reading.format == "svmlight":
+        raise MisuseError("svmlight files cannot be followed: only CSV and Parquet.")
+    if source == "-" and checkpoint is not None and number is None:
+        raise MisuseError(
+            "--checkpoint cannot go on in standard input, whose rows come once: save them to a file and follow that,"
+            " or let the producer number them and say --number NAME."
+        )
+    if source != "-" and number is not None:
+        raise MisuseError("--number is for standard input: the rows of files are known by their place.")
+
+
+def _opened(
+    source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None, *, quiet: bool
+) -> FollowedStream:  # fmt: skip
+    from tamis.streams import follow_files
+
+    def judge(table: Table) -> dict[str, Any]:
+        return reading.judged(table, quiet=quiet, passing_over=_MENDED if dead_letters else ())
+
+    label = reading.place()
+    assert label is not None
+    return follow_files(
+        source, label=label, format=reading.format, header=reading.header, **reading.written(), number=number,
+        idle=idle, dead_letters=dead_letters, judge=judge, **reading.choices(),
+    )  # fmt: skip
+
+
+def _run(
+    stream: FollowedStream, selector: Any, learner: Any, events: Events, options: dict[str, Any], *, quiet: bool
+) -> PrequentialResult:  # fmt: skip
+    from tamis.evaluate import prequential
+    from tamis.terminal import Watch
+
+    console = terminal(stderr=True)
+    watch = Watch(
+        console,
+        title_of(stream.describe(), None if selector is None else type(selector).__name__),
+        f"{type(learner).__name__}, batches of {options['batch_size']:,}",
+        window=options["window"],
+        stability_window=options["stability_window"],
+        names=stream.feature_names,
+        quiet=quiet,
+    )
+    events.shown.append(watch)
+    with warnings_in_one_line(console), watch:
+        return prequential(
+            stream,
+            selector,
+            learner,
+            on_step=events,
+            keep_steps=_RECORDS,
+            checkpoint_every=1 << 62,
+            **options,
+        )
+
+
+class Events:
+    """What is told of a run while it goes on, as lines of JSON; to be called after each step.
+
+    Parameters
+    ----------
+    journal : Journal
+    stream : FollowedStream
+    selector : estimator or None
+    every : int
+        Rows between two lines of scores.
+    """
+
+    def __init__(self, journal: Journal, stream: FollowedStream, selector: Any, every: int) -> None:
+        self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
+        self.shown: list[Callable[[Step], object]] = []
+        self.listeners: list[Callable[[dict[str, Any]], object]] = []
+        self.selected: list[str] = []
+        self.n_seen = self._told = 0
+
+    def __call__(self, step: Step) -> None:
+        """Tell what happened in a step."""
+        self.n_seen = int(step.n_seen)
+        at = {"step": int(step.step), "n_seen": self.n_seen}
+        lines = [{**one, **at} for one in self.stream.take_notes()]
+        names = self.stream.feature_names or []
+        selected = [names[j] for j in step.selected]
+        if selected != self.selected:
+            before, now = set(self.selected), set(selected)
+            entered = [name for name in selected if name not in before]
+            left = [name for name in self.selected if name not in now]
+            lines.append(
+                {"event": "selection", **at, "entered": entered, "left": left, "n_selected": len(selected)}
+            )
+            self.selected = selected
+        if getattr(self.selector, "drift_detected_", False):
+            lines.append({"event": "drift", **at})
+        if self.n_seen // self.every > self._told // self.every:
+            lines.append({"event": "scores", **at, **_scores(step), **self.stream.counts})
+            self._told = self.n_seen
+        self.tell(lines)
+        for show in self.shown:
+            show(step)
+
+    def tell(self, lines: list[dict[str, Any]]) -> None:
+        """Write lines, and show them to whoever looks."""
+        self.journal.write(lines)
+        for listen in self.listeners:
+            for line in lines:
+                listen(line)
+
+    def state(self) -> dict[str, Any]:
+        """Return what belongs to a checkpoint."""
+        if self.journal.is_torn:  # stopped in the middle of a line: the checkpoint before stands
+            raise KeyboardInterrupt
+        self.journal.flush()
+        return {
+            "length": self.journal.length, "selected": self.selected, "n_seen": self.n_seen, "told": self._told
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint: what was told after it will be told again."""
+        self.journal.cut(state["length"])
+        self.selected, self.n_seen, self._told = state["selected"], state["n_seen"], state["told"]
+        known = {
+            "entered": self.selected,
+            "left": [],
+            "n_selected": len(self.selected),
+            "n_seen": self.n_seen,
+        }
+        for listen in self.listeners:
+            listen({"event": "selection", **known})
+
+
+def _scores(step: Step) -> dict[str, Any]:
+    """Return the scores of the last rows, and of all."""
+    told = {
+        "accuracy": "accuracy_windowed", "accuracy_all": "accuracy_cumulative",
+        "balanced_accuracy": "balanced_accuracy_windowed", "auc": "auc_windowed",
+        "random_subsets": "random_accuracy_windowed", "every_feature": "all_accuracy_windowed",
+        "majority": "majority_accuracy_windowed", "last_label": "no_change_accuracy_windowed",
+        "stability": "stability",
+    }  # fmt: skip
+    scores = {name: step.values[column] for name, column in told.items()}
+    top = {name: round(score, 6) for name, score in step.top}
+    return {**scores, "n_selected": int(step.n_selected), "top": top}

@@ -1,0 +1,90 @@
+"use strict";
+const points = [], drifts = [], most = 800, shownEvents = 30;
+const at = (id) => document.getElementById(id);
+const number = (value, digits) => value === null || value === undefined ? "–" : digits === 0 ? value.toLocaleString("en") : value.toFixed(digits);
+
+function node(parent, name, attributes, text) {
+  const svg = name === "line" || name === "polyline" || name === "text";
+  const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function figures(line) {
+  const shown = [
+    ["rows", line.n_seen, 0], ["accuracy", line.accuracy, 3], ["random subsets", line.random_subsets, 3],
+    ["majority class", line.majority, 3], ["stability", line.stability, 3], ["rows put aside", line.bad, 0],
+  ];
+  at("figures").replaceChildren();
+  for (const [name, value, digits] of shown) {
+    const pair = node(at("figures"), "div");
+    node(pair, "dt", {}, name);
+    node(pair, "dd", {}, number(value, digits));
+  }
+}
+
+function chart() {
+  const svg = at("chart"), left = 36, right = 690, top = 8, bottom = 172;
+  svg.replaceChildren();
+  for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+    const y = bottom - share * (bottom - top);
+    node(svg, "line", { class: "rule", x1: left, x2: right, y1: y, y2: y });
+    node(svg, "text", { x: 0, y: y + 4 }, share.toFixed(2));
+  }
+  if (!points.length) return;
+  const last = points[points.length - 1].n_seen, first = points[0].n_seen;
+  const x = (n) => left + (right - left) * (last === first ? 1 : (n - first) / (last - first));
+  const y = (share) => bottom - share * (bottom - top);
+  for (const n of drifts) if (n >= first) node(svg, "line", { class: "drift", x1: x(n), x2: x(n), y1: top, y2: bottom });
+  for (const [key, kind] of [["random_subsets", "random"], ["accuracy", "ours"]]) {
+    const known = points.filter((one) => one[key] !== null && one[key] !== undefined);
+    node(svg, "polyline", { class: kind, points: known.map((one) => `${x(one.n_seen)},${y(one[key])}`).join(" ") });
+  }
+  node(svg, "text", { x: left, y: 192 }, first.toLocaleString("en"));
+  node(svg, "text", { x: right, y: 192, "text-anchor": "end" }, `${last.toLocaleString("en")} rows`);
+}
+
+function told(line) {
+  const names = (list) => list.slice(0, 8).join(", ") + (list.length > 8 ? ` and ${list.length - 8} more` : "");
+  if (line.event === "selection") {
+    const parts = [];
+    if (line.entered.length) parts.push(`in: ${names(line.entered)}`);
+    if (line.left.length) parts.push(`out: ${names(line.left)}`);
+    return parts.join("; ");
+  }
+  if (line.event === "gap") return `rows ${line.after + 1} to ${line.before - 1} did not come`;
+  return { drift: "a drift", end: "the end", interrupted: "stopped", rotated: "the file was put aside" }[line.event] || line.event;
+}
+
+function take(line) {
+  if (line.event === "known") {
+    points.length = drifts.length = 0;
+    at("events").replaceChildren();
+    for (const one of line.lines) take({ ...one, selected: line.selected });
+    return;
+  }
+  if (line.event === "scores") {
+    points.push(line);
+    if (points.length > most) for (let i = points.length - 2; i > 0; i -= 2) points.splice(i, 1);
+    figures(line);
+    chart();
+  } else {
+    const item = document.createElement("li");
+    item.textContent = `${(line.n_seen || 0).toLocaleString("en")}  ${told(line)}`;
+    at("events").prepend(item);
+    while (at("events").children.length > shownEvents) at("events").lastChild.remove();
+    if (line.event === "drift") drifts.push(line.n_seen);
+  }
+  at("selected").replaceChildren();
+  for (const name of line.selected.slice(0, 200)) node(at("selected"), "li", {}, name);
+  ended = line.event === "end" || line.event === "interrupted";
+  at("state").textContent = ended ? "ended" : "running";
+}
+
+let ended = false;
+const source = new EventSource("/events");
+source.onmessage = (message) => take(JSON.parse(message.data));
+source.onerror = () => { if (ended) source.close(); else at("state").textContent = "no connection: the run has stopped, or begins again"; };
+chart();

@@ -1,0 +1,194 @@
+"""The page of `tamis follow --live`: shown by a server on the loopback address, updated by server-sent events.
+
+One page without any request to the outside: its style and script stand in it, and its policy lets the browser ask
+nobody but this server. Names of columns come as data and are shown as text, never as HTML.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import queue
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["LivePage"]
+
+_POINTS, _EVENTS = 400, 30  # that a page is given when it is opened
+_VIEWERS = 16  # at one time
+
+
+class LivePage:
+    """Shows what a run tells, while it goes on.
+
+    Parameters
+    ----------
+    title : str
+        What runs on what.
+    port : int, default=0
+        0: one that is free.
+
+    Attributes
+    ----------
+    address : str
+        Where a browser finds the page.
+
+    Examples
+    --------
+    >>> import urllib.request
+    >>> page = LivePage("FIRES on log.csv")
+    >>> page.tell({"event": "selection", "n_seen": 200, "entered": ["heat"], "left": [], "n_selected": 1})
+    >>> with urllib.request.urlopen(page.address) as answer:
+    ...     b"FIRES on log.csv" in answer.read()
+    True
+    >>> page.close()
+    """
+
+    def __init__(self, title: str, port: int = 0) -> None:
+        self.title = title
+        self._lock = threading.Lock()
+        self._points: list[dict[str, Any]] = []  # lines of scores, thinned
+        self._stride, self._n_scores = 1, 0
+        self._events: list[dict[str, Any]] = []  # the last of all others
+        self._selected: dict[str, None] = {}
+        self._viewers: list[queue.Queue[str]] = []
+        self._page = _page(title)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def tell(self, line: dict[str, Any]) -> None:
+        """Show a line of what the run tells to everybody who looks."""
+        with self._lock:
+            self._remember(line)
+            said = _said({**line, "selected": list(self._selected)})
+            for viewer in list(self._viewers):
+                try:
+                    viewer.put_nowait(said)
+                except queue.Full:  # looks no more
+                    self._viewers.remove(viewer)
+
+    def _remember(self, line: dict[str, Any]) -> None:
+        if line["event"] != "scores":
+            self._events = [*self._events, line][-_EVENTS:]
+            for name in line.get("left", ()):
+                self._selected.pop(name, None)
+            self._selected.update(dict.fromkeys(line.get("entered", ())))
+            return
+        if self._n_scores % self._stride == 0:
+            self._points.append(line)
+            if len(self._points) >= _POINTS:
+                self._points, self._stride = self._points[::2], 2 * self._stride
+        self._n_scores += 1
+
+    def _join(self) -> tuple[str, queue.Queue[str]] | None:
+        """Return what there is to show so far, and where more will come; None if too many look."""
+        with self._lock:
+            if len(self._viewers) >= _VIEWERS:
+                return None
+            viewer: queue.Queue[str] = queue.Queue(1000)
+            self._viewers.append(viewer)
+            known = [*self._points, *self._events]
+            told = {"event": "known", "lines": known, "selected": list(self._selected)}
+            return _said(told), viewer
+
+    def _leave(self, viewer: queue.Queue[str]) -> None:
+        with self._lock:
+            if viewer in self._viewers:
+                self._viewers.remove(viewer)
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handler(page: LivePage) -> type[BaseHTTPRequestHandler]:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                own = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}  # type: ignore[attr-defined]
+                if self.headers.get("Host") not in own:  # another site's name for this address
+                    self.send_error(403)
+                elif self.path == "/":
+                    self._answer(200, "text/html; charset=utf-8", page._page)
+                elif self.path == "/events":
+                    self._stream()
+                else:
+                    self.send_error(404)
+
+            def _answer(self, code: int, kind: str, body: bytes | None) -> None:
+                self.send_response(code)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Security-Policy", _POLICY)
+                self.send_header("Cache-Control", "no-store")
+                self.send_header("X-Content-Type-Options", "nosniff")
+                if body is not None:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def _stream(self) -> None:
+                joined = page._join()
+                if joined is None:
+                    self.send_error(503)
+                    return
+                first, viewer = joined
+                try:
+                    self._answer(200, "text/event-stream", None)
+                    self.wfile.write(first.encode())
+                    while True:
+                        try:
+                            said = viewer.get(timeout=15)
+                        except queue.Empty:
+                            said = ": nothing new\n\n"
+                        self.wfile.write(said.encode())
+                        self.wfile.flush()
+                except OSError:  # looks no more
+                    page._leave(viewer)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        return Handler
+
+
+def _said(line: dict[str, Any]) -> str:
+    return f"data: {json.dumps(line).replace('NaN', 'null')}\n\n"
+
+
+def _source(name: str) -> str:
+    return files("tamis.cli").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+_STYLE, _SCRIPT = _source("live.css"), _source("live.js")
+_POLICY = (
+    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'; img-src data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def _page(title: str) -> bytes:
+    from tamis.report.page.markup import text
+
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
+        f'<header><h1>{text(title)}</h1><p id="state" role="status">waiting for rows</p></header>\n<main>\n'
+        '<dl id="figures"></dl>\n'
+        '<section><h2>Accuracy of the last rows</h2><svg id="chart" viewBox="0 0 700 200" role="img"'
+        ' aria-label="Accuracy over rows"></svg><p class="key"><span class="ours">selection</span>'
+        '<span class="random">random subsets of the same size</span></p></section>\n'
+        '<section><h2>Selected now</h2><ul id="selected"></ul></section>\n'
+        '<section><h2>What happened</h2><ol id="events"></ol></section>\n'
+        f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
+    ).encode()

@@ -1,0 +1,192 @@
+"""`tamis follow` as a stranger uses it: what it tells, how it stops, how it goes on, what it refuses."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.cli import main
+
+HEADER = "heat,sound,light,pressure,state\n"
+HOW = (
+    "--label",
+    "state",
+    "--selector",
+    "fires",
+    "--select",
+    "1",
+    "--batch-size",
+    "50",
+    "--baselines",
+    "none",
+    "-q",
+)
+
+
+def rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)).round(3)
+    late = np.arange(n) > n // 2
+    state = np.where(np.where(late, X[:, 0], X[:, 3]) > 0, "on", "off")
+    return [f"{','.join(map(repr, row))},{s}\n" for row, s in zip(X.tolist(), state, strict=True)]
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capfd):
+    """Run the command in this process; return exit code, the lines it told, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = main(["follow", *map(str, arguments)])
+        out, err = capfd.readouterr()
+        return code, [json.loads(line) for line in out.splitlines() if line.startswith("{")], err
+
+    return call
+
+
+def test_it_tells_what_was_chosen_and_goes_on_where_it_was(call, tmp_path):
+    made = rows(2000)
+    (tmp_path / "a.csv").write_text(HEADER + "".join(made[:1020]))
+    code, told, err = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--every", 500)
+    assert (code, err) == (0, "")
+    assert [one["event"] for one in told] == ["selection", "scores", "scores", "end"]
+    assert told[0]["entered"] == ["pressure"]
+    assert told[1]["accuracy"] > 0.9
+    assert told[-1] == {
+        "event": "end",
+        "n_seen": 1000,
+        "waiting": 20,
+        "bad": 0,
+        "unlabelled": 0,
+        "repeated": 0,
+    }
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("".join(made[1020:]))
+    code, more, _ = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--every", 500)
+    assert code == 0
+    assert more[-1]["n_seen"] == 2000
+    _, whole, _ = call("a.csv", *HOW, "--idle", 0, "--every", 500)
+    assert told[:-1] + more == whole
+    assert {"left", "entered"} <= set(next(one for one in more if one["event"] == "selection"))
+
+
+def test_what_it_writes_is_that_of_one_run(call, tmp_path):
+    made = rows(600)
+    places = (
+        "--out",
+        "told.jsonl",
+        "--save",
+        "models.tamis",
+        "--dead-letters",
+        "bad.jsonl",
+        "--report",
+        "a.html",
+    )
+    (tmp_path / "a.csv").write_text(HEADER + "".join(made[:330]) + "1,2\n")
+    code, told, _ = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", *places)
+    assert (code, told) == (0, [])
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("".join(made[330:]))
+    assert call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", *places)[0] == 0
+    names = ("told.jsonl", "models.tamis", "bad.jsonl")
+    found = [(tmp_path / name).read_bytes() for name in names]
+    (tmp_path / "run.tamis").unlink()
+    assert call("a.csv", *HOW, "--idle", 0, *places)[0] == 0
+    assert [(tmp_path / name).read_bytes() for name in names] == found
+    assert json.loads(found[2])["line"] == "1,2"
+    assert tamis.load(tmp_path / "models.tamis")["feature_names"] == ["heat", "sound", "light", "pressure"]
+    assert "<html" in (tmp_path / "a.html").read_text().lower()
+
+
+def test_sigterm_while_it_waits_ends_in_order(tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(400)))
+    line = [
+        sys.executable,
+        "-m",
+        "tamis",
+        "follow",
+        "a.csv",
+        *HOW,
+        "--checkpoint",
+        "run.tamis",
+        "--every",
+        "100",
+    ]
+    with subprocess.Popen(
+        line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        told = [json.loads(next(process.stdout)) for _ in range(5)]
+        assert told[-1]["n_seen"] == 400
+        time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(out)["event"] == "interrupted"
+    assert "the same command goes on from the checkpoint" in err
+    assert tamis.load(tmp_path / "run.tamis")["run"]["n_seen"] == 400
+
+
+def test_standard_input_whose_rows_have_numbers(tmp_path):
+    made = [f"{n},{row}" for n, row in enumerate(rows(300), start=1)]
+    line = [sys.executable, "-m", "tamis", "follow", "-", *HOW, "--number", "n", "--checkpoint", "run.tamis"]
+
+    def feed(text):
+        done = subprocess.run(line, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=100)
+        return done.returncode, [json.loads(one) for one in done.stdout.splitlines()], done.stderr
+
+    assert feed("n," + HEADER + "".join(made[:150]))[0] == 0
+    code, told, err = feed("n," + HEADER + "".join(made[120:150] + made[200:]))
+    assert (code, err) == (0, "")
+    assert {"event": "gap", "after": 150, "before": 201}.items() <= told[0].items()
+    assert told[-1] == {
+        "event": "end",
+        "n_seen": 250,
+        "waiting": 0,
+        "bad": 0,
+        "unlabelled": 0,
+        "repeated": 30,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("a.csv",), "Say which column is the label"),
+        ((), "Say what to follow"),
+        (("b.csv", "--label", "state"), "There is no file 'b.csv'"),
+        (("-", "--label", "state", "--checkpoint", "c"), "let the producer number them and say --number"),
+        (("a.csv", "--label", "state", "--number", "n"), "--number is for standard input"),
+        (("a.csv", "--label", "stat", "--idle", "0"), "did you mean 'state'"),
+        (("a.csv", "--label", "state", "--idle", "-1"), "--idle must be"),
+        (("a.csv", "--label", "state", "--n-features", "7"), "only CSV and Parquet"),
+        (("a.csv", "--label", "state", "--out", "a.csv"), "is the file that is read"),
+        (("a.csv", "--label", "state", "--checkpoint", "a.csv"), "is the file that is read"),
+        (("a.csv", "--label", "state", "--checkpoint", "there", "--idle", "0"), "is not from Tamis"),
+        (("a.csv.gz", "--label", "state", "--idle", "0"), "is compressed"),
+    ],
+)
+def test_what_cannot_be_followed_is_said_in_a_sentence(call, tmp_path, arguments, told):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
+    (tmp_path / "there").write_text("mine")
+    (tmp_path / "a.csv.gz").write_bytes(b"\x1f\x8b")
+    code, _, err = call(*arguments, "-q")
+    assert code in (1, 2)
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_a_checkpoint_of_another_run_is_refused(call, tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
+    (tmp_path / "b.csv").write_text(HEADER + "".join(rows(200)))
+    assert call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis")[0] == 0
+    code, _, err = call("b.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis")
+    assert code == 1
+    assert "is the checkpoint of another run" in err
+    code, told, err = call("a.csv", *HOW[:-1], "--idle", 0, "--batch-size", 500)
+    assert (code, told) == (0, [])
+    assert "too few rows for a first batch" in err

@@ -1,0 +1,152 @@
+"""The live page: what its server answers, and what a real browser shows while a run goes on."""
+
+import http.client
+import json
+import shutil
+import threading
+import time
+
+import pytest
+
+from tamis.cli.live import LivePage
+
+SCORES = {
+    "event": "scores", "accuracy": 0.9, "random_subsets": 0.6, "majority": 0.5, "stability": 1.0, "bad": 3,
+}  # fmt: skip
+
+
+def selection(n, entered, left=()):
+    return {"event": "selection", "n_seen": n, "entered": [*entered], "left": [*left], "n_selected": 1}
+
+
+@pytest.fixture
+def page():
+    page = LivePage("FIRES on <b>log</b>.csv")
+    yield page
+    page.close()
+
+
+def ask(page, path, host=None):
+    port = int(page.address.rsplit(":", 1)[1].strip("/"))
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    link.request("GET", path, headers={"Host": host or f"127.0.0.1:{port}"})
+    return link, link.getresponse()
+
+
+def lines(answer, n):
+    found = []
+    while len(found) < n:
+        line = answer.fp.readline().decode()
+        if line.startswith("data: "):
+            found.append(json.loads(line.removeprefix("data: ")))
+    return found
+
+
+def test_it_listens_on_the_loopback_address_only_and_asks_nobody(page):
+    assert page._server.server_address[0] == "127.0.0.1"
+    _, answer = ask(page, "/")
+    body = answer.read().decode()
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "connect-src 'self'" in policy
+    assert "<b>" not in body
+    assert "http://" not in body.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in body
+
+
+def test_another_name_for_the_address_is_refused(page):
+    for path in ("/", "/events"):
+        assert ask(page, path, host="evil.example")[1].status == 403
+    assert ask(page, "/secret")[1].status == 404
+
+
+def test_who_comes_late_is_given_what_there_was_and_then_what_comes(page):
+    page.tell(selection(200, ["a", "b"]))
+    page.tell(selection(300, ["c"], ["a"]))
+    page.tell({**SCORES, "n_seen": 1000, "random_subsets": float("nan")})
+    link, answer = ask(page, "/events")
+    [known] = lines(answer, 1)
+    assert known["selected"] == ["b", "c"]
+    assert [one["event"] for one in known["lines"]] == ["scores", "selection", "selection"]
+    assert known["lines"][0]["random_subsets"] is None
+    page.tell({"event": "drift", "n_seen": 1100})
+    assert lines(answer, 1) == [{"event": "drift", "n_seen": 1100, "selected": ["b", "c"]}]
+    link.close()
+
+
+def test_memory_is_bounded_and_who_looks_no_more_is_forgotten(page):
+    links = [ask(page, "/events") for _ in range(16)]
+    assert ask(page, "/events")[1].status == 503
+    for i in range(5000):
+        page.tell({**SCORES, "n_seen": i})
+        page.tell({"event": "drift", "n_seen": i})
+    assert len(page._points) < 400
+    assert len(page._events) == 30
+    for link, answer in links:
+        answer.close()
+        link.close()
+    until = time.monotonic() + 20
+    while len(page._viewers) and time.monotonic() < until:
+        page.tell({"event": "drift", "n_seen": 0})
+        time.sleep(0.05)
+    assert page._viewers == []
+
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.mark.skipif(
+    not (BROWSER and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver"
+)
+def test_a_browser_shows_what_happens(page, tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install 'tamis[dev]'")
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path}",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        page.tell(selection(200, ["heat", "<img src=x onerror=alert(1)>"]))
+        for n in range(1, 20):
+            page.tell({**SCORES, "n_seen": 1000 * n, "accuracy": 0.5 + n / 50})
+        driver.set_window_size(900, 900)
+        driver.get(page.address)
+        shows(driver, "heat", "<img src=x onerror=alert(1)>", "0.880", "19,000")
+        threading.Timer(0.2, page.tell, [selection(20_000, ["pressure"], ["heat"])]).start()
+        threading.Timer(0.3, page.tell, [{"event": "drift", "n_seen": 20_000}]).start()
+        shows(driver, "in: pressure; out: heat", "a drift", "running")
+        chosen = driver.execute_script(
+            "return [...document.querySelectorAll('#selected li')].map(x => x.textContent)"
+        )
+        assert chosen == ["<img src=x onerror=alert(1)>", "pressure"]
+        line = driver.execute_script("return document.querySelector('#chart .ours').getAttribute('points')")
+        assert len(line.split()) == 19
+        driver.save_screenshot(str(tmp_path / "page.png"))
+        page.tell({"event": "end", "n_seen": 20_000})
+        shows(driver, "ended")
+        assert [one for one in driver.get_log("browser") if one["level"] == "SEVERE"] == []
+        asked = [json.loads(one["message"])["message"] for one in driver.get_log("performance")]
+        urls = {
+            one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"
+        }
+        assert {url for url in urls if not url.startswith((page.address, "data:"))} == set()
+    finally:
+        driver.quit()
+
+
+def shows(driver, *texts):
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        body = driver.execute_script("return document.body.innerText")
+        if all(text in body for text in texts):
+            return
+        time.sleep(0.05)
+    raise AssertionError(body)

@@ -270,6 +270,49 @@ def test_a_log_that_is_rotated_while_it_is_followed(tmp_path):
     assert [one["event"] for one in stream.take_notes()] == ["rotated"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "a.csv",
+            HEADER.encode("utf-16") + "1,2,red,3,on\n".encode("utf-16-le") * 30,
+            "only text in UTF-8 or Latin-1",
+        ),
+        ("a.arff", b"@relation x\n", "is arff: only CSV and Parquet files can be followed"),
+        ("a.csv.gz", b"\x1f\x8b", "is compressed"),
+    ],
+)
+def test_what_cannot_be_followed_is_said(tmp_path, name, text, told):
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(StreamError, match=told):
+        batches(follow(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"x,state\r\n1,on\r\n2,off\r\n3,on\r\n4,off\r\n",
+        b"\xef\xbb\xbfx,state\n1,on\n2,off\n3,on\n4,off\n",
+        b"x;state\n1,0;on\n2,0;off\n\n3,0;on\n\n\n4,0;off\n",
+    ],
+)
+def test_text_as_others_write_it(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text)
+    assert all_rows(batches(follow(tmp_path / "a.csv"), 2)) == [
+        (1.0, "on"), (2.0, "off"), (3.0, "on"), (4.0, "off"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [b"", b"x,state\n", b"x,sta", b"x,state\n1,on"])
+def test_a_file_that_has_no_rows_yet_is_waited_for(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text)
+    stream = follow(tmp_path / "a.csv")
+    assert batches(stream, 1) == []
+    with (tmp_path / "a.csv").open("ab") as file:
+        file.write(b"x,state\n1,on\n2,off\n"[len(text) :])
+    assert all_rows(batches(stream, 1)) == [(1.0, "on"), (2.0, "off")]
+
+
 # -- rows that cannot be read --------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import StreamError
+from tamis.streams.files import SUFFIXES
 from tamis.streams.growing import Part, RowGroups, Text
 
 __all__ = ["Files"]
@@ -58,6 +59,8 @@ class Files:
             kind = self.format or _kind(name) or "csv"
             if name.lower().endswith(_PACKED):
                 raise StreamError(f"{name!r} is compressed: unpack what is to be followed.")
+            if self.format is None and (found := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
+                raise StreamError(f"{name!r} is {found}: only CSV and Parquet files can be followed.")
             if self.format is None:
                 self.format = kind  # of all that come
             elif _kind(name) not in (None, self.format):

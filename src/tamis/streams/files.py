@@ -27,11 +27,20 @@ from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
 from tamis.streams.tables import ArrowTable, ParquetTable, Table
 
-__all__ = ["FORMATS", "TIMES", "TableStream", "columns_of", "label_column", "open_file", "open_table"]
+__all__ = [
+    "FORMATS",
+    "SUFFIXES",
+    "TIMES",
+    "TableStream",
+    "columns_of",
+    "label_column",
+    "open_file",
+    "open_table",
+]
 
 FORMATS = ("csv", "parquet", "arrow", "arff", "svmlight")
 TIMES = ("seconds", "parts")
-_SUFFIXES = {
+SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv", ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arff": "arff",
     ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".dat": "svmlight",
@@ -195,11 +204,11 @@ def _format_of(path: str, format: str | None) -> str:
         raise StreamError(
             f"{path!r} is of a kind that is not read ({suffix}): save it as CSV or Parquet first."
         )
-    if suffix not in _SUFFIXES:
+    if suffix not in SUFFIXES:
         raise StreamError(
             f"The format of {path!r} cannot be told from its name: choose one of {', '.join(FORMATS)}."
         )
-    return _SUFFIXES[suffix]
+    return SUFFIXES[suffix]
 
 
 class TableStream(FileStream):

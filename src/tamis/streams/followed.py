@@ -20,6 +20,7 @@ from tamis.errors import StreamError
 from tamis.persistence.journal import Journal
 from tamis.streams.appearing import Files
 from tamis.streams.csv_table import CSVTable
+from tamis.streams.dialect import encoding_of
 from tamis.streams.encode import ColumnEncoder, time_parts
 from tamis.streams.files import TIMES, TableStream, label_column
 from tamis.streams.growing import Part, Pipe, RowGroups, as_utf8
@@ -348,12 +349,11 @@ class FollowedStream(Stream):
         if len(rows) <= self._header or (len(rows) < size + self._header and not is_whole):
             return None
         written = {name: value or None for name, value in self._written.items()}
-        table = CSVTable(HeldSource(part.name, b"".join(rows)), header=self._header, **written)
-        if "\n".encode(table.encoding) != b"\n":
-            raise StreamError(
-                f"{part.name!r} is {table.encoding}: only text in UTF-8 or Latin-1 can be followed."
-            )
-        return table
+        head = b"".join(rows)
+        encoding = written.get("encoding") or encoding_of(head, True)
+        if "\n".encode(encoding) != b"\n":
+            raise StreamError(f"{part.name!r} is {encoding}: only text in UTF-8 or Latin-1 can be followed.")
+        return CSVTable(HeldSource(part.name, head), header=self._header, **written)
 
     def _read_names(self, part: Any) -> bool:
         """Look at the names of a file's columns, which may be in another order; return whether they are there."""

@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
 
+from tamis.persistence.journal import finite
+
 __all__ = ["LivePage"]
 
 _POINTS, _EVENTS = 400, 30  # that a page is given when it is opened
@@ -157,7 +159,7 @@ class LivePage:
 
 
 def _said(line: dict[str, Any]) -> str:
-    return f"data: {json.dumps(line).replace('NaN', 'null')}\n\n"
+    return f"data: {json.dumps(finite(line))}\n\n"
 
 
 def _source(name: str) -> str:

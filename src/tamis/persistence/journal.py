@@ -9,7 +9,7 @@ from typing import Any
 
 from tamis.errors import CheckpointError
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "finite"]
 
 
 class Journal:
@@ -62,7 +62,7 @@ class Journal:
         """Append a line for each record; numbers that JSON does not have become null."""
         if not records:
             return
-        data = memoryview("".join(f"{json.dumps(_finite(one))}\n" for one in records).encode())
+        data = memoryview("".join(f"{json.dumps(finite(one))}\n" for one in records).encode())
         self.is_torn = True
         try:
             done = 0
@@ -96,9 +96,10 @@ class Journal:
         self._file.close()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return a value with None for the numbers that JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -68,7 +68,10 @@ def main() -> None:
                 size = checkpoint.stat().st_size / 1e6 if checkpoint.exists() else 0.0
                 seen.append((n / 1e6, resident(), size))
                 rate = n / (time.perf_counter() - began - pause)
-                print(f"{n:>12,} rows {resident():7.1f} MB  checkpoint {size:.2f} MB  {rate:,.0f} rows/s", flush=True)
+                print(
+                    f"{n:>12,} rows {resident():7.1f} MB  checkpoint {size:.2f} MB  {rate:,.0f} rows/s",
+                    flush=True,
+                )
 
         stream = follow_files(folder, label="state", idle=0)
         result = prequential(

@@ -63,3 +63,25 @@ def test_rare_and_many_classes_and_long_tails_are_no_drift():
         y += 2 * (X[:, 1] > 0) if seed % 3 == 0 else 0
         drifts += len(ForwardPartialCorrelation(2).fit(X, y).drifts_)
     assert drifts <= 1
+
+
+def test_parts_that_are_merged_know_what_the_whole_knows_whatever_the_codes_of_their_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 4)), np.array(list("abc"))[rng.integers(0, 3, 600)]
+    X[:, 1] += y == "c"
+    whole = ForwardPartialCorrelation(2).fit(X, y)
+    first, last = ForwardPartialCorrelation(2), ForwardPartialCorrelation(2)
+    first.partial_fit(X[:300], y[:300])
+    late = y[300:].copy()
+    late[late == "a"] = "d"  # classes in another order, and one that the first part has not met
+    last.partial_fit(X[300:], late)
+    merged = first.merge(last)
+    memory = merged._recency.memory[0]
+    of_class = dict(zip(merged.classes_.tolist(), memory.target_mean.tolist(), strict=True))
+    assert of_class["d"] == pytest.approx((late == "d").sum() / 600)
+    assert of_class["a"] == pytest.approx((y[:300] == "a").sum() / 600)
+    assert of_class["c"] == pytest.approx((y == "c").mean())
+    told = memory.covariance[merged.classes_.tolist().index("c"), 1]
+    assert told == pytest.approx(whole._recency.memory[0].covariance[2, 1], abs=0.02)
+    assert merged._errors.tally.shape[1] == len(merged.classes_)
+    merged.partial_fit(X, y)

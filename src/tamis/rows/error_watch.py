@@ -89,6 +89,13 @@ class ErrorWatch:
         if new > 0:
             self.tally, self.steps = (np.pad(part, ((0, 0), (0, new))) for part in (self.tally, self.steps))
 
+    def recode(self, codes: Array, n_classes: int) -> None:
+        """Give each class another code, of so many."""
+        tally, steps = np.zeros((3, n_classes)), np.zeros((2, n_classes))
+        n = self.tally.shape[1]  # not all may have been met
+        tally[:, codes[:n]], steps[:, codes[:n]] = self.tally, self.steps
+        self.tally, self.steps = tally, steps
+
     def expect(self) -> None:
         """Read anew how often each class is expected to be wrong."""
         _expect(self.tally, self.steps)

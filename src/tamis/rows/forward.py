@@ -618,6 +618,7 @@ class ForwardPartialCorrelation(RowSelector):
         for part in (self, later):
             if part._pending.n_rows:
                 part._take_block()
+        codes, n_classes = np.zeros(1, np.int64), 1
         if not self._is_regression():
             codes, joint = self._joint_classes(later)
             self.__dict__.update(joint)
@@ -633,7 +634,11 @@ class ForwardPartialCorrelation(RowSelector):
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
         self._settled = self._rows + later._settled if later._settled else self._settled
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
-        self._errors, self._recency = later._errors, later._recency
+        if self._errors is not None and self._recency is not None:
+            self._errors = later._errors
+            if not self._is_regression():
+                self._errors.recode(codes, n_classes)
+            self._recency.append(later._recency, fade, codes, n_classes)
         self._choose()
 
 

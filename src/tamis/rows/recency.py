@@ -119,9 +119,7 @@ class Recency:
                 memory.grow(targets.shape[1])
             memory.merge(block, factor)
         self.memory, self.models = known, (_model(known[0]), _model(known[1]))
-        if targets.shape[1] > 1:
-            often = np.maximum(known[1].target_mean, _RARE)
-            self.stakes = _STAKE * often.min() / often
+        self.stakes = _stakes(known[1])
 
     @property
     def columns(self) -> NDArray[np.intp]:
@@ -163,6 +161,27 @@ class Recency:
         self.evidence[:] = 0.0
         self.memory[0].fade(keep)
 
+    def append(self, later: Recency, fade: float, codes: Array, n_targets: int) -> None:
+        """Take in what another one knows of later rows; the evidence is that of these.
+
+        Parameters
+        ----------
+        later : Recency
+            Of the same columns.
+        fade : float in (0, 1]
+            What the weight of this one's rows is multiplied by first, in the memory of all rows.
+        codes : ndarray of int
+            The code that each target of `later` has here.
+        n_targets : int
+            How many there are of both.
+        """
+        known = tuple(_recoded(memory, codes, n_targets) for memory in later.memory)
+        mine = copy.copy(self.memory[0])
+        mine.grow(n_targets)
+        mine.merge(known[0], fade)
+        self.memory, self.models = (mine, known[1]), (_model(mine), _model(known[1]))
+        self.evidence, self.stakes = later.evidence.copy(), _stakes(known[1])
+
     def replace(self, at: Array) -> None:
         """Put standardised columns of which nothing is known yet in the place of some."""
         self.memory = copy.deepcopy(self.memory)
@@ -178,6 +197,24 @@ def _model(known: Marginals) -> tuple[NDArray[np.intp], NDArray[np.float64], NDA
     best = np.argsort(-(told * known.covariance).sum(axis=0), kind="stable")[:_COLUMNS]
     weights = told[:, best].T
     return best, weights, np.where(share > 0.0, -known.mean[best] @ weights, -np.inf)
+
+
+def _stakes(known: Marginals) -> NDArray[np.float64]:
+    """Return what a row of each class counts for (2)."""
+    if len(known.target_mean) == 1:
+        return np.full(2, _STAKE)
+    often = np.maximum(known.target_mean, _RARE)
+    stakes: NDArray[np.float64] = _STAKE * often.min() / often
+    return stakes
+
+
+def _recoded(known: Marginals, codes: Array, n_targets: int) -> Marginals:
+    """Return the same, with other codes of the targets."""
+    found = copy.copy(known)
+    found.target_mean, found.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
+    codes = codes[: len(known.target_mean)]  # not all may have been met
+    found.target_mean[codes], found.covariance[codes] = known.target_mean, known.covariance
+    return found
 
 
 def _guess(X: Array, weights: Array, offset: Array) -> NDArray[np.int64]:

@@ -156,3 +156,10 @@ def test_the_command_ends_in_a_line_that_runs(tmp_path, capsys, monkeypatch):
     assert told["command"] == command
     assert set(told["curves"]) == {"naive-bayes"}
     assert main([*line[:4], "--max-rows", "5"]) == 2
+    capsys.readouterr()
+    holes = ["x1,x2,note_1,y", *(f"{'' if i == 9 else X[i, 0]};{X[i, 6]};a;{int(y[i])}" for i in range(600))]
+    (tmp_path / "holes.csv").write_text("\n".join(holes).replace(",", ";"))
+    options = ["--label", "y", "--drop", "note_*", "--missing", "mean", "--delimiter", ";"]
+    assert main(["recommend", "holes.csv", *options, "--learner", "naive-bayes", "--quiet"]) == 0
+    command = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("tamis run"))
+    assert main([*shlex.split(command)[1:], "--quiet", "--baselines", "none"]) == 0

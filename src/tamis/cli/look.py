@@ -67,17 +67,7 @@ def _command(found: Look, reading: Reading) -> str | None:
     """Return the line that runs on the file, with everything that it needs; None if no option mends a problem."""
     if not all(problem.option for problem in found.problems):
         return None
-    words = ["tamis", "run", *([reading.file] if reading.file else ["--dataset", str(reading.dataset)])]
-    for name, value in vars(reading).items():
-        if name in ("file", "dataset") or value in (
-            None,
-            False,
-            type(reading).__dataclass_fields__[name].default,
-        ):
-            continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
-    words += ["--no-header"] * (not reading.header)
+    words = ["tamis", "run", *reading.words()]
     words += [word for problem in found.problems for word in words_of(problem)]
     return shlex.join(words)
 

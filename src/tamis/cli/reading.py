@@ -195,6 +195,20 @@ class Reading(HowToRead):
         """The files that are read; - is standard input."""
         return [] if self.file is None else [self.file]
 
+    def words(self) -> list[str]:
+        """Return the words of the command line that read the same in the same way."""
+        words = [self.file] if self.file else ["--dataset", str(self.dataset)]
+        for name, value in vars(self).items():
+            usual = type(self).__dataclass_fields__[name].default
+            if name in ("file", "dataset", "header", "zero_based") or value in (None, False, usual):
+                continue
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
+        words += ["--no-header"] * (not self.header)
+        if self.zero_based is not None:
+            words.append("--zero-based" if self.zero_based else "--one-based")
+        return words
+
     def open(
         self,
         width: str | None = None,

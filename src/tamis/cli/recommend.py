@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +64,7 @@ def recommend(
             n_draws=n_draws,
             on_progress=lambda share: show(share, "racing"),
         )
-    line = f"tamis run {_source(reading)} {found.arguments()}"
+    line = f"tamis run {shlex.join(reading.words())} {found.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
     if report is not None:
         found.report(report, f"Which selector for {name}?", repeat=said_again())
@@ -74,15 +75,6 @@ def recommend(
     print(line)
     if report is not None:
         print(f"\nThe report: {report}")
-
-
-def _source(reading: Reading) -> str:
-    import shlex
-
-    if reading.dataset is not None:
-        return f"--dataset {shlex.quote(reading.dataset)}"
-    label = "" if reading.label is None else f" --label {shlex.quote(reading.label)}"
-    return f"{shlex.quote(str(reading.file))}{label}"
 
 
 def _show(found: Recommendation, name: str) -> None:

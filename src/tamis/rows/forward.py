@@ -634,10 +634,10 @@ class ForwardPartialCorrelation(RowSelector):
         self.drifts_ = [*self.drifts_, *(self._rows + row for row in later.drifts_)]
         self._settled = self._rows + later._settled if later._settled else self._settled
         self._rows, self.n_seen_ = self._rows + later._rows, self.n_seen_ + later.n_seen_
-        if self._errors is not None and self._recency is not None:
-            self._errors = later._errors
-            if not self._is_regression():
-                self._errors.recode(codes, n_classes)
+        self._errors = later._errors
+        if self._errors is not None and not self._is_regression():
+            self._errors.recode(codes, n_classes)
+        if self._recency is not None and later._recency is not None:
             self._recency.append(later._recency, fade, codes, n_classes)
         self._choose()
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -129,6 +130,25 @@ def test_sigterm_while_it_waits_ends_in_order(tmp_path):
     assert json.loads(out)["event"] == "interrupted"
     assert "the same command goes on from the checkpoint" in err
     assert tamis.load(tmp_path / "run.tamis")["run"]["n_seen"] == 400
+
+
+def test_the_page_is_there_while_it_waits(tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(400)))
+    line = [sys.executable, "-m", "tamis", "follow", "a.csv", *HOW, "--live", "--every", "100"]
+    with subprocess.Popen(
+        line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        said = next(process.stderr)
+        assert "the page is at http://127.0.0.1:" in said
+        for _ in range(5):
+            next(process.stdout)
+        with urllib.request.urlopen(said.split()[-1] + "events", timeout=30) as answer:
+            known = json.loads(answer.readline().decode().removeprefix("data: "))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert known["selected"] == ["pressure"]
+    assert [one["event"] for one in known["lines"]] == ["scores"] * 4 + ["selection"]
+    assert process.returncode == 130
 
 
 def test_standard_input_whose_rows_have_numbers(tmp_path):

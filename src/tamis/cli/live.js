@@ -37,7 +37,7 @@ function chart() {
   const last = points[points.length - 1].n_seen, first = points[0].n_seen;
   const x = (n) => left + (right - left) * (last === first ? 1 : (n - first) / (last - first));
   const y = (share) => bottom - share * (bottom - top);
-  for (const n of drifts) if (n >= first) node(svg, "line", { class: "drift", x1: x(n), x2: x(n), y1: top, y2: bottom });
+  for (const n of drifts) if (n >= first && n <= last) node(svg, "line", { class: "drift", x1: x(n), x2: x(n), y1: top, y2: bottom });
   for (const [key, kind] of [["random_subsets", "random"], ["accuracy", "ours"]]) {
     const known = points.filter((one) => one[key] !== null && one[key] !== undefined);
     node(svg, "polyline", { class: kind, points: known.map((one) => `${x(one.n_seen)},${y(one[key])}`).join(" ") });

@@ -273,3 +273,21 @@ def test_rows_of_before_the_drift_are_told_once_more_when_the_first_chunk_after_
     assert len(model.drifts_) == 1
     assert told[0] == 3000
     assert [4000 < start < 4500 for start in told[1:]] == [True]
+
+
+def test_a_drift_that_leaves_the_pair_that_tells_most_as_it_was_is_found(rng):
+    """No error of that pair rises; but what the third feature of the majority told is told by another one."""
+    n, start, width = 24_000, 10_000, 6_000
+    X = rng.integers(0, 2, (n, 30)).astype(float)
+    after = rng.random(n) < (np.arange(n) - start) / width
+    y = (X[:, 0] + X[:, 1] + np.where(after, X[:, 3], X[:, 2]) > 1.5).astype(int)
+    y ^= rng.random(n) < 0.1
+    model = JointScreening().partial_fit(X[:start], y[:start], classes=[0, 1])
+    assert model.drifts_ == []
+    model.partial_fit(X[start:], y[start:])
+    assert any(start < row <= start + width for row in model.drifts_)
+    assert sorted(model.selected_) == [0, 1, 3]
+    whole = JointScreening()
+    for at in range(0, n, 37):
+        whole.partial_fit(X[at : at + 37], y[at : at + 37], classes=[0, 1])
+    assert whole.drifts_ == model.drifts_

@@ -69,6 +69,7 @@ _SETTLING = 1000  # rows after a drift within which a learner is told of a new s
 _AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
 _RECENT = 1000  # rows that are kept
 _FAR = 10.0  # standard deviations that a value counts for, where the last rows are compared with all
+_LEAST_LEVEL = 5e-324  # half of which would be 0
 
 # State:
 #   _scatter    of the columns in the matrix, then one indicator for each class (or the numeric target)
@@ -226,7 +227,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._recent: tuple[tuple[Rows, Array, Array], ...] = ()
         self._rows = self._next = 0  # rows learned from, and at which to choose again
-        half = None if self.alpha_drift is None else self.alpha_drift / 2.0
+        half = None if self.alpha_drift is None else max(self.alpha_drift / 2.0, _LEAST_LEVEL)
         self._errors = None if half is None else ErrorWatch(half)
         self._recency = None if half is None else Recency(half, n_columns, n_targets)
         self.drift_detected_, self.drifts_ = False, list[int]()

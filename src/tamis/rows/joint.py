@@ -25,8 +25,10 @@ All rows since the last drift count, so weak features are found in time; of a lo
 growing chunks, so that rows of the drift itself do not stay. A drift is found by the errors of the simplest classifier
 there is: the table of the pair that tells most, whose majority class is predicted for each row. Page's CUSUM, class by
 class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.page`). Beyond
-ln(1 / alpha_drift) all counts begin anew with the rows that speak for it. No learner is asked for anything. That
-another set is selected is no drift: more rows know more features.
+ln(1 / alpha_drift) all counts begin anew with the rows that speak for it. A drift may leave that pair as it was, where
+a third feature is replaced; so every 500 rows are compared with all before, whether some feature tells otherwise of the
+class (:mod:`tamis.rows.relation_change`). No learner is asked for anything. That another set is selected is no drift:
+more rows know more features.
 """
 
 from __future__ import annotations
@@ -55,12 +57,14 @@ from tamis.rows.pair_counts import (
     x_log_x,
     zeros,
 )
+from tamis.rows.relation_change import bars_of, changed_table
 
 __all__ = ["JointScreening"]
 
 _FIRST = 64  # rows that the first levels are cut by
 _CHUNK, _LONGER = 512, 1.5  # rows of the first chunk; each is longer than the one before
 _ROUNDS = 1.125  # tests wait until there are so many times the rows of the last ones
+_LOOK = 500  # rows that are compared with all before
 _LEAST, _FEW = 48, 8  # rows of the first tests, and more rows at least
 
 
@@ -165,6 +169,7 @@ class JointScreening(RowSelector):
         _recent (w, j)  _labels (w)  _seen (1)  _x_log_x (16384)  partners_ (j)  _scores (j)
         _arrays[0] (j, e)  _arrays[1] (j, 9)  _arrays[2] (q)  _arrays[3] (e, q)  _arrays[4] (c)
         _arrays[5] (j, 10, c)  _arrays[6] (q, e, c)  _arrays[7] (e, e, c, q*(q-1)//2)  _arrays[8] (2)
+        _before (j, 10, c)  _bars_changed (>1)
         _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[] (q, q)  _pair (2)
         _guess (e+1, e+1)  _evidence (2)  _steps (2, c)
     """
@@ -280,6 +285,11 @@ class JointScreening(RowSelector):
         self._bars_trend = np.append(np.inf, chi2.isf(0.25 * self.alpha / d, freedom))
         self._tables = tuple(np.zeros((len(columns),) * 2) for _ in Gains._fields)
         self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
+        self._before, self._looked = (
+            np.zeros_like(self._arrays[5]),
+            0,
+        )  # `alone` at the last look, and its rows
+        self._bars_changed = bars_of(self.alpha_drift, d, n_classes)
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.page
         self._seen[0] -= len(y)
         self._feed(X, y, 0)
@@ -293,15 +303,30 @@ class JointScreening(RowSelector):
                 self._pair, self._guess, self._evidence, self._steps, limit, self._next,
             )  # fmt: skip
             if drift:
-                self.drift_detected_ = True
-                self.drifts_.append(int(self._seen[0]) - 1)
-                self._forget_set(self.n_features_in_)
-                self._begin(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
+                self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
                 fold(counts)
+                if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
+                    self._begin_anew(int(counts.n[0]) - self._looked)
+                    continue
                 self._end_chunk(counts)
                 if counts.n[0] >= self._next:
                     self._renew(counts)
+
+    def _begin_anew(self, n: int) -> None:
+        """Say that there is a drift, and begin to count anew with the last n rows."""
+        self.drift_detected_ = True
+        self.drifts_.append(int(self._seen[0]) - 1)
+        self._forget_set(self.n_features_in_)
+        self._begin(n)
+
+    def _relation_has_changed(self, counts: Counts) -> bool:
+        """Look whether some feature tells otherwise of the class in the rows since the last look than before."""
+        young = counts.alone - self._before
+        changed = changed_table(self._before, young, self._bars_changed) >= 0
+        if not changed:
+            self._before, self._looked = counts.alone.copy(), int(counts.n[0])
+        return changed
 
     def _end_chunk(self, counts: Counts) -> None:
         """Drop the chunk before this one, when this one is full."""
@@ -311,6 +336,7 @@ class JointScreening(RowSelector):
         if self._older is not None:
             for total, older in zip(totals, self._older, strict=True):
                 total -= older
+            self._before, self._looked = counts.alone.copy(), int(counts.n[0])
             if (
                 self.drifts_ and self._chunk < _LONGER * _LONGER * _CHUNK
             ):  # a gradual drift ends with rows of both kinds

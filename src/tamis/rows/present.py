@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
 
 from tamis._check import Array
 from tamis.rows.bayes_watch import BayesWatch, count, cuts, nothing, watch
-from tamis.rows.relation_change import changed_feature, changed_table
+from tamis.rows.relation_change import bars_of, changed_feature, changed_table
 from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["LOOK", "Present"]
@@ -30,8 +29,6 @@ __all__ = ["LOOK", "Present"]
 LOOK = 50  # rows between two looks at the relations
 _YOUNG = 150  # rows that are compared with the others of the window
 _LEAST = 30  # rows that a new present has
-_SPARSE = 1.25  # the bar is so much higher than by chi square, for few rows a cell
-_VALUES = 40  # of a feature, for which there are bars of their own
 
 
 class Present:
@@ -104,8 +101,10 @@ class Present:
 
     def rows_of_another_relation(self, counts: WindowCounts) -> int:
         """Return of how many last rows the class depends on some feature otherwise than before; 0: of none."""
-        free, young = np.arange(1.0, _VALUES * counts.n_classes), min(_YOUNG, counts.window // 2)
-        bars = np.append(np.inf, _SPARSE * chdtri(free, self.alpha / counts.n_features))
+        bars, young = (
+            bars_of(self.alpha, counts.n_features, counts.n_classes),
+            min(_YOUNG, counts.window // 2),
+        )
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):
             return counts.window
         state = counts.state

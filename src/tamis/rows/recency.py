@@ -87,7 +87,9 @@ class Recency:
     """
 
     _fit_together = Shapes("""
-        evidence (2)  memory[0].mean (p)  memory[0].variance (p)  memory[0].covariance (c, p)
+        evidence (2)  stakes (>2)  stakes (>c)
+        memory[0].target_mean (c)  memory[1].target_mean (c)
+        memory[0].mean (p)  memory[0].variance (p)  memory[0].covariance (c, p)
         memory[1].mean (p)  memory[1].variance (p)  memory[1].covariance (c, p)
         models[][0] (K)  models[][1] (K, c)  models[][2] (c)
     """)

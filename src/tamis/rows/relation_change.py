@@ -16,14 +16,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["changed_feature", "changed_table"]
+__all__ = ["bars_of", "changed_feature", "changed_table"]
 
+_SPARSE = 1.25  # the bar is so much higher than by chi square, for few rows a cell
+_VALUES = 40  # of a feature, for which there are bars of their own
 _ROUNDS = 20  # of scaling
 _FEW = 5.0  # a value with fewer rows in a part is left out: chi square does not hold for it
+
+
+def bars_of(alpha: float, n_features: int, n_classes: int) -> NDArray[np.float64]:
+    """Return what the statistic of some feature exceeds with probability alpha, by degrees of freedom."""
+    freedom = np.arange(1.0, _VALUES * n_classes)
+    return np.append(np.inf, _SPARSE * chdtri(freedom, alpha / n_features))
 
 
 @njit(strict=True)

@@ -217,9 +217,11 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return values of any kind as float64; `name` says in the message what they are."""
     refuse_masked(name, values)
     array = as_array(name, values)
-    if array.dtype.kind not in "fiubOUSV":
+    if array.dtype.kind in "fiub":
+        return np.asarray(array, dtype=np.float64)
+    if array.dtype.kind not in "OUSV":
         raise DataError(f"{name} is of dtype {array.dtype}: turn it into real numbers first.")
-    flat = array.ravel().tolist() if array.dtype.kind in "OUSV" else []
+    flat = array.ravel().tolist()
     if not any(issubclass(kind, str | bytes) for kind in set(map(type, flat))):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             return np.asarray(array, dtype=np.float64)

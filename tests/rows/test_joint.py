@@ -275,6 +275,7 @@ def test_rows_of_before_the_drift_are_told_once_more_when_the_first_chunk_after_
     assert [4000 < start < 4500 for start in told[1:]] == [True]
 
 
+@pytest.mark.slow  # in plain Python minutes
 def test_a_drift_that_leaves_the_pair_that_tells_most_as_it_was_is_found(rng):
     """No error of that pair rises; but what the third feature of the majority told is told by another one."""
     n, start, width = 24_000, 10_000, 6_000

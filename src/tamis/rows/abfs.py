@@ -385,6 +385,6 @@ class ABFS(RowSelector):
 
 def _hear(detector: DriftDetector, errors: NDArray[np.float64]) -> int:
     """Let a detector hear errors up to the first drift; return its row, or -1."""
-    if isinstance(detector, Detector):
+    if isinstance(detector, Detector) and len(errors) > 1:
         return detector.update_many(errors)
     return next((i for i, error in enumerate(errors.tolist()) if detector.update(error)), -1)

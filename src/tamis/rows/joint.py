@@ -169,7 +169,7 @@ class JointScreening(RowSelector):
         _recent (w, j)  _labels (w)  _seen (1)  _x_log_x (16384)  partners_ (j)  _scores (j)
         _arrays[0] (j, e)  _arrays[1] (j, 9)  _arrays[2] (q)  _arrays[3] (e, q)  _arrays[4] (c)
         _arrays[5] (j, 10, c)  _arrays[6] (q, e, c)  _arrays[7] (e, e, c, q*(q-1)//2)  _arrays[8] (2)
-        _before (j, 10, c)  _bars_changed (>1)
+        _before (j, 10, c)
         _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[] (q, q)  _pair (2)
         _guess (e+1, e+1)  _evidence (2)  _steps (2, c)
     """
@@ -289,7 +289,6 @@ class JointScreening(RowSelector):
             np.zeros_like(self._arrays[5]),
             0,
         )  # `alone` at the last look, and its rows
-        self._bars_changed = bars_of(self.alpha_drift, d, n_classes)
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.page
         self._seen[0] -= len(y)
         self._feed(X, y, 0)
@@ -323,7 +322,8 @@ class JointScreening(RowSelector):
     def _relation_has_changed(self, counts: Counts) -> bool:
         """Look whether some feature tells otherwise of the class in the rows since the last look than before."""
         young = counts.alone - self._before
-        changed = changed_table(self._before, young, self._bars_changed) >= 0
+        n_features, _, n_classes = young.shape
+        changed = changed_table(self._before, young, bars_of(self.alpha_drift, n_features, n_classes)) >= 0
         if not changed:
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
         return changed

@@ -13,6 +13,7 @@ Without w, which makes it the larger, it needs no iteration: so few features are
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ _ROUNDS = 20  # of scaling
 _FEW = 5.0  # a value with fewer rows in a part is left out: chi square does not hold for it
 
 
+@functools.lru_cache(maxsize=64)
 def bars_of(alpha: float, n_features: int, n_classes: int) -> NDArray[np.float64]:
     """Return what the statistic of some feature exceeds with probability alpha, by degrees of freedom."""
     freedom = np.arange(1.0, _VALUES * n_classes)
@@ -66,8 +68,10 @@ def changed_feature(young: int, n: int, state: Any, n_classes: int, bars: Array)
     w, end = len(ring), seen[0]
     for j in range(len(start) - 1):
         counts = np.zeros((start[j + 1] - start[j], n_classes, 2))
-        for k in range(end - n, end):
-            counts[bins[j, k % w], ring[k % w], int(k >= end - young)] += 1.0
+        p = (end - n) % w
+        for k in range(n):
+            counts[bins[j, p], ring[p], int(k >= n - young)] += 1.0
+            p = p + 1 if p + 1 < w else 0
         if _has_changed(counts, bars):
             return j
     return -1

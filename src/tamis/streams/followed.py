@@ -78,9 +78,10 @@ def follow_files(
         A file that grows; a folder, or a pattern such as ``"parts/*.csv"``, whose files are read in the order of their
         names as they appear, and as they grow; or ``"-"``, standard input. CSV (parts may be compressed: .gz, .bz2,
         .xz) or Parquet. A row counts when its newline is there, or when a later file is.
-    label, format, delimiter, decimal, encoding, header, na, categorical, drop, missing, times, time_format, \
-    drop_unlabelled
-        As for :func:`open_file`. What the options do not say is judged by the first batch.
+    label, format, delimiter, decimal, encoding, header, na
+        As for :func:`open_file`.
+    categorical, drop, missing, times, time_format, drop_unlabelled
+        As for :func:`open_file`. What these do not say is judged by the first batch.
     number : str, optional
         Name of a column of standard input in which the producer numbers its rows, ever upwards. Then a producer may
         send rows again: those up to the last number taken are passed over.

@@ -302,10 +302,15 @@ def test_value_that_contains_itself_is_refused(tmp_path: Path) -> None:
         tamis.save(loop, tmp_path / "value.tamis")
 
 
-@pytest.mark.parametrize("target", ["no/such/folder/x.tamis", "folder"])
-def test_unwritable_path(target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [("no/such/folder/x.tamis", "No such file or directory"), ("folder", "Is a directory")],
+)
+def test_unwritable_path(target: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(CheckpointError, match=r"Cannot write .*: choose a folder that exists"):
+    with pytest.raises(
+        CheckpointError, match=rf"Cannot write '.*{target}' \({reason}\): choose a folder that exists"
+    ):
         tamis.save(1, tmp_path / target)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
@@ -647,15 +652,22 @@ def test_file_objects_that_are_no_saved_file_are_left_alone(tmp_path: Path) -> N
         pass
     with (
         open(tmp_path / "read-only", "rb") as file,
-        pytest.raises(CheckpointError, match=r"Cannot write '.*read-only'"),
+        pytest.raises(CheckpointError, match=r"Cannot write '.*read-only': open it for writing"),
     ):
         tamis.save([1], file)
     if Path("/dev/full").exists():
         with (
             open("/dev/full", "wb", buffering=0) as full,
-            pytest.raises(CheckpointError, match="No space left"),
+            pytest.raises(CheckpointError, match=r"^Cannot write '/dev/full' \(No space left on device\)\.$"),
         ):
             tamis.save([1], full)
+
+    class Silent(io.RawIOBase):
+        def write(self, _: Any) -> int:
+            raise OSError("the line is dead")
+
+    with pytest.raises(CheckpointError, match=r"^Cannot write '<Silent>' \(the line is dead\)\.$"):
+        tamis.save([1], Silent())
     with pytest.raises(TypeError, match="must be a path or a binary file object, got 3"):
         tamis.save([1], 3)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"got b'PK\.\.\.': bytes are for tamis\.loads"):

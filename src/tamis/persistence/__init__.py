@@ -124,6 +124,10 @@ def _write_to(file: Any, data: bytes) -> None:
         raise TypeError(f"{_name_of(file)} takes text: open it in binary mode, as in open(path, 'wb').")
     try:
         write_all(file, memoryview(data))
+    except io.UnsupportedOperation as error:
+        raise CheckpointError(
+            f"Cannot write {_name_of(file)}: open it for writing, as in open(path, 'wb')."
+        ) from error
     except OSError as error:
         raise CheckpointError(f"Cannot write {_name_of(file)} ({error.strerror or error}).") from error
 

@@ -1,0 +1,59 @@
+"""Evidence whose classes and features become more: what was said stays, and what is new begins where it must."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tamis.summaries.evidence import Evidence
+
+
+def cells_of(values, columns):
+    """Three bins that do not depend on which columns are looked at."""
+    return np.where(np.isnan(values), -1, np.digitize(values, [-0.4, 0.4]))
+
+
+def rows(n, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_classes, n)
+    return rng.normal(size=(n, 3)) + 0.4 * codes[:, None] * [1, 0, 2], codes
+
+
+@pytest.mark.parametrize(("n_bins", "cells"), [(1, None), (3, cells_of)])
+def test_new_classes_begin_with_the_mean_of_the_old_and_learn_as_they_do(n_bins, cells):
+    (X, two), (more, four) = rows(128, 2, 0), rows(160, 4, 1)
+    grown = Evidence(3, 2, n_bins)
+    grown.update(X, two, None, cells)
+    before = grown.log_e()
+    grown.grow(4)
+    assert grown.n_classes == 4
+    np.testing.assert_allclose(grown.log_e(), before, rtol=1e-12)
+    grown.update(more, four, None, cells)
+
+    def of_one_class(c):  # a class and the rest tell the same
+        found = Evidence(3, 2, n_bins)
+        found.update(np.concatenate([X, more]), (np.r_[two, four] == c).astype(int), None, cells)
+        return found.log_e()
+
+    old, new = ([of_one_class(c) for c in classes] for classes in ((0, 1), (2, 3)))
+    expected = np.log(np.mean([*np.exp(old), *np.exp(before + new)], axis=0))
+    np.testing.assert_allclose(grown.log_e(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_bins", "cells"), [(1, None), (3, cells_of)])
+@pytest.mark.parametrize("n", [96, 110])
+def test_new_features_are_as_if_known_from_the_start(n_bins, cells, n):
+    (X, codes), (more, others) = rows(n, 2, 0), rows(100, 2, 1)
+    X[:, 2] = 0.0
+    known, widened = Evidence(3, 2, n_bins), Evidence(2, 2, n_bins)
+    known.update(sp.csr_array(X), codes, None, cells)
+    widened.update(sp.csr_array(X[:, :2]), codes, None, cells)
+    widened.widen(3)
+    assert widened.log_e().shape == (3,)
+    assert widened.n_waiting == known.n_waiting == n % 32
+    assert widened.log_e()[2] == 0.0
+    for one in (known, widened):
+        one.update(sp.csr_array(more), others, None, cells)
+    np.testing.assert_array_equal(widened.log_e(), known.log_e())
+    assert widened.log_e()[2] > 1

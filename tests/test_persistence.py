@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import tamis
 from tamis.errors import CheckpointError
-from tamis.persistence import classes, decoder
+from tamis.persistence import archive, classes, decoder
 from tamis.summaries.moments import RunningMoments
 
 
@@ -293,6 +293,11 @@ def test_unsavable_value_is_named_by_its_path(tmp_path: Path) -> None:
             tamis.save(value, tmp_path / "value.tamis")
         assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_pickle_is_written_even_of_what_the_encoder_lets_through() -> None:
+    with pytest.raises(ValueError, match="allow_pickle"):
+        archive.write(io.BytesIO(), b"{}", [np.array([{}], dtype=object)])
 
 
 def test_value_that_contains_itself_is_refused(tmp_path: Path) -> None:

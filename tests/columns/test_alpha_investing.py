@@ -441,11 +441,16 @@ def test_refused_columns_cost_nothing_and_leave_the_basis_as_it_is(rng):
 # -- features that leave -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("signs", [False, True])
 @pytest.mark.parametrize("robust", [False, True])
 @pytest.mark.parametrize("model", ["linear", "logistic", "poisson"])
-def test_features_are_tested_again_as_the_last_of_a_full_fit(model, robust, rng):
-    """Whichever order they entered in; a Wald test in a generalised linear model."""
+def test_features_are_tested_again_as_the_last_of_a_full_fit(model, robust, signs, rng):
+    """Whichever order they entered in; a Wald test in a generalised linear model; all rows speak for signs."""
     X, y = waves()
+    if signs:
+        i = np.arange(40)
+        X = np.column_stack([np.where(i // period % 2, 1.0, -1.0) for period in (1, 2, 4)])
+        y = 0.3 * (X[:, 0] + X[:, 1]) + np.cos(2.3 * i * i / 19)
     X = X * [1e6, 1.0, 1e-6] + [3.0, 0.0, 0.0]
     target = {"linear": y, "logistic": (y > 0).astype(float), "poisson": np.floor(np.exp(y) + 0.5)}[model]
     make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[model]

@@ -180,6 +180,25 @@ def test_finer_conditions_come_of_accepted_ones_only(shop, rng):
     assert len(set(names)) == len(names)
 
 
+def test_finer_conditions_are_offered_next(shop, rng):
+    """The bar is highest after a discovery; what was still to come follows in its order."""
+    stream, plain = crawler(shop, depth=1), crawler(shop, depth=1)
+    selector = AlphaInvesting(missing="mean").start(rng.normal(size=150))
+    order = [name for made in iter(lambda: plain.next_features(selector), None) for name in made[0]]
+    first = next(name for name in order if name.startswith("count(") and " | " in name)
+    seen = []
+    while (made := stream.next_features(selector, 1)) is not None:
+        seen += made[0]
+        if made[0] == [first]:
+            stream._accepted(first, 0)
+    at = seen.index(first) + 1
+    at += sum(name.partition(" | ")[2] == first.partition(" | ")[2] for name in order) - 1  # of the same rows
+    finer = [name for name in seen if " and " in name]
+    assert finer
+    assert seen[at : at + len(finer)] == finer
+    assert [name for name in seen if name not in finer] == order
+
+
 def test_a_crawl_is_resumed(shop, rng, tmp_path):
     orders = shop["orders"]
     some = orders[(orders.status == "lost") & orders.gift]

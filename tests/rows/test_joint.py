@@ -139,6 +139,18 @@ def test_more_columns_than_can_be_paired():
     assert model.selected_[0] == 37
 
 
+def test_of_more_than_max_paired_features_only_the_best_alone_are_paired(rng):
+    X = rng.integers(0, 2, (1200, 12)).astype(float)
+    y = (X[:, 3] != X[:, 8]) ^ (rng.random(1200) < 0.05)
+    more = y[:, None] ^ (rng.random((1200, 4)) < 0.35)  # which tell more alone
+    of_all = JointScreening(max_paired=16).fit(np.column_stack([X, more]), y)
+    assert {3, 8} <= set(of_all.selected_)
+    assert of_all.partners_[[3, 8]].tolist() == [8, 3]
+    few = JointScreening(max_paired=4).fit(np.column_stack([X, more]), y)
+    assert set(few.selected_) == {12, 13, 14, 15}
+    assert few.partners_[:12].tolist() == [-1] * 12
+
+
 @pytest.mark.slow
 def test_a_class_that_comes_late():
     rng = np.random.default_rng(0)

@@ -48,8 +48,10 @@ def recounted(counts):
 
 def assert_exact(counts):
     bins, codes = counts.binned()
+    missing = np.isnan(counts.rows()[0])
     for j in range(counts.n_features):
         table = counts.table(j)
+        assert ((bins[:, j] == len(table) - 1) == missing[:, j]).all()
         again = np.zeros_like(table)
         np.add.at(again, (bins[:, j], codes), 1)
         assert (table == again).all()

@@ -1,0 +1,101 @@
+"""Lines that a run writes beside its checkpoint: whole, counted, and taken back to where the checkpoint stands."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from tamis.errors import CheckpointError
+from tamis.persistence.journal import Journal
+
+
+class Narrow(io.BytesIO):
+    """Takes a few bytes at a time, as a pipe does, and no more than there is room."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
+        part = bytes(data[: min(5, self.room)])
+        if not part:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.room -= len(part)
+        return super().write(part)
+
+
+def test_lines_are_appended_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "told.jsonl"
+    path.write_text("before\n")
+    journal = Journal(path)
+    assert journal.length == 7
+    journal.write([])
+    journal.write([{"a": 1.5, "b": [float("nan"), {"c": float("inf")}]}, {"a": None}])
+    expected = 'before\n{"a": 1.5, "b": [null, {"c": null}]}\n{"a": null}\n'
+    assert path.read_text() == expected
+    assert (journal.length, journal.is_torn) == (len(expected), False)
+    journal.close()
+    assert Journal(path).length == len(expected)
+
+
+def test_what_came_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "told.jsonl"
+    journal = Journal(path)
+    journal.write([{"row": 1}])
+    saved = journal.length
+    journal.write([{"row": 2}])
+    journal.cut(saved + 99)  # put aside meanwhile
+    assert path.stat().st_size == journal.length == 2 * saved
+    journal.cut(saved)
+    assert path.stat().st_size == journal.length == saved
+    journal.write([{"row": 3}])
+    assert path.read_text() == '{"row": 1}\n{"row": 3}\n'
+
+
+def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[str]) -> None:
+    print("before", flush=True)
+    journal = Journal("-")
+    assert journal.length == 0
+    journal.write([{"row": 1}])
+    journal.cut(0)  # what was told cannot be taken back
+    journal.flush()
+    assert journal.length == len('{"row": 1}\n')
+    journal.close()
+    print("after", flush=True)
+    assert capfd.readouterr().out == 'before\n{"row": 1}\nafter\n'
+
+
+@pytest.mark.parametrize("room", [11, 14])
+def test_a_full_disk_tears_a_line_and_says_so(room: int, tmp_path: Path) -> None:
+    path = tmp_path / "told.jsonl"
+    journal = Journal(path)
+    journal._file = Narrow(room)  # type: ignore[assignment]
+    journal.write([{"row": 1}])
+    with pytest.raises(
+        CheckpointError, match=r"^Cannot write '.*told.jsonl' \(No space left on device\): make room"
+    ):
+        journal.write([{"row": 2}])
+    assert journal._file.getvalue() == b'{"row": 1}\n{"row": 2}'[:room]  # type: ignore[attr-defined]
+    assert (journal.length, journal.is_torn) == (11, True)
+
+
+def test_a_reader_who_has_seen_enough_is_no_error_of_the_disk() -> None:
+    read, write_end = os.pipe()
+    os.close(read)
+    journal = Journal("-")
+    journal._file = open(write_end, "wb", buffering=0)  # noqa: SIM115
+    with pytest.raises(BrokenPipeError):
+        journal.write([{"row": 1}])
+    assert journal.length == 0
+    journal._file.close()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        CheckpointError, match=r"^Cannot write '.*no/told' \(No such file or directory\): make room"
+    ):
+        Journal(tmp_path / "no" / "told")

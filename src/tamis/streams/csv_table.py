@@ -39,7 +39,7 @@ _BLOCK_BYTES = 1 << 20
 _MISSING = ("?", " ?", "None")  # beside the empty text, NA, NaN, null and their like
 _FACTS = (
     "options", "_header", "_na", "grouped", "time_formats", "encoding", "delimiter", "decimal", "newline",
-    "_read_names", "text", "label", "_whole_labels",
+    "read_names", "text", "label", "whole_labels",
 )  # fmt: skip
 _DIFFERENT = 1000  # values of a column that are looked at to see how it is written
 
@@ -64,7 +64,6 @@ class CSVTable(Table):
             str, str
         ] = {}  # of the columns that hold dates; "" if day and month may be either
         self._first: Any = None
-        self._whole_labels = False
         head = self._read_head()
         try:
             self._read_first(head)
@@ -152,8 +151,8 @@ class CSVTable(Table):
         import pyarrow as pa
 
         table = self._parse(head)
-        self._read_names, self._types = list(table.schema.names), list(table.schema.types)
-        self._first = next(iter(table.to_batches()), None) if self._read_names else None
+        self.read_names, self._types = list(table.schema.names), list(table.schema.types)
+        self._first = next(iter(table.to_batches()), None) if self.read_names else None
         return {
             name: _different(column)
             for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False)
@@ -161,7 +160,7 @@ class CSVTable(Table):
         }
 
     def _refuse_numbers_for_names(self) -> None:
-        names = self._read_names
+        names = self.read_names
         labels = all(name.isdigit() for name in names) and len(set(names)) == len(names)
         if all(is_number(name, self.decimal) for name in names) and not labels:
             raise StreamError(
@@ -173,7 +172,7 @@ class CSVTable(Table):
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
-        return self._read_names if self._header else [f"x{i}" for i in range(len(self._read_names))]
+        return self.read_names if self._header else [f"x{i}" for i in range(len(self.read_names))]
 
     def types(self) -> dict[str, Any]:
         """Return the Arrow type of each column, as the first block has it."""
@@ -272,8 +271,8 @@ class CSVTable(Table):
         """Whole numbers are read as float64, so that a first decimal late in the file is no surprise."""
         import pyarrow as pa
 
-        types = dict(zip(self._read_names, self._types, strict=True))
-        for name, shown, kind in zip(self._read_names, self.names(), self._types, strict=True):
+        types = dict(zip(self.read_names, self._types, strict=True))
+        for name, shown, kind in zip(self.read_names, self.names(), self._types, strict=True):
             if shown in self.text or (shown == self.label and pa.types.is_null(kind)):
                 types[name] = pa.string()
             elif pa.types.is_integer(kind) or pa.types.is_null(kind):
@@ -283,7 +282,7 @@ class CSVTable(Table):
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
         self.refuse_mixed()
-        row, known = 0, None if self._header else self._read_names
+        row, known = 0, None if self._header else self.read_names
         self.begin()
         with self.source.opened() as file:
             try:
@@ -291,7 +290,7 @@ class CSVTable(Table):
                     for columns, n_rows in self.parts(block, known, row):
                         row += n_rows
                         yield columns, n_rows
-                    known = self._read_names
+                    known = self.read_names
             except Exception as error:
                 self.fail(error, row + self._header if known else 0)
 
@@ -305,7 +304,7 @@ class CSVTable(Table):
         import pyarrow as pa
 
         kind = self._types[self.names().index(self.label)]
-        self._whole_labels = pa.types.is_integer(kind) and self.label not in self.text
+        self.whole_labels = pa.types.is_integer(kind) and self.label not in self.text
 
     def names_in(self, row: bytes) -> list[str]:
         """Return the names that a first row has."""
@@ -326,13 +325,13 @@ class CSVTable(Table):
         label = names.index(self.label)
         grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]
         for part in self._parse(block, self._column_types(), known).to_batches():
-            if known is not None and known != self._read_names:
-                part = part.select(self._read_names)
+            if known is not None and known != self.read_names:
+                part = part.select(self.read_names)
             columns = self._unquoted(part.columns)
             for j in grouped:
                 columns[j] = self._number(columns[j], names[j], row + 1)
-            if self._whole_labels:  # labels that are whole numbers so far
-                self._whole_labels, columns[label] = _as_whole(columns[label])
+            if self.whole_labels:  # labels that are whole numbers so far
+                self.whole_labels, columns[label] = _as_whole(columns[label])
             row += part.num_rows
             yield columns, part.num_rows
 
@@ -340,7 +339,7 @@ class CSVTable(Table):
         """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
         import pyarrow.compute as pc
 
-        if tuple(self._read_names[:2]) != RANKING:
+        if tuple(self.read_names[:2]) != RANKING:
             return columns
         return [
             pc.replace_substring_regex(column, f"^'({FORMULA})", r"\1") if column.type == "string" else column
@@ -389,7 +388,7 @@ class CSVTable(Table):
             r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([\w\[\]]+): invalid value '(.*?)'",
             text,
         )
-        if found is None or not hasattr(self, "_read_names"):
+        if found is None or not hasattr(self, "read_names"):
             self.source.fail(error, text)
         column, line, kind, value = found.groups()
         name = self.names()[int(column)]

@@ -42,6 +42,8 @@ class Table:
         Name of the label column, set before the first block is read.
     text : set of str
         Columns that are read as text whatever they look like, set before the first block is read.
+    whole_labels : bool
+        Whether the labels of a CSV file were whole numbers so far.
     """
 
     format = ""
@@ -51,6 +53,7 @@ class Table:
         self.options = {name: value for name, value in options.items() if value is not None}
         self.text: set[str] = set()
         self.label = ""
+        self.whole_labels = False
         self.n_rows: int | None = None
 
     def names(self) -> list[str]:

@@ -10,7 +10,9 @@ from typing import Any
 
 from tamis.errors import StreamError
 from tamis.streams.files import SUFFIXES
-from tamis.streams.growing import Part, RowGroups, Text
+from tamis.streams.followed.part import Part
+from tamis.streams.followed.row_groups import RowGroups
+from tamis.streams.followed.text import Text
 
 __all__ = ["Files"]
 
@@ -34,7 +36,7 @@ class Files:
     def __init__(self, path: str, format: str | None, header: bool) -> None:
         self.path, self.format, self.header = path, format, header
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
-        self.parts: dict[str, Any] = {}
+        self.parts: dict[str, Text | RowGroups] = {}
         self.notes: list[dict[str, Any]] = []  # what happened to them
         self.changed: set[str] = set()  # names whose place is another one now
         if not self.is_pattern and not os.path.exists(path):
@@ -53,7 +55,7 @@ class Files:
                 if _kind(entry.name) and entry.name[0] not in "._" and entry.is_file()
             )
 
-    def part(self, name: str) -> Any:
+    def part(self, name: str) -> Text | RowGroups:
         """Return a file; one that is new is begun."""
         if name not in self.parts:
             kind = self.format or _kind(name) or "csv"
@@ -71,7 +73,7 @@ class Files:
             self.parts[name] = RowGroups(name) if kind == "parquet" else Text(name, self.header)
         return self.parts[name]
 
-    def with_rows(self, open_part: Part | None) -> Iterator[tuple[Any, bool]]:
+    def with_rows(self, open_part: Part | None) -> Iterator[tuple[Part, bool]]:
         """Yield the files that have rows to take, and whether a later one is there too, so that they are whole."""
         names = self.names()
         inodes = {name: os.stat(name).st_ino for name in names}
@@ -111,7 +113,7 @@ class Files:
         self.parts.pop(name).close()
         self.changed.add(name)
 
-    def _replaced(self, name: str, inode: int) -> Iterator[tuple[Any, bool]]:
+    def _replaced(self, name: str, inode: int) -> Iterator[tuple[Part, bool]]:
         """Another file has the name: the same rows copied, or new ones after the old file was put aside."""
         part = self.parts[name]
         if isinstance(part, RowGroups) or not part.is_open or _begins(name, part.head):

@@ -1,78 +1,27 @@
-"""Files that grow, and files that appear: rows from where one stands, and what says where that is.
-
-A position is the name of a file, how many bytes (of Parquet, rows) of it were taken, and what tells this file from
-another of that name: its inode, and the SHA-256 of its first (of Parquet, last) 4096 bytes. To go on is one seek.
-"""
+"""Text that grows, and standard input: whole rows, as they come."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import select
 import sys
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tamis._check import Array
 from tamis.errors import StreamError
 from tamis.streams.csv_table import CSVTable, quoted
+from tamis.streams.followed.part import HEAD, Part, digest, refuse_others
 from tamis.streams.source import LONGEST_LINE
-from tamis.streams.tables import pyarrow_module
 
-__all__ = ["Part", "Pipe", "RowGroups", "Text"]
+__all__ = ["Pipe", "Text"]
 
 _BLOCK = 1 << 20
-_HEAD = 4096  # bytes that tell a file from another
 
 
-class Part(Protocol):
-    """One file of a stream without an end.
-
-    Attributes
-    ----------
-    name : str
-    at : int
-        Bytes (of Parquet, rows) that were taken.
-    row : int
-        Rows that were taken.
-    inode : int
-        0: not known yet.
-    """
-
-    name: str
-    at: int
-    row: int
-    inode: int
-
-    def take(self, n: int, last: bool, table: Any) -> Any:
-        """Return up to `n` whole rows that are there and were not taken; `last`: the last one needs no newline."""
-
-    def has_more(self, size: int) -> bool:
-        """Return whether a file of so many bytes may have rows that were not taken."""
-
-    def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
-
-    def told(self, rows: Any) -> str:
-        """Return a single row as text."""
-
-    def identity(self) -> list[Any]:
-        """Return what tells this file from another."""
-
-    def go_to(self, at: int, row: int, identity: list[Any]) -> None:
-        """Go on there, if it is that file."""
-
-    def n_waiting(self) -> int:
-        """Return how many bytes of a row without its newline wait."""
-
-    def close(self) -> None:
-        """Close the file, until rows are taken again."""
-
-
-class Text:
+class Text(Part):
     """Rows of a text file that grows, each ended by a newline outside of quotes.
 
     Parameters
@@ -83,16 +32,24 @@ class Text:
     """
 
     def __init__(self, name: str, header: bool) -> None:
-        self.name, self.header = name, header
-        self.at = self.row = self.inode = 0
-        self.names: list[str] | None = None  # of its columns, in their order
+        super().__init__(name)
+        self.header = header
         self.n_read = 0  # bytes
         self.head = b""  # the first bytes that were taken
         self._expected: list[Any] = [0, 0, ""]
-        self._file: Any = None
         self._is_dry = False
         self._ready: deque[bytes] = deque()  # rows that were read and not taken
         self._held = bytearray()  # what comes after them
+
+    def look(self, table: CSVTable) -> bool:
+        """Look at the names of its columns, which may be in another order; return whether they are there."""
+        if self.names is None and not self.header:
+            self.names = table.read_names
+        if self.names is None and (row := self.first_row()):
+            found = table.names_in(_as_utf8(row, table.encoding))
+            refuse_others(self.name, table.read_names, found)
+            self.names = found
+        return self.names is not None
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -117,8 +74,8 @@ class Text:
         return rows
 
     def _count(self, row: bytes) -> None:
-        if len(self.head) < _HEAD:
-            self.head = (self.head + row)[:_HEAD]
+        if len(self.head) < HEAD:
+            self.head = (self.head + row)[:HEAD]
         self.at += len(row)
 
     def _fill(self, n: int, last: bool, table: Any) -> None:
@@ -152,7 +109,7 @@ class Text:
         """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
         table.source.name = self.name
         try:
-            block = as_utf8(b"".join(rows), table.encoding)
+            block = _as_utf8(b"".join(rows), table.encoding)
             found = list(table.parts(block, self.names, before))
         except Exception as error:
             table.fail(error, before + self.header)
@@ -220,7 +177,7 @@ class Text:
         _, n, told = self._expected
         if n and not self.head:
             self.head = os.pread(self._file.fileno(), n, 0)
-            if _digest(self.head) != told:
+            if digest(self.head) != told:
                 self.close()
                 raise StreamError(
                     f"{self.name!r} is another file than the one of which {self.row:,} rows were taken: if that was put"
@@ -234,23 +191,12 @@ class Text:
         """Return its inode, and a hash of the first bytes that were taken."""
         if self.at and not self.head:
             return self._expected
-        return [self.inode, len(self.head), _digest(self.head)]
+        return [self.inode, len(self.head), digest(self.head)]
 
     def go_to(self, at: int, row: int, identity: list[Any]) -> None:
         """Go on there, if it is that file."""
         self.at = self.n_read = at
         self.row, self._expected, self.inode = row, identity, identity[0]
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the file is open."""
-        return self._file is not None
-
-    def close(self) -> None:
-        """Close the file, until rows are taken again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 def _ends(block: bytes, table: Any) -> list[int]:
@@ -265,13 +211,9 @@ def _ends(block: bytes, table: Any) -> list[int]:
     return found
 
 
-def as_utf8(block: bytes, encoding: str) -> bytes:
+def _as_utf8(block: bytes, encoding: str) -> bytes:
     """Return text in UTF-8."""
     return block if encoding == "utf-8" else block.decode(encoding).encode()
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 class Pipe(Text):
@@ -295,104 +237,3 @@ class Pipe(Text):
     def first_row(self) -> bytes:
         """Return the first row, b"" while it is not whole."""
         return b"".join(self.peek(1, self.ended))
-
-
-class RowGroups:
-    """A Parquet file, which does not grow; it is waited for until it is whole."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.at = self.row = self.inode = 0
-        self.names: list[str] | None = None  # looked at
-        self._told: list[Any] = []  # rows, hash of the last bytes
-        self._file: Any = None
-        self._blocks: Iterator[Any] = iter(())
-        self._rest: Any = None  # of a block
-
-    def _open(self) -> bool:
-        """Open the file; return whether it is a whole one."""
-        if self._file is not None:
-            return True
-        pa = pyarrow_module("pyarrow")
-        try:
-            self._file = pyarrow_module("pyarrow.parquet").ParquetFile(self.name, pre_buffer=False)
-        except (pa.ArrowInvalid, OSError):  # not whole yet
-            return False
-        with open(self.name, "rb") as file:
-            self.inode, size = os.fstat(file.fileno()).st_ino, os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - _HEAD))
-            now = [self._file.metadata.num_rows, _digest(file.read())]
-        if self._told and self._told != now:
-            raise StreamError(
-                f"{self.name!r} was written anew since {self.row:,} rows of it were taken: give new rows in a file of"
-                " their own, or begin without the checkpoint."
-            )
-        self._told, self._blocks, self._rest = now, self._from(self.at), None
-        return True
-
-    @property
-    def schema(self) -> Any:
-        """Its Arrow schema; None while it is not whole."""
-        return self._file.schema_arrow if self._open() else None
-
-    def has_more(self, size: int) -> bool:
-        """Return whether a file of so many bytes may have rows that were not taken."""
-        return not self._told or self.at < self._told[0]
-
-    def take(self, n: int, last: bool, table: Any) -> Any:
-        """Return up to `n` rows."""
-        if not self._open() or self.at >= self._told[0]:
-            return None
-        if self._rest is None or not self._rest.num_rows:
-            try:
-                self._rest = next(self._blocks)
-            except Exception as error:
-                raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
-        found = self._rest.slice(0, n)
-        self._rest = self._rest.slice(n)
-        self.at = self.row = self.at + found.num_rows
-        return found
-
-    def _from(self, row: int) -> Iterator[Any]:
-        """Yield blocks from a row on; the row groups before it are not read."""
-        groups = range(self._file.num_row_groups)
-        ends = np.cumsum([self._file.metadata.row_group(k).num_rows for k in groups])
-        first = int(np.searchsorted(ends, row, side="right"))
-        skip = row - (int(ends[first - 1]) if first else 0)
-        for block in self._file.iter_batches(8192, row_groups=groups[first:], use_threads=False):
-            if skip < block.num_rows:
-                yield block.slice(skip)
-            skip = max(0, skip - block.num_rows)
-
-    def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
-        table.source.name = self.name
-        return rows.select(table.names()).columns, rows.num_rows
-
-    def told(self, rows: Any) -> str:
-        """Return a single row as text."""
-        return str(rows.to_pylist()[0])
-
-    def n_waiting(self) -> int:
-        """Return 0: all its rows are whole."""
-        return 0
-
-    def identity(self) -> list[Any]:
-        """Return inode, number of rows and a hash of the last bytes."""
-        return [self.inode, *self._told]
-
-    def go_to(self, at: int, row: int, identity: list[Any]) -> None:
-        """Go on there, if it is that file."""
-        self.at = self.row = at
-        self.inode, *self._told = identity
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the file is open."""
-        return self._file is not None
-
-    def close(self) -> None:
-        """Close the file, until rows are taken again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None

@@ -1,37 +1,32 @@
-"""Streams without an end: a file that grows, files that appear, standard input; each row once, also after a kill.
-
-:func:`follow_files` knows at each batch where the next row begins, and says it as a *position*. Whoever saves a model
-saves the position with it, in one file, so neither can be newer than the other.
-"""
+"""Batches of rows that were not all there when reading began, and the positions between them."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tamis._check import check_choice, check_number
 from tamis.errors import StreamError
-from tamis.persistence.journal import Journal
-from tamis.streams.appearing import Files
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import encoding_of
-from tamis.streams.encode import ColumnEncoder, time_parts
-from tamis.streams.files import TIMES, TableStream, label_column
-from tamis.streams.growing import Part, Pipe, RowGroups, as_utf8
+from tamis.streams.files import TIMES, label_column
+from tamis.streams.followed.bad_rows import BadRows
+from tamis.streams.followed.columns import Columns, Known
+from tamis.streams.followed.files import Files
+from tamis.streams.followed.numbered import new_rows
+from tamis.streams.followed.part import Part
+from tamis.streams.followed.row_groups import RowGroups
+from tamis.streams.followed.text import Pipe, Text
 from tamis.streams.source import HeldSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
-from tamis.streams.tables import KnownTable, ParquetTable, Table, types_of
+from tamis.streams.tables import ParquetTable, Table
 
 __all__ = ["FollowedStream", "follow_files"]
 
 _POLL = 0.1  # seconds
-_REASONS = 50  # that are counted apart
 
 Judge = Callable[[Table], dict[str, Any]]
 
@@ -40,8 +35,7 @@ class _Mark(NamedTuple):
     """What there is to come back to at the end of a batch."""
 
     rows: int
-    encoders: list[tuple[int, float, int]]
-    whole_labels: bool
+    known: Known
     counts: dict[str, int]
     reasons: dict[str, int]
     last: int | None
@@ -177,33 +171,28 @@ class FollowedStream(Stream):
             )
         if self.is_pipe and format == "parquet":
             raise ValueError("format='parquet' is not for standard input: name the file.")
-        self._letters = None if dead_letters is None else Journal(dead_letters)
-        self._table: Any = None
-        self._rows: TableStream | None = None  # how rows become numbers; None before the first ones
-        self._encoders: list[ColumnEncoder] = []
+        self._bad = BadRows(dead_letters)
+        self._columns: Columns | None = None  # None before the first rows
         self._begin_at(None)
 
     def _begin_at(self, position: dict[str, Any] | None) -> None:
         """Stand at a position, or at the beginning."""
-        known = position or {
-            "counts": {}, "reasons": {}, "last": None, "notes": [], "places": {}, "letters": None, "rows": 0,
-        }  # fmt: skip
+        known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
         self._files = None if self.is_pipe else Files(self.path, self._format, self._header)
         self._pipe = Pipe(self._header) if self.is_pipe else None
-        self._current: Any = self._pipe
-        self._counts, self.reasons = Counter(known["counts"]), Counter(known["reasons"])
+        self._current: Part | None = self._pipe
+        self._counts = Counter(known["counts"])
         self._last: int | None = known["last"]  # number of the last row
         self._notes: list[dict[str, Any]] = list(known["notes"])
         self._places: dict[str, list[Any]] = dict(known["places"])
         self._mark: _Mark | None = None
         self.n_waiting = 0
-        if self._letters is not None and known["letters"] is not None:
-            self._letters.cut(known["letters"])
         if self._files is not None:
             for name, place in self._places.items():
                 self._files.part(name).go_to(*place)
         if position is not None:
-            self._set_mark(known["rows"])
+            self._bad.back_to(position["letters"], position["reasons"])
+            self._set_mark(position["rows"])
 
     # -- what is known of it -------------------------------------------------------------------------------
 
@@ -230,9 +219,14 @@ class FollowedStream(Stream):
         return {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
 
     @property
+    def reasons(self) -> dict[str, int]:
+        """Why rows could not be read, and how many."""
+        return self._bad.reasons
+
+    @property
     def categories(self) -> dict[str, list[Any]]:
         """The texts of each column of text, in the order of their codes."""
-        return {} if self._rows is None else self._rows.categories
+        return {} if self._columns is None else self._columns.rows.categories
 
     def take_notes(self) -> list[dict[str, Any]]:
         """Return what happened to the source until the last batch and was not told yet: gaps, files put aside."""
@@ -250,31 +244,19 @@ class FollowedStream(Stream):
 
         Plain values and bytes, which :func:`tamis.save` takes.
         """
-        if self._mark is None or not self.can_go_on:
+        if self._mark is None or self._columns is None or not self.can_go_on:
             return None
-        if self._letters is not None:
-            self._letters.flush()
+        self._bad.flush()
         mark = self._mark
-        encoders = [one.state(at) for one, at in zip(self._encoders, mark.encoders, strict=True)]
         return {
-            "rows": mark.rows, "table": {**self._known, "_whole_labels": mark.whole_labels}, "how": self._how_known,
-            "encoders": encoders, "counts": mark.counts, "reasons": mark.reasons, "last": mark.last,
-            "letters": mark.letters, "notes": self._notes[: mark.n_notes], "places": dict(self._places),
+            **self._columns.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
+            "last": mark.last, "letters": mark.letters, "notes": self._notes[: mark.n_notes],
+            "places": dict(self._places),
         }  # fmt: skip
 
     def go_to(self, position: dict[str, Any]) -> None:
         """Go on with the row after the last batch of whoever told the position."""
-        facts = position["table"]
-        source = HeldSource(self.path)
-        if facts["format"] == "csv":
-            self._table = CSVTable.of(source, facts)
-        else:
-            self._table = KnownTable(source, facts["format"], facts["names"], types_of(facts["types"]))
-        self._know(position["how"])
-        if facts["format"] == "csv":
-            self._table._whole_labels = facts["_whole_labels"]
-        for encoder, state in zip(self._encoders, position["encoders"], strict=True):
-            encoder.restore(state)
+        self._know(Columns.of(self.path, self._label, position))
         self._begin_at(position)
 
     def _set_mark(self, n_rows: int) -> None:
@@ -287,9 +269,9 @@ class FollowedStream(Stream):
                 else:
                     self._places[name] = [part.at, part.row, part.identity()]
             self._files.changed.clear()
+        assert self._columns is not None
         self._mark = _Mark(
-            n_rows, [one.mark() for one in self._encoders], getattr(self._table, "_whole_labels", False),
-            dict(self._counts), dict(self.reasons), self._last, self._letters.length if self._letters else 0,
+            n_rows, self._columns.mark(), dict(self._counts), dict(self._bad.reasons), self._last, self._bad.length,
             len(self._notes),
         )  # fmt: skip
 
@@ -298,33 +280,26 @@ class FollowedStream(Stream):
     def begin(self, size: int) -> bool:
         """Wait for the first batch and judge the columns by it; return whether it came."""
         since = time.monotonic()
-        while self._rows is None:
+        while self._columns is None:
             if (table := self._first_table(size)) is not None:
-                self._table = table
                 how = {**self._how, **({} if self._judge is None else self._judge(table))}
                 if self._number is not None:
                     label_column(self._number, table.names(), self.path)
                     how["drop"] = [*how["drop"], self._number]
-                self._know(how)
-                if isinstance(table, CSVTable):
-                    table.refuse_mixed()
-                    table.begin()
+                columns = Columns(self.path, table, self._label, how)
+                self._know(columns)
+                columns.begin()
             elif self._is_over(since):
                 return False
             else:
                 self._wait(0.0)
         return True
 
-    def _know(self, how: dict[str, Any]) -> None:
+    def _know(self, columns: Columns) -> None:
         """Take over what the columns are."""
-        table = self._table
-        table.source.name = self.path
-        self._how_known = how
-        self._rows = TableStream(table, self._label, **how)
-        self._encoders = self._rows.encoders()
-        self.feature_names, self.n_features = self._rows.feature_names, self._rows.n_features
-        self.categorical = self._rows.categorical
-        self._known = {"format": table.format, "names": table.names(), **table.facts()}
+        self._columns, rows = columns, columns.rows
+        self.feature_names, self.n_features = rows.feature_names, rows.n_features
+        self.categorical = rows.categorical
 
     def _first_table(self, size: int) -> Table | None:
         """Return the first rows as a table, as soon as there are enough: a batch, or all of a file that is whole."""
@@ -345,7 +320,7 @@ class FollowedStream(Stream):
                 return None
         return None
 
-    def _head(self, part: Any, size: int, is_whole: bool) -> Table | None:
+    def _head(self, part: Text, size: int, is_whole: bool) -> Table | None:
         rows = part.peek(size + self._header, is_whole)
         if len(rows) <= self._header or (len(rows) < size + self._header and not is_whole):
             return None
@@ -355,36 +330,6 @@ class FollowedStream(Stream):
         if "\n".encode(encoding) != b"\n":
             raise StreamError(f"{part.name!r} is {encoding}: only text in UTF-8 or Latin-1 can be followed.")
         return CSVTable(HeldSource(part.name, head), header=self._header, **written)
-
-    def _read_names(self, part: Any) -> bool:
-        """Look at the names of a file's columns, which may be in another order; return whether they are there."""
-        if part.names is not None:
-            return True
-        if isinstance(part, RowGroups):
-            if part.schema is None:
-                return False
-            self._check_kinds(part)
-            part.names = part.schema.names
-            return True
-        known = self._table._read_names
-        if not self._header:
-            part.names = known
-            return True
-        if not (row := part.first_row()):
-            return False
-        found = self._table.names_in(as_utf8(row, self._table.encoding))
-        _refuse_others(part.name, known, found)
-        part.names = found
-        return True
-
-    def _check_kinds(self, part: RowGroups) -> None:
-        known, found = self._table.types(), dict(zip(part.schema.names, part.schema.types, strict=True))
-        _refuse_others(part.name, list(known), part.schema.names)
-        for name, kind in known.items():
-            if _sort(kind) != _sort(found[name]):
-                raise StreamError(
-                    f"{part.name!r} has column {name!r} as {found[name]}, the first file as {kind}: write it as there."
-                )
 
     # -- batches -------------------------------------------------------------------------------------------
 
@@ -423,7 +368,7 @@ class FollowedStream(Stream):
             self._set_mark(n_taken)
             yield join_batches(have)
 
-    def _next(self, n: int) -> tuple[Any, Any] | None:
+    def _next(self, n: int) -> tuple[Part, Any] | None:
         """Return up to `n` rows and the part they are of, as soon as there are any; None at the end."""
         since = time.monotonic()
         while True:
@@ -438,13 +383,13 @@ class FollowedStream(Stream):
                 return None
             self._wait(time.monotonic() - began)
 
-    def _take(self, part: Any, n: int, is_whole: bool) -> Any:
+    def _take(self, part: Part, n: int, is_whole: bool) -> Any:
         if self._files is not None:
             self._notes += self._files.notes
             self._files.notes = []
-        if not self._read_names(part):
-            return None
-        rows = part.take(n, is_whole, self._table)
+        assert self._columns is not None
+        table = self._columns.table
+        rows = part.take(n, is_whole, table) if part.look(table) else None
         if rows is None or len(rows) == 0:
             return None
         if self._files is not None:
@@ -471,97 +416,29 @@ class FollowedStream(Stream):
 
     def _sifted(self, part: Part, rows: Any, before: int) -> list[Batch]:
         """Return rows as numbers and labels; those that cannot be read are put aside, if there is a place for them."""
-        assert self._rows is not None
-        marks = [one.mark() for one in self._encoders]
-        whole, n_unlabelled = getattr(self._table, "_whole_labels", False), self._rows.n_dropped
+        assert self._columns is not None
+        known = self._columns.mark()
         try:
-            columns, n = part.columns(rows, self._table, before)
-            columns, n, last, gaps = self._new_ones(columns, n)
-            X, y = self._rows.as_batch(self._encoders, columns, n, before + 1)
+            columns, n = part.columns(rows, self._columns.table, before)
+            last: int | None = self._last
+            gaps: list[dict[str, Any]] = []
+            if self._number is not None:
+                at = self._columns.table.names().index(self._number)
+                columns, n, last, gaps = new_rows(columns, at, self._number, last)
+            X, y = self._columns.as_batch(columns, n, before + 1)
         except StreamError as error:
-            for encoder, mark in zip(self._encoders, marks, strict=True):
-                encoder.back_to(mark)
-            if isinstance(self._table, CSVTable):
-                self._table._whole_labels = whole
-            self._rows.n_dropped = n_unlabelled
-            if self._letters is None:
+            self._columns.back_to(known)
+            if not self._bad.are_kept:
                 raise
             if len(rows) > 1:
                 half = len(rows) // 2
-                return self._sifted(part, rows[:half], before) + self._sifted(
-                    part, rows[half:], before + half
-                )
-            self._put_aside(part, rows, before + 1, str(error))
+                first = self._sifted(part, rows[:half], before)
+                return first + self._sifted(part, rows[half:], before + half)
+            self._bad.put(part.name, before + 1, str(error), part.told(rows))
+            self._counts["bad"] += 1
             return []
         self._counts["repeated"] += len(rows) - n
-        self._counts["unlabelled"] += self._rows.n_dropped - n_unlabelled
+        self._counts["unlabelled"] += self._columns.rows.n_dropped - known.n_unlabelled
         self._last = last
         self._notes += gaps
         return [(X, y)] if len(y) else []
-
-    def _new_ones(
-        self, columns: list[Any], n: int
-    ) -> tuple[list[Any], int, int | None, list[dict[str, Any]]]:
-        """Return the rows whose number is above all before it, the last number, and where numbers are lacking."""
-        if self._number is None or n == 0:
-            return columns, n, self._last, []
-        column = columns[self._table.names().index(self._number)]
-        numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
-        if (bad := np.flatnonzero(numbers != np.floor(numbers))).size or np.isnan(numbers).any():
-            at = int(bad[0]) if bad.size else 0
-            raise StreamError(f"Column {self._number!r} is no whole number in row {at + 1}: number the rows.")
-        floor = -np.inf if self._last is None else float(self._last)
-        highest = np.maximum.accumulate(np.concatenate([[floor], numbers]))
-        new = numbers > highest[:-1]
-        taken = numbers[new]
-        before = np.concatenate([[floor], taken])[: len(taken)]
-        gaps = [
-            {"event": "gap", "after": int(a), "before": int(b)}
-            for a, b in zip(before.tolist(), taken.tolist(), strict=True)
-            if a > -np.inf and b > a + 1
-        ]
-        last = int(taken[-1]) if len(taken) else self._last
-        return [one.filter(_mask(new)) for one in columns], len(taken), last, gaps
-
-    def _put_aside(self, part: Part, rows: Any, row: int, why: str) -> None:
-        assert self._letters is not None
-        why = why.removeprefix(f"{part.name!r}").removeprefix(":").strip()
-        self._letters.write([{"source": part.name, "row": row, "reason": why, "line": part.told(rows)}])
-        self._counts["bad"] += 1
-        kind = re.sub(r"'[^']*' in (row|line) \d+", r"... in a \1", why)
-        kind = re.sub(r"\b(row|line) \d+", r"a \1", kind)
-        self.reasons[kind if kind in self.reasons or len(self.reasons) < _REASONS else "other reasons"] += 1
-
-
-def _mask(new: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.array(new)
-
-
-def _sort(kind: Any) -> str:
-    """Return what sort of values a column holds, as far as it matters to what they become."""
-    import pyarrow.types as kinds
-
-    if kinds.is_dictionary(kind):
-        kind = kind.value_type
-    if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
-        return "number"
-    if kinds.is_string(kind) or kinds.is_large_string(kind):
-        return "text"
-    return str(time_parts(kind) or kind)
-
-
-def _refuse_others(name: str, known: list[str], found: list[str]) -> None:
-    """Refuse a file whose columns are not those of the first one."""
-    if found == known or (sorted(found) == sorted(known) and len(set(known)) == len(known)):
-        return
-    lacks = [one for one in known if one not in found]
-    adds = [one for one in found if one not in known]
-    told = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
-    told += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
-    what = " and ".join(told) or "has them twice or in another order"
-    raise StreamError(
-        f"{name!r} has other columns than the first rows ({what}): write the columns of before, or follow the new ones"
-        " on their own."
-    )

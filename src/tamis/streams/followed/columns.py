@@ -1,0 +1,85 @@
+"""What the columns of a stream without an end are, and rows of them as numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tamis.streams.csv_table import CSVTable
+from tamis.streams.files import TableStream
+from tamis.streams.source import HeldSource
+from tamis.streams.stream import Batch
+from tamis.streams.tables import KnownTable, Table, types_of
+
+__all__ = ["Columns", "Known"]
+
+
+class Known(NamedTuple):
+    """What reading rows changes."""
+
+    encoders: list[tuple[int, float, int]]
+    whole_labels: bool
+    n_unlabelled: int
+
+
+class Columns:
+    """Columns as the first rows showed them.
+
+    Parameters
+    ----------
+    path : str
+        Named in messages about columns.
+    table : Table
+    label : str or int
+    how : dict
+        Options of :class:`~tamis.streams.files.TableStream`.
+    """
+
+    def __init__(self, path: str, table: Table, label: str | int, how: dict[str, Any]) -> None:
+        self.table: Any = table
+        table.source.name = path
+        self.how = how
+        self.rows = TableStream(table, label, **how)
+        self._encoders = self.rows.encoders()
+        self._facts = {"format": table.format, "names": table.names(), **table.facts()}
+
+    @classmethod
+    def of(cls, path: str, label: str | int, state: dict[str, Any]) -> Columns:
+        """Return columns of which this is known."""
+        facts, source = state["table"], HeldSource(path)
+        table = (
+            CSVTable.of(source, facts)
+            if facts["format"] == "csv"
+            else KnownTable(source, facts["format"], facts["names"], types_of(facts["types"]))
+        )
+        columns = cls(path, table, label, state["how"])
+        for encoder, known in zip(columns._encoders, state["encoders"], strict=True):
+            encoder.restore(known)
+        return columns
+
+    def begin(self) -> None:
+        """Begin with the first row."""
+        if isinstance(self.table, CSVTable):
+            self.table.refuse_mixed()
+            self.table.begin()
+
+    def as_batch(self, columns: list[Any], n: int, row: int) -> Batch:
+        """Return rows as numbers and labels; `row` is the place of the first one."""
+        return self.rows.as_batch(self._encoders, columns, n, row)
+
+    def mark(self) -> Known:
+        """Return what is known now, to come back to."""
+        marks = [one.mark() for one in self._encoders]
+        return Known(marks, self.table.whole_labels, self.rows.n_dropped)
+
+    def back_to(self, known: Known) -> None:
+        """Forget what came after a mark."""
+        for encoder, mark in zip(self._encoders, known.encoders, strict=True):
+            encoder.back_to(mark)
+        self.table.whole_labels, self.rows.n_dropped = known.whole_labels, known.n_unlabelled
+
+    def state(self, known: Known) -> dict[str, Any]:
+        """Return all there is to save of what was known at a mark."""
+        encoders = [one.state(mark) for one, mark in zip(self._encoders, known.encoders, strict=True)]
+        return {
+            "table": {**self._facts, "whole_labels": known.whole_labels}, "how": self.how, "encoders": encoders,
+        }  # fmt: skip

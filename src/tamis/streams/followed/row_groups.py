@@ -1,0 +1,128 @@
+"""Parquet files, which do not grow: they are waited for until they are whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tamis.errors import StreamError
+from tamis.streams.encode import time_parts
+from tamis.streams.followed.part import HEAD, Part, digest, refuse_others
+from tamis.streams.tables import Table, pyarrow_module
+
+__all__ = ["RowGroups"]
+
+
+class RowGroups(Part):
+    """A Parquet file, which does not grow; it is waited for until it is whole."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._told: list[Any] = []  # rows, hash of the last bytes
+        self._blocks: Iterator[Any] = iter(())
+        self._rest: Any = None  # of a block
+
+    def _open(self) -> bool:
+        """Open the file; return whether it is a whole one."""
+        if self._file is not None:
+            return True
+        pa = pyarrow_module("pyarrow")
+        try:
+            self._file = pyarrow_module("pyarrow.parquet").ParquetFile(self.name, pre_buffer=False)
+        except (pa.ArrowInvalid, OSError):  # not whole yet
+            return False
+        with open(self.name, "rb") as file:
+            self.inode, size = os.fstat(file.fileno()).st_ino, os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - HEAD))
+            now = [self._file.metadata.num_rows, digest(file.read())]
+        if self._told and self._told != now:
+            raise StreamError(
+                f"{self.name!r} was written anew since {self.row:,} rows of it were taken: give new rows in a file of"
+                " their own, or begin without the checkpoint."
+            )
+        self._told, self._blocks, self._rest = now, self._from(self.at), None
+        return True
+
+    @property
+    def schema(self) -> Any:
+        """Its Arrow schema; None while it is not whole."""
+        return self._file.schema_arrow if self._open() else None
+
+    def look(self, table: Table) -> bool:
+        """Look at the names of its columns, which may be in another order; return whether they are there."""
+        if self.names is None and self.schema is not None:
+            self._check_kinds(table)
+            self.names = self.schema.names
+        return self.names is not None
+
+    def _check_kinds(self, table: Table) -> None:
+        known, found = table.types(), dict(zip(self.schema.names, self.schema.types, strict=True))
+        refuse_others(self.name, list(known), self.schema.names)
+        for name, kind in known.items():
+            if _sort(kind) != _sort(found[name]):
+                raise StreamError(
+                    f"{self.name!r} has column {name!r} as {found[name]}, the first file as {kind}: write it as there."
+                )
+
+    def has_more(self, size: int) -> bool:
+        """Return whether a file of so many bytes may have rows that were not taken."""
+        return not self._told or self.at < self._told[0]
+
+    def take(self, n: int, last: bool, table: Any) -> Any:
+        """Return up to `n` rows."""
+        if not self._open() or self.at >= self._told[0]:
+            return None
+        if self._rest is None or not self._rest.num_rows:
+            try:
+                self._rest = next(self._blocks)
+            except Exception as error:
+                raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
+        found = self._rest.slice(0, n)
+        self._rest = self._rest.slice(n)
+        self.at = self.row = self.at + found.num_rows
+        return found
+
+    def _from(self, row: int) -> Iterator[Any]:
+        """Yield blocks from a row on; the row groups before it are not read."""
+        groups = range(self._file.num_row_groups)
+        ends = np.cumsum([self._file.metadata.row_group(k).num_rows for k in groups])
+        first = int(np.searchsorted(ends, row, side="right"))
+        skip = row - (int(ends[first - 1]) if first else 0)
+        for block in self._file.iter_batches(8192, row_groups=groups[first:], use_threads=False):
+            if skip < block.num_rows:
+                yield block.slice(skip)
+            skip = max(0, skip - block.num_rows)
+
+    def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
+        """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
+        table.source.name = self.name
+        return rows.select(table.names()).columns, rows.num_rows
+
+    def told(self, rows: Any) -> str:
+        """Return a single row as text."""
+        return str(rows.to_pylist()[0])
+
+    def identity(self) -> list[Any]:
+        """Return inode, number of rows and a hash of the last bytes."""
+        return [self.inode, *self._told]
+
+    def go_to(self, at: int, row: int, identity: list[Any]) -> None:
+        """Go on there, if it is that file."""
+        self.at = self.row = at
+        self.inode, *self._told = identity
+
+
+def _sort(kind: Any) -> str:
+    """Return what sort of values a column holds, as far as it matters to what they become."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
+        return "number"
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        return "text"
+    return str(time_parts(kind) or kind)

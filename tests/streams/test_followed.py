@@ -1,5 +1,6 @@
 """Streams without an end: files that grow, files that appear, standard input; each row once, also after kill -9."""
 
+import errno
 import json
 import os
 import random
@@ -420,11 +421,43 @@ def test_rows_with_numbers_are_taken_once_and_gaps_are_told(feed, tmp_path):
     assert stream.position()["notes"] == [{"event": "gap", "after": 20, "before": 31}]
 
 
+def test_numbers_of_rows_are_compared_exactly(feed):
+    since = 1_763_800_000_000_000_000  # nanoseconds: float64 has one number for 256 of them
+    feed(numbered(lines(40), [*range(since, since + 20), *range(since + 10, since + 30)]))
+    stream = follow("-", number="serial")
+    assert sum(len(y) for _, y in stream.batches(10)) == 30
+    assert stream.counts["repeated"] == 10
+    assert stream.position()["last"] == since + 29
+
+
+@pytest.mark.parametrize("number", ["a7", "2.5", "1e400", "99999999999999999999"])
+def test_what_is_no_number_of_a_row_is_refused(feed, number):
+    feed(numbered(lines(20), [*range(12), number, *range(13, 20)]))
+    with pytest.raises(StreamError, match="'serial' is no whole number in row 13"):
+        batches(follow("-", number="serial"))
+
+
 def test_standard_input_without_numbers_has_no_checkpoint(tmp_path):
     with pytest.raises(ValueError, match="standard input, whose rows come once"):
         prequential(follow("-"), FIRES(1), checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="for standard input"):
         follow(write(tmp_path / "a.csv", lines(3)), number="serial")
+
+
+def test_a_disk_that_fails_is_told_and_a_pipe_is_no_failure(tmp_path, monkeypatch):
+    journal = Journal(tmp_path / "log.jsonl")
+
+    def fail(number):
+        def fsync(descriptor):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    fail(errno.EINVAL)  # what a pipe says
+    journal.flush()
+    fail(errno.EIO)
+    with pytest.raises(CheckpointError, match=r"Cannot write .*log\.jsonl' \(Input/output error\)"):
+        journal.flush()
 
 
 # -- a run that is killed ------------------------------------------------------------------------------------
@@ -510,13 +543,20 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
             write(source / f"{n_parts:04d}.csv", more)
         else:
             _parquet(source / f"{n_parts:04d}.parquet", more, 30)
+        checkpoint = tmp_path / "killed" / "run.tamis"
+        before = checkpoint.read_bytes() if checkpoint.exists() else b""
         pid = in_a_child(lambda: run_on(source, tmp_path / "killed", idle=0.3))
         time.sleep(chance.uniform(0.02, 0.3))
+        since = time.monotonic()  # every other child saves once, however slow the machine is
+        while n_parts % 2 == 0 and time.monotonic() - since < 30:
+            if checkpoint.exists() and checkpoint.read_bytes() != before:
+                break
+            time.sleep(0.01)
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         killed += os.WIFSIGNALED(status)
-        if (tmp_path / "killed" / "run.tamis").exists():
-            reached.add(tamis.load(tmp_path / "killed" / "run.tamis")["run"]["n_seen"])
+        if checkpoint.exists():
+            reached.add(tamis.load(checkpoint)["run"]["n_seen"])
         if kind == "csv":
             with source.open("a") as file:
                 file.write(text[-held:])

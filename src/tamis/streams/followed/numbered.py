@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Any
 
 import numpy as np
 
+from tamis._check import Array
 from tamis.errors import StreamError
 
 __all__ = ["new_rows"]
 
+_NONE = -(1 << 63)  # below all numbers
+
 
 def new_rows(
-    columns: list[Any], column: int, name: str, last: int | None
+    columns: list[Any], column: int, name: str, last: int | None, before: int
 ) -> tuple[list[Any], int, int | None, list[dict[str, Any]]]:
     """Return the rows whose number is above all before it, how many they are, the last number, and the gaps.
 
@@ -25,27 +30,44 @@ def new_rows(
         Its name.
     last : int or None
         The last number that was taken.
+    before : int
+        How many rows came before these.
 
     Raises
     ------
     StreamError
-        If a number is no whole one, or is missing.
+        If a number is no whole one of 64 bits, or is missing.
     """
     import pyarrow as pa
 
-    numbers = columns[column].to_numpy(zero_copy_only=False).astype(np.float64)
-    if (bad := np.flatnonzero(numbers != np.floor(numbers))).size or np.isnan(numbers).any():
-        at = int(bad[0]) if bad.size else 0
-        raise StreamError(f"Column {name!r} is no whole number in row {at + 1}: number the rows.")
-    floor = -np.inf if last is None else float(last)
+    numbers = _whole(columns[column], name, before)
+    floor = _NONE if last is None else last
     highest = np.maximum.accumulate(np.concatenate([[floor], numbers]))
     new = numbers > highest[:-1]
-    taken = numbers[new]
-    before = np.concatenate([[floor], taken])[: len(taken)]
+    taken = numbers[new].tolist()
     gaps = [
-        {"event": "gap", "after": int(a), "before": int(b)}
-        for a, b in zip(before.tolist(), taken.tolist(), strict=True)
-        if a > -np.inf and b > a + 1
+        {"event": "gap", "after": a, "before": b}
+        for a, b in itertools.pairwise([floor, *taken])
+        if a > _NONE and b > a + 1
     ]
     kept = pa.array(new)
-    return [one.filter(kept) for one in columns], len(taken), int(taken[-1]) if len(taken) else last, gaps
+    return [one.filter(kept) for one in columns], len(taken), taken[-1] if taken else last, gaps
+
+
+def _whole(column: Any, name: str, before: int) -> Array:
+    """Return the numbers that a column of text holds; exactly, for a time in nanoseconds is beyond float64."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring_regex(pc.utf8_trim_whitespace(column.cast(pa.string())), r"\.0*$", "")
+    try:
+        if not texts.null_count:
+            return np.asarray(texts.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        pass
+    row = next(i for i, text in enumerate(texts.to_pylist()) if not _is_whole(text))
+    raise StreamError(f"Column {name!r} is no whole number in row {before + row + 1}: number the rows.")
+
+
+def _is_whole(text: str | None) -> bool:
+    return text is not None and re.fullmatch(r"-?\d+", text) is not None and abs(int(text)) < 1 << 63

@@ -424,7 +424,7 @@ class FollowedStream(Stream):
             gaps: list[dict[str, Any]] = []
             if self._number is not None:
                 at = self._columns.table.names().index(self._number)
-                columns, n, last, gaps = new_rows(columns, at, self._number, last)
+                columns, n, last, gaps = new_rows(columns, at, self._number, last, before)
             X, y = self._columns.as_batch(columns, n, before + 1)
         except StreamError as error:
             self._columns.back_to(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -79,8 +80,9 @@ class Journal:
         """Wait until all of it is on the disk, as far as it is a file there."""
         try:
             os.fsync(self._file.fileno())
-        except OSError:  # a pipe
-            return
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as pipes and terminals say
+                raise self._unwritten(error) from error
 
     def cut(self, length: int) -> None:
         """Take back what was written after a checkpoint; a shorter file, put aside meanwhile, is left as it is."""

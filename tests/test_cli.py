@@ -78,7 +78,7 @@ def shell(*arguments, stdin=None, **options):
     return process.returncode, out, err
 
 
-RUN = (
+RUN = [
     "run",
     "table.csv",
     "--label",
@@ -90,7 +90,7 @@ RUN = (
     "--batch-size",
     "50",
     "--quiet",
-)
+]
 
 
 # -- what is asked for ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import tamis
 from tamis.cli import main
 
 HEADER = "heat,sound,light,pressure,state\n"
-HOW = (
+HOW = [
     "--label",
     "state",
     "--selector",
@@ -26,7 +26,7 @@ HOW = (
     "--baselines",
     "none",
     "-q",
-)
+]
 
 
 def rows(n, seed=0):

@@ -12,7 +12,7 @@ from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import Debug, Force, Quiet, argument, check_whole, grouped, option
 from tamis.cli.output import check_outputs, note, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
-from tamis.cli.run import Output, Selecting, Testing, classifier_of, title_of
+from tamis.cli.run import Output, Selecting, Testing, classifier_of, title_of, watch_of
 
 if TYPE_CHECKING:
     from tamis.cli.live import LivePage
@@ -191,18 +191,9 @@ def _run(
     stream: FollowedStream, selector: Any, learner: Any, events: Events, options: dict[str, Any], *, quiet: bool
 ) -> PrequentialResult:  # fmt: skip
     from tamis.evaluate import prequential
-    from tamis.terminal import Watch
 
     console = terminal(stderr=True)
-    watch = Watch(
-        console,
-        title_of(stream.describe(), None if selector is None else type(selector).__name__),
-        f"{type(learner).__name__}, batches of {options['batch_size']:,}",
-        window=options["window"],
-        stability_window=options["stability_window"],
-        names=stream.feature_names,
-        quiet=quiet,
-    )
+    watch = watch_of(console, stream, selector, learner, options, quiet=quiet)
     events.shown.append(watch)
     with warnings_in_one_line(console), watch:
         return prequential(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
 import os
 import reprlib
 import shlex
@@ -60,16 +59,9 @@ def note(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """Print one JSON document; numbers that JSON does not have become null."""
-    print(json.dumps(_finite(document), indent=1, allow_nan=False, default=str))
+    from tamis.persistence.journal import finite
 
-
-def _finite(value: Any) -> Any:
-    """Return the value with null for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
 
 
 def check_outputs(

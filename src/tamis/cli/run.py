@@ -33,8 +33,9 @@ from tamis.errors import DataError, TamisError
 if TYPE_CHECKING:
     from tamis.evaluate import PrequentialResult, Step
     from tamis.streams import Stream
+    from tamis.terminal import Watch
 
-__all__ = ["Output", "Selecting", "Testing", "add", "classifier_of", "evaluate", "title_of"]
+__all__ = ["Output", "Selecting", "Testing", "add", "classifier_of", "evaluate", "title_of", "watch_of"]
 
 _EXAMPLES = """\
 Examples:
@@ -225,24 +226,13 @@ def evaluate(
 ) -> PrequentialResult:
     """Run test-then-train under the eyes of the user; what was seen before an error is kept and shown."""
     from tamis.evaluate import prequential
-    from tamis.terminal import Watch
 
     console = terminal(stderr=True)
     output.models = {
         "selector": selector, "learner": learner, "feature_names": stream.feature_names,
         "categories": getattr(stream, "categories", {}),
     }  # fmt: skip
-    names = [type(model).__name__ if model is not None else None for model in (selector, learner)]
-    watch = Watch(
-        console,
-        title_of(stream.describe(), names[0]),
-        f"{names[1]}, batches of {options['batch_size']:,}, {options['protocol']} order",
-        window=options["window"],
-        stability_window=options["stability_window"],
-        names=stream.feature_names,
-        n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
-        quiet=output.quiet,
-    )
+    watch = watch_of(console, stream, selector, learner, options, quiet=output.quiet)
     with warnings_in_one_line(console), unhurried_interrupt() as stop_if_asked, watch:
 
         def on_step(step: Step) -> None:
@@ -264,6 +254,24 @@ def evaluate(
     if partial is not None and len(partial.frames["steps"]["step"]):
         output.finish(partial, str(failure))
     raise failure
+
+
+def watch_of(
+    console: Any, stream: Stream, selector: Any, learner: Any, options: dict[str, Any], *, quiet: bool
+) -> Watch:
+    """Return what shows a run while it goes on."""
+    from tamis.terminal import Watch
+
+    return Watch(
+        console,
+        title_of(stream.describe(), None if selector is None else type(selector).__name__),
+        f"{type(learner).__name__}, batches of {options['batch_size']:,}, {options['protocol']} order",
+        window=options["window"],
+        stability_window=options["stability_window"],
+        names=stream.feature_names,
+        n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
+        quiet=quiet,
+    )
 
 
 def title_of(stream: dict[str, Any], selector: str | None) -> str:

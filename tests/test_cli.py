@@ -65,6 +65,9 @@ def call(here, capsys):
     return call
 
 
+NUMBERS = ["run", "table.csv", "--label", "heat", "--task", "regression"]
+
+
 def start(*arguments, **options):
     line = [sys.executable, "-m", "tamis", *map(str, arguments)]
     pipe = subprocess.PIPE
@@ -382,6 +385,13 @@ def wrong(path, row):
         ([*RUN, "--checkpoint", "table.csv"], 2, "is the file that is read"),
         ([*RUN, "--learner", "multinomial-nb"], 1, "Negative values"),
         (["run", "table.csv", "--label", "heat"], 1, "different numbers, which are no classes"),
+        (["run", "table.csv", "--label", "heat"], 1, "predict a number with --task regression"),
+        ([*NUMBERS, "--task", "number"], 2, "--task number is not known: write classification or regression"),
+        ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, forward, random"),
+        ([*NUMBERS, "--selector", "auto"], 2, "--selector auto learns from classes"),
+        ([*NUMBERS, "--learner", "sgd"], 2, "--learner sgd predicts classes: choose another one for --task regression"),
+        ([*RUN, "--task", "classification", "--learner", "least-squares"], 2, "least-squares predicts numbers"),
+        (["run", "table.csv", "--label", "state", "--task", "regression"], 1, "which is text"),
         (["list", "firse"], 2, "did you mean 'fires'"),
         (["demo", "--report", "no/demo.html"], 2, "Cannot write the report"),
         (["rum"], 2, "No such command 'rum'"),
@@ -682,3 +692,36 @@ def test_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     for command, message in told:
         assert main(shlex.split(command)) in (1, 2)
         assert capsys.readouterr().err == f"{message}\n"
+
+
+def test_a_number_is_predicted_and_the_report_says_how_to_do_it_again(call, folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4)).round(3)
+    price = (1000 + 50 * (X[:, 0] - X[:, 2])).round(2)
+    table = [",".join(map(str, [*row, p])) for row, p in zip(X.tolist(), price.tolist(), strict=True)]
+    (folder / "houses.csv").write_text(
+        "\n".join(["rooms,sun,noise,age,price", *table]) + "\n", encoding="utf-8"
+    )
+    how = ["run", "houses.csv", "--label", "price", "--task", "regression", "--select", 2]
+    code, out, _ = call(*how, "--baselines", "both", "--report", "houses.html", "--out", "houses", "-q")
+    assert code == 0
+    for name in ("mean abs. error", "random subsets", "every feature", "mean so far", "last target", "R²"):
+        assert name in out
+    code, out, _ = call(*how, "--baselines", "both", "--json", "-q")
+    told = json.loads(out)
+    assert sorted(told["selected"]) == ["noise", "rooms"]
+    assert told["summary"]["mae"] < 0.5 * min(
+        told["summary"][name] for name in ("random_mae", "mean_mae", "last_mae")
+    )
+    page = (folder / "houses.html").read_text(encoding="utf-8")
+    assert "Mean absolute error" in page
+    assert "Accuracy" not in page
+    [line] = re.findall(r"tamis run[^<]*", page)
+    again = shlex.split(line.replace("&#x27;", "'"))[1:]
+    code, out, _ = call(*again[: again.index("--report")], "--json", "-q")
+    assert json.loads(out)["summary"]["mae"] == told["summary"]["mae"]
+    code, out, _ = call(
+        "run", "houses.csv", "--label", "price", "--learner", "least-squares", "--selector", "fires", "-q"
+    )
+    assert code == 0
+    assert "mean abs. error" in out

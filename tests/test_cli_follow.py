@@ -210,3 +210,37 @@ def test_a_checkpoint_of_another_run_is_refused(call, tmp_path):
     code, told, err = call("a.csv", *HOW[:-1], "--idle", 0, "--batch-size", 500)
     assert (code, told) == (0, [])
     assert "too few rows for a first batch" in err
+
+
+def test_a_number_is_followed_and_goes_on_where_it_was(call, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)).round(3)
+    made = [f"{a!r},{b!r},{c!r},{round(20 + 5 * a, 2)}\n" for a, b, c in X.tolist()]
+    how = (
+        "--label",
+        "load",
+        "--task",
+        "regression",
+        "--selector",
+        "fires",
+        "--select",
+        1,
+        "--batch-size",
+        50,
+        "-q",
+    )
+    (tmp_path / "whole.csv").write_text("heat,sound,light,load\n" + "".join(made))
+    code, whole, err = call("whole.csv", *how, "--idle", 0, "--every", 500)
+    assert (code, err) == (0, "")
+    scores = [one for one in whole if one["event"] == "scores"]
+    assert scores[-1]["mae"] < 0.3 * scores[-1]["mean_so_far"]
+    assert scores[-1]["r2"] > 0.9
+    assert set(scores[-1]) >= {"mae_all", "random_subsets", "every_feature", "last_target"}
+    (tmp_path / "part.csv").write_text("heat,sound,light,load\n" + "".join(made[:1020]))
+    again = (*how, "--idle", 0, "--every", 500, "--checkpoint", "run.tamis")
+    _, first, _ = call("part.csv", *again)
+    with open(tmp_path / "part.csv", "a") as file:
+        file.write("".join(made[1020:]))
+    _, second, _ = call("part.csv", *again)
+    assert scores[-1] == [one for one in second if one["event"] == "scores"][-1]
+    assert [one["event"] for one in first] == ["selection", "scores", "scores", "end"]

@@ -189,6 +189,8 @@ P = [0, 1, 1]
 MASKED: dict[str, Callable[[], Any]] = {
     "RunningMetrics": lambda: evaluate.RunningMetrics().update(M, P),
     "RunningMetrics predicted": lambda: evaluate.RunningMetrics().update(P, M),
+    "RunningErrors": lambda: evaluate.RunningErrors().update(M, P),
+    "RunningErrors predicted": lambda: evaluate.RunningErrors().update(P, M),
     "SlidingAUC": lambda: evaluate.SlidingAUC().update(M, P),
     "SlidingAUC scores": lambda: evaluate.SlidingAUC().update(P, M),
     "SlidingPrecisionRecall": lambda: evaluate.SlidingPrecisionRecall().update(M, P),

@@ -130,6 +130,10 @@ def test_a_browser_shows_what_happens(page, tmp_path):
         line = driver.execute_script("return document.querySelector('#chart .ours').getAttribute('points')")
         assert len(line.split()) == 19
         driver.save_screenshot(str(tmp_path / "page.png"))
+        page.tell(
+            {"event": "scores", "n_seen": 21_000, "mae": 47.5953, "random_subsets": 60.0, "r2": 0.5, "bad": 0}
+        )
+        shows(driver, "mean absolute error", "47.6", "Mean absolute error of the last rows")
         page.tell({"event": "end", "n_seen": 20_000})
         shows(driver, "ended")
         assert [one for one in driver.get_log("browser") if one["level"] == "SEVERE"] == []

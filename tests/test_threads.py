@@ -33,7 +33,7 @@ import tamis
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DETECTORS
 from tamis.errors import TamisError
-from tamis.evaluate import RunningMetrics, SlidingAUC, SlidingPrecisionRecall, SlidingStability
+from tamis.evaluate import RunningErrors, RunningMetrics, SlidingAUC, SlidingPrecisionRecall, SlidingStability
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import Contingency, chi_square
 from tamis.summaries.entropy import WindowCounts
@@ -229,6 +229,10 @@ def summaries() -> dict[str, Callable[[], Subject]]:
         "Evidence": lambda: summary(lambda: Evidence(6, 2), update, lambda one: one.log_e(), wild=(grow,)),
         "RunningMetrics": lambda: summary(
             lambda: RunningMetrics(70), lambda one: one.update(Y, Y[::-1]), lambda one: one.cumulative,
+            lambda one: one.windowed,
+        ),
+        "RunningErrors": lambda: summary(
+            lambda: RunningErrors(70), lambda one: one.update(X[:, 0], X[:, 1]), lambda one: one.cumulative,
             lambda one: one.windowed,
         ),
         "SlidingAUC": lambda: summary(

@@ -41,6 +41,8 @@ class Entry:
         this and `per_batch`, bit for bit.
     parameters : tuple of (name, value)
         What the class is given where it is made by this key.
+    regression : tuple of (name, value)
+        What the class is given where the target is a number.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Entry:
     rounding: bool = False
     parameters: tuple[tuple[str, Any], ...] = ()
     not_mergeable: str = ""
+    regression: tuple[tuple[str, Any], ...] = ()
 
     def load(self) -> type[Any]:
         """Import the class."""
@@ -70,6 +73,7 @@ CATALOG: tuple[Entry, ...] = (
         "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
         targets=("binary", "multiclass", "regression"), sparse=True, per_batch=True,
         not_mergeable="Each batch moves the parameters by a gradient at the parameters that the batch before has left.",
+        regression=(("model", "gaussian"),),
     ),
     Entry(
         "ofs", "OFS", "tamis.rows.ofs", "rows",
@@ -137,6 +141,7 @@ CATALOG: tuple[Entry, ...] = (
         "Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.",
         "Efroymson (1960); a stream's form is Tamis' own",
         targets=("binary", "multiclass", "regression"), mergeable=True, rounding=True,
+        regression=(("task", "regression"),),
     ),
     Entry(
         "auto", "Auto", "tamis.rows.auto", "rows",
@@ -148,7 +153,7 @@ CATALOG: tuple[Entry, ...] = (
         "random", "RandomSubset", "tamis.rows.random_subset", "rows",
         "Keeps features drawn at random, once: what every other method must beat.",
         "Guyon, Elisseeff (2003), JMLR 3",
-        sparse=True,
+        targets=("binary", "multiclass", "regression"), sparse=True, regression=(("task", "regression"),),
         not_mergeable="There is nothing to merge: the subset depends on the seed alone.",
     ),
     Entry(
@@ -256,6 +261,12 @@ LEARNERS: tuple[Entry, ...] = (
     Entry("logistic", "SGDClassifier", "sklearn.linear_model", "learners",
           "Logistic regression by stochastic gradient descent.", "scikit-learn", sparse=True,
           parameters=(("loss", "log_loss"),)),
+    Entry("sgd-regressor", "SGDRegressor", "sklearn.linear_model", "learners",
+          "Linear regression by stochastic gradient descent (Huber's loss).", "scikit-learn", targets=("regression",),
+          sparse=True, parameters=(("loss", "huber"), ("epsilon", 1.0))),
+    Entry("least-squares", "SGDRegressor", "sklearn.linear_model", "learners",
+          "Linear regression by stochastic gradient descent (squared error).", "scikit-learn", targets=("regression",),
+          sparse=True, parameters=(("loss", "squared_error"),)),
     Entry("naive-bayes", "GaussianNB", "sklearn.naive_bayes", "learners", "Gaussian naive Bayes.", "scikit-learn"),
     Entry("multinomial-nb", "MultinomialNB", "sklearn.naive_bayes", "learners",
           "Multinomial naive Bayes (counts).", "scikit-learn", sparse=True),

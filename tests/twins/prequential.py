@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    mean_absolute_error,
+    r2_score,
+)
 
 
 def stability(sets, n_features):
@@ -104,4 +110,54 @@ def prequential(
                 "selected": chosen,
             }
         )
+    return rows
+
+
+def prequential_of_numbers(X, y, selector, learner, batch_size, window=1000, delay=0, scale=True):
+    """The same where numbers are predicted; what the learner sees of them is scaled too, by those that came."""
+    rows, actual, predicted, mean, last = [], [], [], [], []
+    told = 0
+
+    def masked(part, before):
+        given = standardised(X[part], X[:before]) if scale else X[part].copy()
+        kept = selector.get_support() if hasattr(selector, "n_seen_") else np.ones(X.shape[1], bool)
+        given[:, ~kept] = 0
+        return given
+
+    def unit(n):
+        if not scale:
+            return 0.0, 1.0
+        return y[:n].mean(), y[:n].std() if y[:n].std() > 0 else 1.0
+
+    for start in range(0, len(y), batch_size):
+        stop = min(start + batch_size, len(y))
+        part, due = slice(start, stop), slice(told, max(told, stop - delay))
+        if told == 0:
+            told = due.stop
+            if told:
+                centre, spread = unit(told)
+                learner.partial_fit(
+                    standardised(X[due], X[:stop]) if scale else X[due], (y[due] - centre) / spread
+                )
+                selector.partial_fit(X[due], y[due])
+            continue
+        centre, spread = unit(told)
+        guess = learner.predict(masked(part, start)) * spread + centre
+        told = due.stop
+        if due.stop > due.start:
+            centre, spread = unit(told)
+            learner.partial_fit(masked(due, start), (y[due] - centre) / spread)
+            selector.partial_fit(X[due], y[due])
+        for i in range(start, stop):
+            came = y[: i - delay] if i > delay else y[:0]
+            mean.append(came.mean() if len(came) else 0.0)
+            last.append(came[-1] if len(came) else 0.0)
+        actual, predicted = [*actual, *y[part]], [*predicted, *guess]
+        row = {"mae": mean_absolute_error(y[part], guess)}
+        for scope, recent in (("cumulative", slice(None)), ("windowed", slice(-window, None))):
+            row[f"mae_{scope}"] = mean_absolute_error(actual[recent], predicted[recent])
+            row[f"r2_{scope}"] = r2_score(actual[recent], predicted[recent])
+            row[f"mean_mae_{scope}"] = mean_absolute_error(actual[recent], mean[recent])
+            row[f"last_mae_{scope}"] = mean_absolute_error(actual[recent], last[recent])
+        rows.append(row)
     return rows

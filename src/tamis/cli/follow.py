@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.catalog import find_learner
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import Debug, Force, Quiet, argument, check_whole, grouped, option
 from tamis.cli.output import check_outputs, note, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
-from tamis.cli.run import Output, Selecting, Testing, classifier_of, title_of, watch_of
+from tamis.cli.run import Output, Selecting, Testing, learner_of, title_of, watch_of
 
 if TYPE_CHECKING:
     from tamis.cli.live import LivePage
@@ -92,19 +91,20 @@ def follow(
     told = None if out == "-" else out
     places = {"--dead-letters": dead_letters, "--checkpoint": checkpoint, "--out": told, "--report": report}
     check_outputs([source], {**places, "--save": save}, force=force)
-    entry = find_learner(testing.learner)
-    selecting.make(entry.name)  # wrong words are told before anything is waited for
+    entry = testing.entry()
+    selecting.make(entry)  # wrong words are told before anything is waited for
     position = _position(checkpoint)
     for place in (told, dead_letters) if position is None else ():
         _empty(place)
-    stream = _opened(source, reading, number, idle, dead_letters, quiet=quiet)
+    classes = "regression" not in entry.targets
+    stream = _opened(source, reading, number, idle, dead_letters, classes=classes, quiet=quiet)
     if position is not None:
         stream.go_to(position)
     elif not stream.begin(testing.batch_size):
         note("nothing to learn from: there are too few rows for a first batch.")
         return 0
-    selector = selecting.make(entry.name, stream.categorical)
-    learner = classifier_of(entry, selecting.seed, stream)
+    selector = selecting.make(entry, stream.categorical)
+    learner = learner_of(entry, selecting.seed, stream)
     output.models = {"selector": selector, "learner": learner, "feature_names": stream.feature_names}
     from tamis.persistence.journal import Journal
 
@@ -172,12 +172,15 @@ def _check(source: str | None, number: str | None, checkpoint: str | None, readi
 
 
 def _opened(
-    source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None, *, quiet: bool
+    source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None, *,
+    classes: bool, quiet: bool,
 ) -> FollowedStream:  # fmt: skip
     from tamis.streams import follow_files
 
     def judge(table: Table) -> dict[str, Any]:
-        return reading.judged(table, quiet=quiet, passing_over=_MENDED if dead_letters else ())
+        return reading.judged(
+            table, classes=classes, quiet=quiet, passing_over=_MENDED if dead_letters else ()
+        )
 
     label = reading.place()
     assert label is not None
@@ -283,6 +286,10 @@ class Events:
 def _scores(step: Step) -> dict[str, Any]:
     """Return the scores of the last rows, and of all."""
     told = {
+        "mae": "mae_windowed", "mae_all": "mae_cumulative", "r2": "r2_windowed",
+        "random_subsets": "random_mae_windowed", "every_feature": "all_mae_windowed",
+        "mean_so_far": "mean_mae_windowed", "last_target": "last_mae_windowed", "stability": "stability",
+    } if "mae" in step.values else {
         "accuracy": "accuracy_windowed", "accuracy_all": "accuracy_cumulative",
         "balanced_accuracy": "balanced_accuracy_windowed", "auc": "auc_windowed",
         "random_subsets": "random_accuracy_windowed", "every_feature": "all_accuracy_windowed",

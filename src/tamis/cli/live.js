@@ -12,8 +12,14 @@ function node(parent, name, attributes, text) {
   return made;
 }
 
+const ofNumbers = (line) => line.mae !== undefined;
+const unit = (value) => value === null || value === undefined ? "–" : value === 0 || (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e7) ? value.toLocaleString("en", { maximumSignificantDigits: 4 }) : value.toExponential(3);
+
 function figures(line) {
-  const shown = [
+  const shown = ofNumbers(line) ? [
+    ["rows", line.n_seen, 0], ["mean absolute error", line.mae, unit], ["random subsets", line.random_subsets, unit],
+    ["mean so far", line.mean_so_far, unit], ["R²", line.r2, 3], ["stability", line.stability, 3], ["rows put aside", line.bad, 0],
+  ] : [
     ["rows", line.n_seen, 0], ["accuracy", line.accuracy, 3], ["random subsets", line.random_subsets, 3],
     ["majority class", line.majority, 3], ["stability", line.stability, 3], ["rows put aside", line.bad, 0],
   ];
@@ -21,24 +27,27 @@ function figures(line) {
   for (const [name, value, digits] of shown) {
     const pair = node(at("figures"), "div");
     node(pair, "dt", {}, name);
-    node(pair, "dd", {}, number(value, digits));
+    node(pair, "dd", {}, digits === unit ? unit(value) : number(value, digits));
   }
 }
 
 function chart() {
   const svg = at("chart"), left = 36, right = 690, top = 8, bottom = 172;
   svg.replaceChildren();
+  const errors = points.length > 0 && ofNumbers(points[points.length - 1]), judged = errors ? "mae" : "accuracy";
+  const largest = errors ? Math.max(...points.flatMap((one) => [one.mae || 0, one.random_subsets || 0])) || 1 : 1;
+  at("judged").textContent = `${errors ? "Mean absolute error" : "Accuracy"} of the last rows`;
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     const y = bottom - share * (bottom - top);
     node(svg, "line", { class: "rule", x1: left, x2: right, y1: y, y2: y });
-    node(svg, "text", { x: 0, y: y + 4 }, share.toFixed(2));
+    node(svg, "text", { x: 0, y: y + 4 }, errors ? (share * largest).toPrecision(2) : share.toFixed(2));
   }
   if (!points.length) return;
   const last = points[points.length - 1].n_seen, first = points[0].n_seen;
   const x = (n) => left + (right - left) * (last === first ? 1 : (n - first) / (last - first));
-  const y = (share) => bottom - share * (bottom - top);
+  const y = (value) => bottom - (value / largest) * (bottom - top);
   for (const n of drifts) if (n >= first && n <= last) node(svg, "line", { class: "drift", x1: x(n), x2: x(n), y1: top, y2: bottom });
-  for (const [key, kind] of [["random_subsets", "random"], ["accuracy", "ours"]]) {
+  for (const [key, kind] of [["random_subsets", "random"], [judged, "ours"]]) {
     const known = points.filter((one) => one[key] !== null && one[key] !== undefined);
     node(svg, "polyline", { class: kind, points: known.map((one) => `${x(one.n_seen)},${y(one[key])}`).join(" ") });
   }

@@ -55,15 +55,20 @@ def make_selector(
     seed: int,
     categorical: Sequence[int] = (),
     learner: str = "linear",
+    task: str = "classification",
 ) -> Any:
     """Return the selector with its parameters, or None if every feature is kept; `learner` is for those that race."""
     if name.lower() == "none":
         return None
     entry = find_selector(name)
+    if task == "regression" and "regression" not in entry.targets:
+        known = ", ".join(one.key for one in selectors() if "regression" in one.targets)
+        raise MisuseError(f"--selector {name} learns from classes, not from numbers: choose one of {known}.")
     values: dict[str, Any] = {
         "random_state": seed,
         "categorical": list(categorical) or None,
         "learner": learner,
+        **(dict(entry.regression) if task == "regression" else {}),
     }
     values |= dict(assignment(entry, text) for text in assignments)
     if select is not None:

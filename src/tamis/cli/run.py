@@ -1,4 +1,4 @@
-"""`tamis run`: a selector and a classifier over a stream, test-then-train; and what any such run shows and writes."""
+"""`tamis run`: a selector and a learner over a stream, test-then-train; and what any such run shows and writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tamis.streams import Stream
     from tamis.terminal import Watch
 
-__all__ = ["Output", "Selecting", "Testing", "add", "classifier_of", "evaluate", "title_of", "watch_of"]
+__all__ = ["Output", "Selecting", "Testing", "add", "evaluate", "learner_of", "title_of", "watch_of"]
 
 _EXAMPLES = """\
 Examples:
@@ -46,8 +46,11 @@ Examples:
 
 [bold]tamis run --dataset electricity --selector ofs --set learning_rate=0.5[/]
 
+[bold]tamis run houses.csv --label price --task regression[/]
+
 [bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
 
+_USUAL = {"classification": "perceptron", "regression": "sgd-regressor"}
 _LINEAR = ("Perceptron", "SGDClassifier")  # what a race of selectors should predict with
 _SELECTION, _EVALUATION, _OUTPUT = "Selection", "Evaluation", "Output"
 
@@ -62,14 +65,16 @@ class Selecting:
     """Which selector, and with what parameters."""
 
     selector: Annotated[
-        str,
+        str | None,
         option(
             _SELECTION,
             "NAME",
-            "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best.",
+            "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best."
+            "  [dim]\\[default: auto; forward where numbers are predicted][/]",
+            show_default=False,
             autocompletion=keys(selectors()),
         ),
-    ] = "auto"
+    ] = None
     select: Annotated[
         str | None,
         option(
@@ -88,25 +93,40 @@ class Selecting:
     ] = None
     seed: Annotated[int, option(_SELECTION, "N", "Of selector and learner.")] = 0
 
-    def make(self, learner: str, categorical: Sequence[int] = ()) -> Any:
-        """Return the selector."""
+    def make(self, learner: Entry, categorical: Sequence[int] = ()) -> Any:
+        """Return the selector that goes with a learner."""
         check_whole("--seed", self.seed, 0)
-        kind = "linear" if learner in _LINEAR else "naive-bayes"
+        kind, task = "linear" if learner.name in _LINEAR else "naive-bayes", _task_of(learner)
+        name = self.selector or ("forward" if task == "regression" else "auto")
         return make_selector(
-            self.selector, self.select, self.assign or [], self.seed, categorical, learner=kind
+            name, self.select, self.assign or [], self.seed, categorical, learner=kind, task=task
         )
 
 
 @dataclass
 class Testing:
-    """Which classifier, and how it is tested."""
+    """What is predicted by which learner, and how it is tested."""
 
-    learner: Annotated[
-        str,
+    task: Annotated[
+        str | None,
         option(
-            _EVALUATION, "NAME", "Which classifier: see [bold]tamis list[/].", autocompletion=keys(LEARNERS)
+            _EVALUATION,
+            "WHAT",
+            "What the label is: classification (classes) or regression (a number).  [dim]\\[default: as the learner,"
+            " or classification][/]",
+            show_default=False,
         ),
-    ] = "perceptron"
+    ] = None
+    learner: Annotated[
+        str | None,
+        option(
+            _EVALUATION,
+            "NAME",
+            "Who predicts: see [bold]tamis list[/].  [dim]\\[default: perceptron; sgd-regressor for numbers][/]",
+            show_default=False,
+            autocompletion=keys(LEARNERS),
+        ),
+    ] = None
     batch_size: Annotated[int, option(_EVALUATION, "N", "Rows per step.")] = 100
     max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after so many rows.")] = None
     protocol: Annotated[
@@ -155,11 +175,28 @@ class Testing:
         check_whole("--n-draws", self.n_draws, 1)
         check_word("--scale", self.scale, SCALES)
         check_word("--baselines", self.baselines, BASELINES)
+        self.entry()
+
+    def entry(self) -> Entry:
+        """Return the row of the learner in the catalogue."""
+        if self.task is not None:
+            check_word("--task", self.task, tuple(_USUAL))
+        entry = find_learner(self.learner or _USUAL[self.task or "classification"])
+        if self.task not in (None, _task_of(entry)):
+            told = "numbers" if _task_of(entry) == "regression" else "classes"
+            raise MisuseError(
+                f"--learner {self.learner} predicts {told}: choose another one for --task {self.task}."
+            )
+        return entry
 
     def options(self) -> dict[str, Any]:
         """Return the options of :func:`tamis.prequential`."""
         return {
-            **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "learner"},
+            **{
+                one.name: getattr(self, one.name)
+                for one in fields(self)
+                if one.name not in ("learner", "task")
+            },
             "replay": replaying(self.replay),
         }
 
@@ -199,15 +236,15 @@ def run(
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
-    entry, options = find_learner(testing.learner), testing.options()
-    selecting.make(entry.name)  # wrong words are told before a file is opened
-    stream = reading.open(quiet=quiet)
-    chosen = selecting.make(entry.name, stream.categorical)
-    classifier = classifier_of(entry, selecting.seed, stream)
+    entry, options = testing.entry(), testing.options()
+    selecting.make(entry)  # wrong words are told before a file is opened
+    stream = reading.open(classes=_task_of(entry) == "classification", quiet=quiet)
+    chosen = selecting.make(entry, stream.categorical)
+    learner = learner_of(entry, selecting.seed, stream)
     result = evaluate(
         stream,
         chosen,
-        classifier,
+        learner,
         output,
         **options,
         checkpoint=checkpoint,
@@ -216,8 +253,12 @@ def run(
     return output.finish(result)
 
 
-def classifier_of(entry: Entry, seed: int, stream: Stream) -> Any:
-    """Return a classifier of the catalogue for a stream."""
+def _task_of(entry: Entry) -> str:
+    return "regression" if "regression" in entry.targets else "classification"
+
+
+def learner_of(entry: Entry, seed: int, stream: Stream) -> Any:
+    """Return a learner of the catalogue for a stream."""
     return make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
 
 

@@ -40,6 +40,8 @@ class RandomSubset(RowSelector):
         How many features to keep: a number in [1, n_features], or a fraction in (0, 1].
     random_state : int, RandomState or None, default=None
         Seed of the draw. None draws another subset each time.
+    task : {"classification", "regression"}, default="classification"
+        What the target is: classes, or a number. It decides which targets are refused, nothing else.
 
     Attributes
     ----------
@@ -74,11 +76,22 @@ class RandomSubset(RowSelector):
 
     _allowed = parameters(
         random_state=SEED,
+        task=("classification", "regression"),
     )
 
-    def __init__(self, n_features_to_select: int | float = 0.1, *, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        n_features_to_select: int | float = 0.1,
+        *,
+        random_state: Any = None,
+        task: str = "classification",
+    ) -> None:
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
+        self.task = task
+
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
 
     def _start(self, n_features: int) -> None:
         self._rank = np.argsort(check_random_state(self.random_state).permutation(n_features))

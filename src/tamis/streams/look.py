@@ -336,7 +336,8 @@ def _see_label(found: Look, head: Head, names: list[str], *, classes: bool, drop
     if many and (fractions or kinds.is_integer(column.type)):
         if classes:
             told = (
-                f"the label {found.label} holds {seen.n_different:,} different numbers, which are no classes"
+                f"the label {found.label} holds {seen.n_different:,} different numbers, which are no classes: tamis run"
+                " and tamis follow predict a number with --task regression"
             )
             found.problems.append(Problem(told))
         return

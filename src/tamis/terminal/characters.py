@@ -13,6 +13,7 @@ __all__ = [
     "WIDEST",
     "bar",
     "duration",
+    "error_text",
     "figure_text",
     "interval_text",
     "printable",
@@ -83,6 +84,20 @@ def width_of(names: Iterable[str], most: int) -> int:
 def figure_text(value: float) -> str:
     """Return a share of 1, or a dash where there is none."""
     return f"{value:.3f}" if math.isfinite(value) else "  -  "
+
+
+def error_text(value: float) -> str:
+    """Return an error in the units of the target with four digits, or a dash where there is none.
+
+    >>> error_text(0.08664), error_text(47.5953), error_text(183_250.0), error_text(float("nan"))
+    ('0.08664', '47.60', '183,250', '  -  ')
+    """
+    if not math.isfinite(value):
+        return "  -  "
+    if value != 0 and not 1e-3 <= abs(value) < 1e7:
+        return f"{value:.3e}"
+    digits = 3 if value == 0 else max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{digits}f}"
 
 
 def score_text(value: float) -> str:

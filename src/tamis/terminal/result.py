@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.terminal.characters import MARKS, WIDEST, figure_text, interval_text, printable, shades, width_of
+from tamis.terminal.characters import (
+    MARKS,
+    WIDEST,
+    error_text,
+    figure_text,
+    interval_text,
+    printable,
+    shades,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,14 +80,15 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
     for name, label in _MEASURES.items():
-        if name in _SOMETIMES and not math.isfinite(total[name]):
+        if name not in total or (name in _SOMETIMES and not math.isfinite(total[name])):
             continue
+        shown = error_text if name.endswith("mae") else figure_text
         recent = float(steps[f"{name}_windowed"][-1])
-        note = f"last {min(options['window'], int(total['n_rows'])):,} rows {figure_text(recent)}"
-        if name == "random_accuracy":
+        note = f"last {min(options['window'], int(total['n_rows'])):,} rows {shown(recent)}"
+        if name in ("random_accuracy", "random_mae"):
             n_draws = options.get("n_draws", 1)
-            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {figure_text(total['random_spread']).strip()}"
-        grid.add_row(f"  {label}", figure_text(total[name]), note)
+            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {shown(total['random_spread']).strip()}"
+        grid.add_row(f"  {label}", shown(total[name]), note)
     if math.isfinite(total["selection_accuracy"]):
         note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
         grid.add_row("  selection accuracy", figure_text(total["selection_accuracy"]), note)
@@ -118,8 +128,16 @@ _MEASURES = {
     "auc": "AUC",
     "average_precision": "average precision",
     "recall_at_precision": "recall at prec. .9",
+    "mae": "mean abs. error",
+    "random_mae": "  random subsets",
+    "all_mae": "  every feature",
+    "mean_mae": "  mean so far",
+    "last_mae": "  last target",
+    "r2": "R²",
 }
-_SOMETIMES = {"random_accuracy", "all_accuracy", "auc", "average_precision", "recall_at_precision"}
+_SOMETIMES = {
+    "random_accuracy", "all_accuracy", "auc", "average_precision", "recall_at_precision", "random_mae", "all_mae",
+}  # fmt: skip
 
 
 def chosen_features(result: PrequentialResult, n: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +13,7 @@ from tamis.terminal.characters import (
     WIDEST,
     bar,
     duration,
+    error_text,
     figure_text,
     interval_text,
     printable,
@@ -115,13 +116,13 @@ class Watch:
             self._first = (time.monotonic(), step.n_seen, self.progress or 0.0)
             self._said = self._first[0]
         if self._n_steps % self._stride == 0:
-            self._remember(step.accuracy_windowed)
+            self._remember(_judged(step)[1])
         self._n_steps += 1
         if self._is_plain:
             self._say(step)
 
-    def _remember(self, accuracy: float) -> None:
-        self._trend.append(accuracy)
+    def _remember(self, judged: float) -> None:
+        self._trend.append(judged)
         if len(self._trend) >= 1024:  # any length of run in fixed memory
             self._trend, self._stride = self._trend[::2], 2 * self._stride
 
@@ -147,10 +148,11 @@ class Watch:
             return
         self._said, self._tenth = now, tenth
         rate, left = self._pace()
+        name, recent, whole, shown = _judged(step)
         parts = [
             f"{self.progress:4.0%}" if self.progress is not None else "",
             f"{step.n_seen:,.0f} rows",
-            f"accuracy {figure_text(step.accuracy_windowed)}, all {figure_text(step.accuracy_cumulative)}",
+            f"{name} {shown(recent)}, all {shown(whole)}",
             f"stability {figure_text(step.stability)}",
             f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s" if rate == rate else "",
         ]
@@ -192,12 +194,10 @@ class Watch:
 
         grid = Table.grid(padding=(0, 3, 0, 0))
         grid.add_column(width=9, style="dim", no_wrap=True)
-        grid.add_column(width=5, style="bold", no_wrap=True)
+        grid.add_column(min_width=5, style="bold", no_wrap=True)
         grid.add_column(no_wrap=True, style="dim", overflow="ellipsis")
-        grid.add_row(
-            "accuracy", figure_text(step.accuracy_windowed),
-            f"last {self.window:,} rows, {figure_text(step.accuracy_cumulative)} since the start",
-        )  # fmt: skip
+        name, recent, whole, shown = _judged(step)
+        grid.add_row(name, shown(recent), f"last {self.window:,} rows, {shown(whole)} since the start")
         grid.add_row("", "", self._course(width - 24))
         interval = interval_text(step.stability_low, step.stability_high)
         grid.add_row(
@@ -211,7 +211,8 @@ class Watch:
         trend = [value for value in self._trend if math.isfinite(value)]
         if self.console.options.ascii_only or not trend:
             return Text("")
-        ends = f"  {min(trend):.2f} to {max(trend):.2f}"
+        text = error_text if self._step is not None and "mae" in self._step.values else "{:.2f}".format
+        ends = f"  {text(min(trend))} to {text(max(trend))}"
         return Text.assemble((spark(trend, min(width - len(ends), 48)), "cyan"), (ends, "dim"))
 
     def _features(self, step: Step, width: int) -> Table:
@@ -245,6 +246,13 @@ class Watch:
             grid.add_column(width=size, no_wrap=True, justify="left" if cell is cells[0][0] else "right")
         grid.add_row(*(cell for cell, _ in cells))
         return grid
+
+
+def _judged(step: Step) -> tuple[str, float, float, Callable[[float], str]]:
+    """Return what the run is judged by: its name, that of the last rows, that of all, and how it is written."""
+    if "mae" in step.values:
+        return "error", step.mae_windowed, step.mae_cumulative, error_text
+    return "accuracy", step.accuracy_windowed, step.accuracy_cumulative, figure_text
 
 
 def _feature_table(

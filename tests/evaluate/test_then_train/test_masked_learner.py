@@ -211,7 +211,7 @@ def test_random_draws_of_a_learner_that_knows_its_categories(make):
 def test_random_draws_follow_a_selector_that_decides_how_many():
     X, y = rows(1200)
     learner = Keeps()
-    rival = Rival(learner, np.array([0, 1]), np.arange(8)[::-1], False, 100)
+    rival = Rival(MaskedLearner(learner, np.array([0, 1])), np.arange(8)[::-1], False, 100)
     for size in (2, 5, 8, 3):
         rival.follow(size, 8)
         rival.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)
@@ -224,13 +224,13 @@ def test_random_draws_follow_a_selector_that_decides_how_many():
 def test_a_window_shorter_than_a_batch_and_one_longer():
     rng = np.random.default_rng(0)
     for window in (1, 7, 100, 1000):
-        rival = Rival(GaussianNB(), np.array([0, 1]), None, True, window)
+        rival = Rival(MaskedLearner(GaussianNB(), np.array([0, 1])), None, True, window)
         hits = []
         for n in (3, 10, 1, 250, 100):
             new = rng.random(n) < 0.7
             hits += new.tolist()
             rival._count(new)
-            assert rival.accuracy == pytest.approx((np.mean(hits), np.mean(hits[-window:])))
+            assert rival.score == pytest.approx((np.mean(hits), np.mean(hits[-window:])))
     assert mean_and_spread([0.5])[0] == 0.5
     assert np.isnan(mean_and_spread([])).all()
 

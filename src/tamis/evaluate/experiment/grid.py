@@ -25,6 +25,7 @@ from tamis.catalog import find, find_learner
 from tamis.errors import UnknownNameError
 from tamis.evaluate.experiment.oracle import Oracle
 from tamis.evaluate.test_then_train.settings import settings_of
+from tamis.evaluate.test_then_train.task import REGRESSION, task_of
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
 from tamis.streams.stream import BatchStream, Stream, as_stream
 
@@ -208,7 +209,13 @@ def cells_of(
                     continue
                 for learner in learners:
                     cell = Cell("", stream, selector, learner, seed, amount, options)
-                    key = _key(source, *cell.models(source), options)
+                    models = cell.models(source)
+                    if task_of(*models) is REGRESSION:
+                        raise ValueError(
+                            f"The learner {learner.name!r} predicts numbers, but an experiment compares classifiers:"
+                            " run tamis.prequential for each."
+                        )
+                    key = _key(source, *models, options)
                     cells.setdefault(key, replace(cell, key=key))
     if (lost := {part.name for part in selectors} - {cell.selector.name for cell in cells.values()}) != set():
         raise ValueError(

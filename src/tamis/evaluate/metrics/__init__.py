@@ -10,6 +10,7 @@ from tamis.evaluate.metrics.preq_cv import (
     pearson_similarity,
     preq_cv_stability,
 )
+from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import SelectionAccuracy, detection_rate, selection_accuracy
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability, nogueira, nogueira_variance
@@ -18,6 +19,7 @@ __all__ = [
     "Detections",
     "PreqCVStability",
     "Recovery",
+    "RunningErrors",
     "RunningMetrics",
     "SelectionAccuracy",
     "SlidingAUC",

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from tamis._check import Array, Rows
 from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
@@ -23,38 +22,28 @@ __all__ = ["Rival", "error_of_mean", "mean_and_spread", "rivals_of"]
 
 
 class Rival:
-    """A copy of the learner on columns that no selector chose, and how often it was right.
+    """A copy of the learner on columns that no selector chose, and how well it predicts.
 
     Parameters
     ----------
-    model : classifier
-        It is copied.
-    classes : ndarray
-        Labels known in advance.
+    learner : MaskedLearner
+        Which has learned nothing.
     order : ndarray of shape (n_features,), int, or None
         The permutation; None: every column.
     is_fixed : bool
         Whether the size never changes: then the copy never sees another column, which is quicker.
     window : int
-        Rows behind the windowed accuracy.
-    masking : {"auto", "zeros"}, default="auto"
-        See :class:`MaskedLearner`.
+        Rows behind the windowed score.
     """
 
     def __init__(
-        self,
-        model: Any,
-        classes: Array,
-        order: NDArray[np.intp] | None,
-        is_fixed: bool,
-        window: int,
-        masking: str = "auto",
+        self, learner: MaskedLearner, order: NDArray[np.intp] | None, is_fixed: bool, window: int
     ) -> None:
-        self.learner = MaskedLearner(clone(model), classes, masking)
-        self.order, self.is_fixed = order, is_fixed and not _names_columns(model)
+        self.learner = learner
+        self.order, self.is_fixed = order, is_fixed and not _names_columns(learner.model)
         self.columns: NDArray[np.intp] | None = None  # its subset now; None: all
-        self.n_seen = self.n_hits = self.n_recent = 0
-        self._ring = np.zeros(window, dtype=bool)
+        self.n_seen, self.total = 0, 0.0
+        self._ring = np.zeros(window)
 
     def follow(self, n_selected: int, n_features: int) -> None:
         """Take as many columns as are selected now."""
@@ -69,11 +58,11 @@ class Rival:
     def test_and_train(
         self, tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None
     ) -> None:
-        """Predict rows and count what is right, then learn from those whose labels came with them."""
+        """Predict rows and judge that, then learn from those whose labels came with them."""
         view = None
         if tested is not None:
             view = self._view(tested[0], scale)
-            self._count(self.learner.predict(view) == tested[1])
+            self._count(self.learner.judge(self.learner.predict(view), tested[1]))
         if due is not None:
             if view is None or tested is None or due[0] is not tested[0]:
                 view = self._view(due[0], scale)
@@ -89,14 +78,13 @@ class Rival:
         rows = X.take(self.columns, axis=1) if isinstance(X, np.ndarray) else X[:, self.columns]
         return self.learner.view(_whole(rows), None, None, None if scale is None else scale.of(self.columns))
 
-    def _count(self, hits: NDArray[np.bool_]) -> None:
+    def _count(self, judged: Array) -> None:
         window = len(self._ring)
-        kept = hits[-window:]
-        slots = (self.n_seen + len(hits) - len(kept) + np.arange(len(kept))) % window
-        self.n_recent += int(kept.sum()) - int(self._ring[slots].sum())
+        kept = judged[-window:]
+        slots = (self.n_seen + len(judged) - len(kept) + np.arange(len(kept))) % window
         self._ring[slots] = kept
-        self.n_hits += int(hits.sum())
-        self.n_seen += len(hits)
+        self.total += float(judged.sum())
+        self.n_seen += len(judged)
 
     def state(self) -> dict[str, Any]:
         """Return all there is to save."""
@@ -109,11 +97,12 @@ class Rival:
         self.__dict__.update(state)
 
     @property
-    def accuracy(self) -> tuple[float, float]:
-        """Share of the rows that were right: of all, and of the last `window`; NaN before the first."""
+    def score(self) -> tuple[float, float]:
+        """Accuracy, or mean absolute error, of all rows and of the last `window`; NaN before the first."""
         if self.n_seen == 0:
             return math.nan, math.nan
-        return self.n_hits / self.n_seen, self.n_recent / min(self.n_seen, len(self._ring))
+        n_recent = min(self.n_seen, len(self._ring))
+        return self.total / self.n_seen, float(self._ring[:n_recent].sum()) / n_recent
 
 
 def _names_columns(model: Any) -> bool:
@@ -131,20 +120,12 @@ def _whole(X: Rows) -> Rows:
 
 
 def rivals_of(
-    model: Any,
-    classes: Array,
-    n_features: int,
-    *,
-    n_draws: int,
-    every: bool,
-    is_fixed: bool,
-    window: int,
-    masking: str = "auto",
+    learner: MaskedLearner, n_features: int, *, n_draws: int, every: bool, is_fixed: bool, window: int
 ) -> tuple[list[Rival], Rival | None]:
     """Return the random draws, and the rival that has every column if it is asked for."""
     orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
-    draws = [Rival(model, classes, order, is_fixed, window, masking) for order in orders]
-    return draws, Rival(model, classes, None, True, window, masking) if every else None
+    draws = [Rival(learner.another(), order, is_fixed, window) for order in orders]
+    return draws, Rival(learner.another(), None, True, window) if every else None
 
 
 def error_of_mean(spread: Any, n_draws: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from tamis.evaluate.test_then_train.scaling import RunningScale
 from tamis.learners.leaving_out import narrowed, takes_nan, way_of
 from tamis.learners.reset import ResetOnDrift
 
-__all__ = ["MaskedLearner", "View"]
+__all__ = ["MaskedLearner", "MaskedRegressor", "View"]
 
 
 class View(NamedTuple):
@@ -50,11 +50,15 @@ class MaskedLearner:
     """
 
     def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
-        self.model, self.classes = model, classes
+        self.model, self.classes, self.masking = model, classes, masking
         self.way = way_of(model) if masking == "auto" else masking
         self.n_told = len(getattr(model, "classes_", ()))  # it may have learned elsewhere
         self.restarts = 0
         self._masker = Masker(np.nan if self.way == "missing" else 0.0)
+
+    def another(self) -> Self:
+        """Return a new one, whose model is a copy that has learned nothing."""
+        return type(self)(clone(self.model), self.classes, self.masking)
 
     def view(
         self,
@@ -113,9 +117,14 @@ class MaskedLearner:
         self.model.partial_fit(view.learned, y, **told)
         self.classes, self.n_told = classes, len(classes)
 
+    def judge(self, predicted: Array, y: Array) -> Array:
+        """Return of each prediction whether it is right."""
+        found: Array = predicted == y
+        return found
+
     def state(self) -> dict[str, Any]:
         """Return all there is to save."""
-        return {name: getattr(self, name) for name in _KEPT}
+        return {name: getattr(self, name) for name in self._kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what was saved; the model becomes the saved one and stays the same object."""
@@ -127,8 +136,61 @@ class MaskedLearner:
         self.model.__dict__ = clone(self.model).__dict__
         self.n_told = 0
 
+    _kept: tuple[str, ...] = ("model", "classes", "n_told", "restarts")
 
-_KEPT = ("model", "classes", "n_told", "restarts")
+
+class MaskedRegressor(MaskedLearner):
+    """A learner of numbers that knows nothing but the columns that are selected.
+
+    Where the columns are standardised for it, the target is too, by the mean and the standard deviation of all targets
+    that came until then. A linear model would take long to find a mean that is far from 0.
+
+    Parameters
+    ----------
+    model : regressor with `partial_fit`
+        It is fitted itself.
+    classes : ndarray
+        Of no use here.
+    masking : {"auto", "zeros"}, default="auto"
+        As for :class:`MaskedLearner`.
+    is_scaled : bool, default=False
+        Whether the target is standardised.
+
+    Attributes
+    ----------
+    target : RunningScale
+        Of the targets that came.
+    """
+
+    _kept = (*MaskedLearner._kept, "target")
+
+    def __init__(self, model: Any, classes: Array, masking: str = "auto", is_scaled: bool = False) -> None:
+        super().__init__(model, classes, masking)
+        self.is_scaled, self.target = is_scaled, RunningScale(1)
+        self.n_told = int(hasattr(model, "n_features_in_"))  # it may have learned elsewhere
+
+    def another(self) -> Self:
+        """Return a new one, whose model is a copy that has learned nothing."""
+        return type(self)(clone(self.model), self.classes, self.masking, self.is_scaled)
+
+    def predict(self, view: View) -> Array:
+        """Return the numbers that the learner predicts; the mean so far while it knows nothing."""
+        if self.n_told == 0:
+            return np.repeat(self.target.shift, view.asked.shape[0])
+        found = np.array(view.predictor.predict(view.asked), dtype=np.float64).reshape(-1)
+        return found / self.target.factor + self.target.shift if self.is_scaled else found
+
+    def judge(self, predicted: Array, y: Array) -> Array:
+        """Return how far each prediction is from the target."""
+        found: Array = np.abs(predicted - y)
+        return found
+
+    def learn(self, view: View, y: Array, classes: Array) -> None:
+        """Learn from a batch."""
+        self.target.update(y[:, None])
+        given = (y - self.target.shift) * self.target.factor if self.is_scaled else y
+        self.model.partial_fit(view.learned, given)
+        self.n_told = 1
 
 
 def _sortable(labels: Array) -> bool:

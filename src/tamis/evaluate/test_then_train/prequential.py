@@ -11,6 +11,7 @@ from tamis._interrupts import interrupts_wait
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step
 from tamis.evaluate.test_then_train.run import Run
+from tamis.evaluate.test_then_train.task import REGRESSION, Task, task_of
 from tamis.streams.stream import Stream, as_stream
 
 __all__ = ["prequential"]
@@ -51,8 +52,10 @@ def prequential(
     stream : Stream, pair (X, y) or iterable of pairs
     selector : estimator with `partial_fit` and `get_support`, or None
         None keeps all features: the baseline. It is fitted itself, so you can go on with it.
-    learner : classifier with `partial_fit`, optional
-        By default scikit-learn's ``Perceptron(random_state=0)``. It is fitted itself.
+    learner : classifier or regressor with `partial_fit`, optional
+        It is fitted itself. A regressor predicts numbers, and takes a selector that learns from numbers; what the
+        labels look like decides nothing. By default scikit-learn's ``Perceptron(random_state=0)``, or for a
+        selector that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
     batch_size : int, default=100
     protocol : {"honest", "paper"}, default="honest"
         ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
@@ -81,12 +84,13 @@ def prequential(
         Whether the learner is given standardised columns, by the mean and the standard deviation of the rows before
         the batch: ``"auto"`` on dense rows, where the scale matters to it (linear models, River's neighbours); always;
         or never. ``settings["scale"]`` says what was done, ``result.scale`` has the numbers. The selector sees the rows
-        as they are.
+        as they are. A numeric target is standardised for the learner where its columns would be, and what it predicts
+        is told in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
         What runs beside a selector, each with an own copy of the learner on the same batches: random subsets as large
         as the selection, or every column. They cost as much as as many learners: ``seconds_baselines``.
     n_draws : int, default=3
-        How many random subsets; their accuracy is recorded as mean and standard deviation.
+        How many random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
     max_rows : int, optional
         Stop after so many rows.
     checkpoint : path-like, optional
@@ -115,7 +119,7 @@ def prequential(
     Raises
     ------
     ValueError
-        If an option is out of range.
+        If an option is out of range, or of selector and learner one is for classes and one for numbers.
     CheckpointError
         If the checkpoint cannot be written, or is of another run; the message says what differs.
     DataError, StreamError
@@ -146,6 +150,16 @@ def prequential(
     ['x3', 'x8']
     >>> result.summary()["accuracy"] > 0.9
     True
+
+    A number is predicted where the selector and the learner are for numbers; here the default learner:
+
+    >>> y = 2 * X[:, 3] - X[:, 8] + 20 + 0.3 * rng.normal(size=3000)
+    >>> result = prequential((X, y), FIRES(2, model="gaussian"))
+    >>> result.selected()
+    ['x3', 'x8']
+    >>> total = result.summary()
+    >>> total["r2"] > 0.8, total["mae"] < 0.3 * total["mean_mae"]
+    (True, True)
     """
     source = as_stream(stream)
     check_choice("protocol", protocol, ("honest", "paper"))
@@ -169,15 +183,18 @@ def prequential(
         )
     if max_rows is not None:
         check_number("max_rows", max_rows, low=1, integer=True)
+    task = task_of(selector, learner)
     if learner is None:
-        from sklearn.linear_model import Perceptron
-
-        learner = Perceptron(random_state=0)
+        learner = _usual_learner(task)
     check_choice("auc", auc, (False, True, "auto"))
     check_choice("masking", masking, ("auto", "zeros"))
     check_choice("scale", scale, ("auto", "standard", "none"))
     check_choice("baselines", baselines, ("random", "all", "both", "none"))
     check_number("n_draws", n_draws, low=1, integer=True)
+    if auc is True and task is REGRESSION:
+        raise ValueError(
+            f"auc=True ranks rows of two classes, but {type(learner).__name__} predicts numbers."
+        )
     if auc is True and not any(hasattr(learner, name) for name in ("decision_function", "predict_proba")):
         raise ValueError(
             f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
@@ -198,7 +215,7 @@ def prequential(
         "max_rows": None if max_rows is None else int(max_rows),
         **({} if keep_steps is None else {"keep_steps": int(keep_steps)}),
     }
-    run = Run(source, selector, learner, options)
+    run = Run(source, selector, learner, options, task)
     listener: Any = on_step
     saved = Checkpoint(checkpoint, checkpoint_every, checkpoint_seconds)
     if (state := saved.load(run.settings, run.own_classes())) is not None:
@@ -235,6 +252,17 @@ def prequential(
     if run.whole and run.n_seen:  # else the last one stands
         saved.write(run.settings, everything)
     return run.result()
+
+
+def _usual_learner(task: Task) -> Any:
+    from sklearn.linear_model import Perceptron, SGDRegressor
+
+    # Huber's loss: no row, and no unlucky step in many columns, throws the weights out for good.
+    return (
+        SGDRegressor(loss="huber", epsilon=1.0, random_state=0)
+        if task is REGRESSION
+        else Perceptron(random_state=0)
+    )
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:

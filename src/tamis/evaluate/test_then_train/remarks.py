@@ -27,6 +27,8 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     >>> below[:45], loses[:40]
     ('Accuracy 0.400 is below the majority class, 0', 'The selection loses to random subsets of')
     """
+    if "mae" in total:
+        return _remarks_on_errors(total, settings)
     accuracy = total["accuracy"]
     found = []
     if accuracy < total["majority_accuracy"]:
@@ -42,11 +44,9 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             f"The race kept every column for {kept:.0%} of the rows: none of the selections it tried predicted better."
         )
         return found
-    mean, spread = total.get("random_accuracy", math.nan), total.get("random_spread", math.nan)
-    n_draws = settings.get("options", {}).get("n_draws", 1)
-    error = error_of_mean(spread, n_draws)
+    mean = total.get("random_accuracy", math.nan)
+    error, draws = _chance(total, settings)
     if accuracy <= mean + error:
-        draws = f"{n_draws} draw{'s' * (n_draws != 1)}"
         verdict = "loses to" if accuracy < mean - error else "does no better than"
         found.append(
             f"The selection {verdict} random subsets of the same size: accuracy {accuracy:.3f} against"
@@ -54,3 +54,29 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         )
     found += [why] if (why := settings.get("why_fewer")) else []
     return found
+
+
+def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    mae, constant, found = total["mae"], total["mean_mae"], []
+    if mae >= constant:
+        found.append(
+            f"The mean absolute error {mae:.4g} is not below that of the mean of all targets before, {constant:.4g}:"
+            " the model is worth no more than a constant. Try another learner, or more features."
+        )
+    mean = total.get("random_mae", math.nan)
+    error, draws = _chance(total, settings)
+    if mae >= mean - error:
+        verdict = "loses to" if mae > mean + error else "does no better than"
+        found.append(
+            f"The selection {verdict} random subsets of the same size: mean absolute error {mae:.4g} against"
+            f" {mean:.4g} ± {error:.2g} (mean and standard error of {draws}). Try more features, or another selector."
+        )
+    return [*found, *([why] if (why := settings.get("why_fewer")) else [])]
+
+
+def _chance(total: dict[str, float], settings: dict[str, Any]) -> tuple[float, str]:
+    """Return the standard error of what random subsets have, and how many draws that is of."""
+    n_draws = settings.get("options", {}).get("n_draws", 1)
+    return error_of_mean(
+        total.get("random_spread", math.nan), n_draws
+    ), f"{n_draws} draw{'s' * (n_draws != 1)}"

@@ -18,51 +18,16 @@ from numpy.typing import NDArray
 from tamis._check import Array, check_choice
 from tamis.base import glance
 from tamis.errors import CheckpointError
-from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.test_then_train.remarks import remarks_on
 from tamis.evaluate.test_then_train.scaling import RunningScale
+from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task, task_named
 
 __all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 
 Frame = dict[str, Array]
 
-STEP_COLUMNS = (
-    "step",
-    "n_seen",
-    "n_rows",
-    "accuracy",
-    *(f"{name}_cumulative" for name in MEASURES),
-    *(f"{name}_windowed" for name in MEASURES),
-    "auc_cumulative",
-    "auc_windowed",
-    "average_precision_cumulative",
-    "average_precision_windowed",
-    "recall_at_precision_cumulative",
-    "recall_at_precision_windowed",
-    "random_accuracy_cumulative",
-    "random_spread_cumulative",
-    "random_accuracy_windowed",
-    "random_spread_windowed",
-    "all_accuracy_cumulative",
-    "all_accuracy_windowed",
-    "selection_accuracy",
-    "rsr",
-    "cucp",
-    "stability",
-    "stability_low",
-    "stability_high",
-    "n_selected",
-    "n_entered",
-    "n_left",
-    "seconds_select",
-    "seconds_predict",
-    "seconds_learn",
-    "seconds_baselines",
-    "seconds_total",
-    "memory_bytes",
-    "model_bytes",
-)
+STEP_COLUMNS = CLASSIFICATION.columns  # where numbers are predicted, those of `task.REGRESSION`
 WHOLE_NUMBERS = {
     "step", "n_seen", "n_rows", "n_selected", "n_entered", "n_left", "memory_bytes", "model_bytes",
 }  # fmt: skip
@@ -104,7 +69,7 @@ class PrequentialResult:
     Attributes
     ----------
     frames : dict of str to dict of str to ndarray
-        ``"steps"``: a row per batch, with the columns of ``STEP_COLUMNS``. ``"changes"``: step, feature, name and event
+        ``"steps"``: a row per batch, with the columns of ``task.columns``. ``"changes"``: step, feature, name and event
         ("enter" or "leave") of each change of the selection. ``"truth"``: the same of the relevant features, where the
         stream knows them. ``"scores"``: step, feature, name and score of the columns
         scored highest, every thousand rows or so (more often at first). ``"reasons"``, if the selector tells: a row per
@@ -118,6 +83,8 @@ class PrequentialResult:
     scale : RunningScale or None
         How the columns were scaled for the learner, which expects ``scale.transform(X)`` if you go on with it. None if
         they were not, or the result was read from a folder.
+    target_scale : RunningScale or None
+        The same of a numeric target: what the learner predicts is ``p / target_scale.factor + target_scale.shift``.
 
     Notes
     -----
@@ -130,11 +97,17 @@ class PrequentialResult:
         settings: dict[str, Any],
         feature_names: list[str],
         scale: RunningScale | None = None,
+        target_scale: RunningScale | None = None,
     ) -> None:
-        self.scale = scale
+        self.scale, self.target_scale = scale, target_scale
         self.frames = frames
         self.settings = settings
         self.feature_names = feature_names
+
+    @property
+    def task(self) -> Task:
+        """What was predicted."""
+        return task_named(self.settings.get("task", ""))
 
     @property
     def n_features(self) -> int:
@@ -187,18 +160,20 @@ class PrequentialResult:
 
     def summary(self) -> dict[str, float]:
         """Return the numbers of the whole run; NaN where there is nothing to tell."""
-        steps = self.frames["steps"]
+        steps, measure = self.frames["steps"], self.task.measure
         n_steps = len(steps["step"])
         rows = float(steps["n_rows"].sum())
         seconds = float(steps["seconds_total"].sum())
-        last = {name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan for name in _MEASURES}
+        last = {
+            name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan for name in self.task.totals
+        }
         back = self.recovery()
         truth = {name: _mean(steps[name], steps["n_rows"]) for name in ("selection_accuracy", "rsr", "cucp")}
         return {
             "n_rows": rows,
             "n_steps": float(n_steps),
             **last,
-            "accuracy_windowed": _mean(steps["accuracy_windowed"]),
+            f"{measure}_windowed": _mean(steps[f"{measure}_windowed"]),
             **truth,
             "n_drifts": float(len(back.rows)),
             "n_drifts_not_recovered": float(back.n_lost),
@@ -226,13 +201,14 @@ class PrequentialResult:
         """
         return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
-    def recovery(self, measure: str = "accuracy_windowed", *, tolerance: float = 0.05) -> Recovery:
+    def recovery(self, measure: str | None = None, *, tolerance: float = 0.05) -> Recovery:
         """Return how long a measure took to be back after each true drift of the run, where the stream knows them.
 
         Parameters
         ----------
-        measure : str, default="accuracy_windowed"
-            A column of the frame ``"steps"`` of which more is better.
+        measure : str, optional
+            A column of the frame ``"steps"`` of which more is better; by default ``"accuracy_windowed"``, or
+            ``"r2_windowed"`` where numbers are predicted.
         tolerance : float, default=0.05
             See :func:`tamis.evaluate.recovery`; the level is that of the last `window` rows before a drift.
 
@@ -242,6 +218,7 @@ class PrequentialResult:
             If there is no such column.
         """
         steps, settings = self.frames["steps"], self.settings
+        measure = self.task.recovers_by if measure is None else measure
         check_choice("measure", measure, tuple(steps))
         end = steps["n_seen"][-1] if len(steps["n_seen"]) else 0
         known = zip(settings.get("drifts", ()), settings.get("drift_widths", ()), strict=True)
@@ -359,7 +336,8 @@ class PrequentialResult:
                 frames[kind] = {
                     name: np.array(column.to_pylist(), dtype=_dtype(kind, name)) for name, column in columns
                 }
-            for name in STEP_COLUMNS:  # written before this was measured
+            task = task_named(document["settings"].get("task", ""))
+            for name in task.columns:  # written before this was measured
                 frames["steps"].setdefault(name, np.full(len(frames["steps"]["step"]), math.nan))
             return cls(frames, document["settings"], document["feature_names"])
         except Exception as error:
@@ -380,17 +358,16 @@ class PrequentialResult:
         return write_report(self, path, title=title)
 
 
-_MEASURES = (
-    *MEASURES, "auc", "average_precision", "recall_at_precision", "random_accuracy", "random_spread", "all_accuracy",
-)  # fmt: skip
 _SHOWN = {
     "accuracy": "accuracy", "random_accuracy": "random subsets", "majority_accuracy": "majority class",
     "no_change_accuracy": "last label", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
-    "selection_accuracy": "selection accuracy", "stability": "stability",
+    "mae": "mean absolute error", "r2": "R²", "random_mae": "random subsets", "mean_mae": "mean so far",
+    "last_mae": "last target", "selection_accuracy": "selection accuracy", "stability": "stability",
 }  # fmt: skip
 _HEADLINE = (
     "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "random_accuracy", "kappa", "kappa_t",
-    "balanced_accuracy", "selection_accuracy", "stability", "n_selected", "n_features",
+    "balanced_accuracy", "mae", "r2", "mean_mae", "last_mae", "random_mae", "selection_accuracy", "stability",
+    "n_selected", "n_features",
 )  # fmt: skip
 _GIGABYTE = 2.0**30
 

@@ -14,23 +14,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, as_classes, encode_labels, refuse_nonfinite
+from tamis._check import Array, Rows, as_classes, as_target, encode_labels, refuse_nonfinite
 from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
+from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread, rivals_of
 from tamis.evaluate.test_then_train.delayed import LateLabels
-from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
+from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.evaluate.test_then_train.masking import Masker
-from tamis.evaluate.test_then_train.result import STEP_COLUMNS, Frame, PrequentialResult, Step
+from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
 from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
 from tamis.evaluate.test_then_train.settings import plain, settings_of
+from tamis.evaluate.test_then_train.task import REGRESSION, Task
 from tamis.replay import Replay
 from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Batch, Stream
@@ -52,7 +54,7 @@ class _Taken(NamedTuple):
 
     step: int
     n_seen: int
-    codes: NDArray[np.int64]
+    codes: Array  # or the numeric targets
     labels: Array  # as predicted
     positive: Array | None  # which rows are of the positive class, where there are scores
     scores: Array | None  # of the positive class
@@ -65,25 +67,36 @@ class _Taken(NamedTuple):
 class Run:
     """The state of a run between two batches."""
 
-    def __init__(self, stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> None:
-        self.stream, self.selector, self.options = stream, selector, options
-        self.settings = settings_of(stream, selector, learner, options)
+    def __init__(
+        self, stream: Stream, selector: Any, learner: Any, options: dict[str, Any], task: Task
+    ) -> None:
+        self.stream, self.selector, self.options, self.task = stream, selector, options, task
+        self.settings = settings_of(stream, selector, learner, options) | {"task": task.name}
         told = getattr(learner, "classes_", None)  # it may have learned elsewhere
         known = stream.classes if told is None else told
+        known = None if task is REGRESSION else known
         classes: Array = np.array([]) if known is None else as_classes(known)
         self.is_scaled = options["scale"] == "standard" or (
             options["scale"] == "auto" and wants_scale(learner)
         )
         self.scale: RunningScale | None = None  # made when the columns are known
-        self.learner = MaskedLearner(learner, classes, options["masking"])
+        self.learner = (
+            MaskedRegressor(learner, classes, options["masking"], self.is_scaled)
+            if task is REGRESSION
+            else MaskedLearner(learner, classes, options["masking"])
+        )
         self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
         self.late = LateLabels(options["delay"])
         self.is_open = False  # nothing was learned yet
         self.draws: list[Rival] = []
         self.every: Rival | None = None  # the learner on every column, beside the selection
-        self.metrics = RunningMetrics(options["window"], options["delay"])
-        ranks = options["auc"] and any(
-            hasattr(learner, name) for name in ("decision_function", "predict_proba")
+        self.metrics: RunningMetrics | RunningErrors = (
+            RunningErrors if task is REGRESSION else RunningMetrics
+        )(options["window"], options["delay"])
+        ranks = (
+            options["auc"]
+            and task.ranks
+            and any(hasattr(learner, name) for name in ("decision_function", "predict_proba"))
         )
         self.auc = SlidingAUC(max(2, options["window"])) if ranks else None
         self.precision_recall = SlidingPrecisionRecall(options["window"]) if ranks else None
@@ -91,7 +104,7 @@ class Run:
         self.stability = SlidingStability(
             1, options["stability_window"]
         )  # made anew when the columns are known
-        self.records = RunLog(options.get("keep_steps"))
+        self.records = RunLog(options.get("keep_steps"), task)
         self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.replays = 0
@@ -118,7 +131,11 @@ class Run:
         try:
             if self.n_features == 0:
                 self._begin(X)
-            codes, self.labels = encode_labels(y, self.labels)
+            codes: Array
+            if self.task is REGRESSION:
+                codes = y = as_target(y)
+            else:
+                codes, self.labels = encode_labels(y, self.labels)
             due = self.late.exchange(X, y)
             if self.is_open:
                 self._test_and_train(X, y, codes, due)
@@ -152,6 +169,8 @@ class Run:
 
     def _classes_with(self, y: Array) -> Array:
         """Return the classes once the learner knows these labels too."""
+        if self.task is REGRESSION:
+            return self.labels
         return encode_labels(y, self.learner.classes)[1] if self.late.delay else self.labels
 
     def _open(self, X: Rows, y: Array) -> None:
@@ -166,7 +185,7 @@ class Run:
         self._open_rivals()
         self._run_rivals(None, (X, y), classes, self.support)
 
-    def _test_and_train(self, X: Rows, y: Array, codes: NDArray[np.int64], due: Batch | None) -> None:
+    def _test_and_train(self, X: Rows, y: Array, codes: Array, due: Batch | None) -> None:
         begin = time.perf_counter()
         paper, renewed = self.options["protocol"] == "paper", False
         classes = self.learner.classes if due is None else self._classes_with(due[1])
@@ -233,14 +252,12 @@ class Run:
             return
         try:
             self.draws, self.every = rivals_of(
-                self.learner.model,
-                self.learner.classes,
+                self.learner,
                 self.n_features,
                 n_draws=self.options["n_draws"] if wanted in ("random", "both") else 0,
                 every=wanted in ("all", "both"),
                 is_fixed=isinstance(selector, RowSelector) and not selector._decides_how_many,
                 window=self.options["window"],
-                masking=self.options["masking"],
             )
         except TypeError:  # somebody else's learner, of which there can be no copy
             self.draws, self.every = [], None
@@ -257,9 +274,9 @@ class Run:
             rival.test_and_train(tested, due, classes, self.scale)
 
     def _rivals_now(self) -> tuple[float, ...]:
-        """Return the accuracy of the random draws, their spread, and that of all columns: of the run, of the window."""
-        whole, recent = zip(*(draw.accuracy for draw in self.draws), strict=True) if self.draws else ((), ())
-        every = (math.nan, math.nan) if self.every is None else self.every.accuracy
+        """Return the score of the random draws, their spread, and that of all columns: of the run, of the window."""
+        whole, recent = zip(*(draw.score for draw in self.draws), strict=True) if self.draws else ((), ())
+        every = (math.nan, math.nan) if self.every is None else self.every.score
         return (*mean_and_spread([*whole]), *mean_and_spread([*recent]), *every)
 
     # -- selector and learner ------------------------------------------------------------------------------
@@ -315,6 +332,7 @@ class Run:
     def _rarer(self, first: Any, second: Any) -> Any:
         """Return which of two labels fewer rows had so far; of equal ones the second."""
         self.write()  # what is still pending counts too
+        assert isinstance(self.metrics, RunningMetrics)
         counts = {label: self.metrics.frequency(code) for code, label in enumerate(self.labels.tolist())}
         return first if counts.get(first, 0) < counts.get(second, 0) else second
 
@@ -332,24 +350,39 @@ class Run:
         """Write the records of the steps that have none yet."""
         if not self.pending:
             return
-        begin, n_steps, memory, row = time.perf_counter(), len(self.pending), _resident_bytes(), 0
+        begin, n_steps, memory = time.perf_counter(), len(self.pending), _resident_bytes()
+        self._write_pending(memory)
+        # Each of the steps bears its share of the time.
+        total = self.task.columns.index("seconds_total")
+        self.records.steps.rows[-n_steps:, total] += (time.perf_counter() - begin) / n_steps
+
+    def _predicted(self) -> tuple[Array, int]:
+        """Return what was predicted in the steps that have no record yet, for the metrics, and how many classes."""
         labels = [taken.labels for taken in self.pending]
         if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
             labels = [part.astype(object) for part in labels]
-        predicted, told = encode_labels(np.concatenate(labels), self.labels)
+        if self.task is REGRESSION:
+            return np.concatenate(labels), 0
+        codes, told = encode_labels(np.concatenate(labels), self.labels)
+        return codes, len(told)
+
+    def _write_pending(self, memory: int) -> None:
+        (predicted, n_classes), row = self._predicted(), 0
         truth = self._truth_from(self.pending[0].n_seen - len(self.pending[0].codes), self.pending[-1].n_seen)
         while self.pending:
             taken = self.pending.popleft()
             n_rows = len(taken.codes)
-            self.metrics.update(taken.codes, predicted[row : row + n_rows], len(told))
+            part = predicted[row : row + n_rows]
+            if isinstance(self.metrics, RunningMetrics):
+                self.metrics.update(taken.codes, part, n_classes)
+            else:
+                self.metrics.update(taken.codes, part)
             if self.auc is not None and taken.scores is not None:
                 self.auc.update(taken.positive, taken.scores)
                 if self.precision_recall is not None:
                     self.precision_recall.update(taken.positive, taken.scores)
             self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
-        # Each of the steps bears its share of the time.
-        self.records.steps.rows[-n_steps:, _TOTAL] += (time.perf_counter() - begin) / n_steps
 
     def _truth_from(self, start: int, stop: int) -> NDArray[np.bool_] | None:
         """Return which columns are relevant to these rows, if the stream knows."""
@@ -366,7 +399,7 @@ class Run:
             self.stability.add(taken.support)
             value = self.stability.value
             low, high = self.stability.interval()
-        ranked: tuple[float, ...] = (math.nan,) * 6
+        ranked: tuple[float, ...] = (math.nan,) * (2 * len(self.task.ranks))
         if self.auc is not None and self.precision_recall is not None:
             ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values)
         self.records.add_step((
@@ -417,7 +450,7 @@ class Run:
     def step(self) -> Step:
         """Return the last step for a callback."""
         self.write()
-        values = dict(zip(STEP_COLUMNS, self.records.steps.rows[-1].tolist(), strict=True))
+        values = dict(zip(self.task.columns, self.records.steps.rows[-1].tolist(), strict=True))
         features, scores = self._top()
         names = self._names()
         top = [(names[j], score) for j, score in zip(features.tolist(), scores.tolist(), strict=True)]
@@ -452,7 +485,9 @@ class Run:
             settings["why_fewer"] = why
         names = list(self._names())
         frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
-        return PrequentialResult(frames, settings, names, self.scale)
+        learner = self.learner
+        target = learner.target if isinstance(learner, MaskedRegressor) and learner.is_scaled else None
+        return PrequentialResult(frames, settings, names, self.scale, target)
 
     def _reasons(self, names: Array) -> dict[str, Frame]:
         """Return why columns are kept and others are not, by a selector that tells: what they add, and beside which."""
@@ -504,7 +539,6 @@ class Run:
         return [type(model) for model in (self.selector, self.learner.model) if model is not None]
 
 
-_TOTAL = STEP_COLUMNS.index("seconds_total")
 _KEPT = (
     "selector", "metrics", "auc", "precision_recall", "positive", "scale", "stability", "n_seen", "n_steps",
     "n_features", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes", "labels", "is_open",

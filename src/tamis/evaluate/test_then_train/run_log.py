@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis.evaluate.test_then_train.result import STEP_COLUMNS, WHOLE_NUMBERS, Frame
+from tamis.evaluate.test_then_train.result import WHOLE_NUMBERS, Frame
+from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task
 
 __all__ = ["RunLog"]
 
@@ -53,27 +54,29 @@ class RunLog:
     ----------
     most : int, optional
         Steps that are kept, at the most: when there are as many, they are thinned. Then one step stands for 2, 4, 8 or
-        more: what counts or lasts is summed, the accuracy of the batches is averaged, and a column that entered and
-        left in between never entered.
+        more: what counts or lasts is summed, the accuracy (or error) of the batches is averaged, and a column that
+        entered and left in between never entered.
+    task : Task, default=CLASSIFICATION
+        What is predicted.
 
     Examples
     --------
     >>> log = RunLog(most=8)
     >>> for step in range(8):
-    ...     log.add_step((step, 10 * step, 10, *[0.0] * (len(STEP_COLUMNS) - 3)))
+    ...     log.add_step((step, 10 * step, 10, *[0.0] * (len(CLASSIFICATION.columns) - 3)))
     >>> log.steps.rows[:, :3].tolist()
     [[3.0, 30.0, 40.0], [7.0, 70.0, 40.0]]
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
-        self.steps = Table(len(STEP_COLUMNS))
+    def __init__(self, most: int | None = None, task: Task = CLASSIFICATION) -> None:
+        self.most, self.columns, self.measure = most, task.columns, task.measure
+        self.steps = Table(len(self.columns))
         self.changes = Table(3)  # step, feature, 1 for enter or 0 for leave
         self.scores = Table(3)  # step, feature, score
         self.truth = Table(3)  # as `changes`, of the relevant features where they are known
 
     def add_step(self, values: tuple[float, ...]) -> None:
-        """Write the values of a step, in the order of `STEP_COLUMNS`."""
+        """Write the values of a step, in the order of the columns of the task."""
         self.steps.more(1)[0] = values
         if self.most is not None and len(self.steps.rows) >= self.most:
             self._thin(self.most // 2)
@@ -102,9 +105,11 @@ class RunLog:
         ends = np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
         starts = np.append(0, ends[:-1] + 1)
         kept = steps[ends]
-        kept[:, _SUMMED] = np.add.reduceat(steps[:, _SUMMED], starts, axis=0)
-        hits = np.add.reduceat(steps[:, _ACCURACY] * steps[:, _ROWS], starts)
-        kept[:, _ACCURACY] = hits / np.maximum(kept[:, _ROWS], 1.0)
+        summed = [j for j, name in enumerate(self.columns) if name in _COUNTS or name.startswith("seconds_")]
+        kept[:, summed] = np.add.reduceat(steps[:, summed], starts, axis=0)
+        judged, rows = self.columns.index(self.measure), self.columns.index("n_rows")
+        whole = np.add.reduceat(steps[:, judged] * steps[:, rows], starts)
+        kept[:, judged] = whole / np.maximum(kept[:, rows], 1.0)
         self.steps.rows = kept
         for table in (self.changes, self.truth):
             table.rows = _net(table.rows, kept[:, 0])
@@ -113,7 +118,7 @@ class RunLog:
     def frames(self, names: list[str]) -> dict[str, Frame]:
         """Return the tables by column, with the names of the features."""
         labels = np.array(names, dtype=object)
-        columns = zip(STEP_COLUMNS, self.steps.rows.T, strict=True)
+        columns = zip(self.columns, self.steps.rows.T, strict=True)
         at, scored, score = self.scores.rows.T
         return {
             "steps": {
@@ -134,10 +139,7 @@ class RunLog:
             getattr(self, kind).rows = rows
 
 
-_SUMMED = [
-    j for j, name in enumerate(STEP_COLUMNS) if name in ("n_rows", "n_entered", "n_left") or name.startswith("seconds_")
-]  # fmt: skip
-_ACCURACY, _ROWS = STEP_COLUMNS.index("accuracy"), STEP_COLUMNS.index("n_rows")
+_COUNTS = ("n_rows", "n_entered", "n_left")
 
 
 def _net(events: Numbers, steps: Numbers) -> Numbers:

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.linear_model import PassiveAggressiveClassifier, Perceptron, SGDClassifier
+from sklearn.linear_model import (
+    PassiveAggressiveClassifier,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    SGDClassifier,
+    SGDRegressor,
+)
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
@@ -25,7 +31,7 @@ from tamis.summaries.class_moments import ClassMoments
 __all__ = ["LIMIT", "RunningScale", "bounded", "wants_scale"]
 
 LIMIT = 5.0
-_LINEAR = (Perceptron, SGDClassifier, PassiveAggressiveClassifier)
+_LINEAR = (Perceptron, SGDClassifier, PassiveAggressiveClassifier, SGDRegressor, PassiveAggressiveRegressor)
 
 
 @njit(strict=True)
@@ -52,7 +58,7 @@ def wants_scale(learner: Any) -> bool:
     >>> wants_scale(Perceptron()), wants_scale(GaussianNB())
     (True, False)
     """
-    if hasattr(learner, "classes_"):
+    if hasattr(learner, "classes_") or hasattr(learner, "coef_"):
         return False
     if isinstance(learner, ResetOnDrift):
         return wants_scale(learner.new_estimator())

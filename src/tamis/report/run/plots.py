@@ -78,6 +78,9 @@ def _line(axes: Axes, x: Any, y: Any, number: int, name: str, **style: Any) -> N
 
 def _accuracy(axes: Axes, result: Result) -> None:
     steps = result.frames["steps"]
+    if "mae_windowed" in steps:
+        _errors(axes, steps)
+        return
     axes.set_title("Accuracy", loc="left")
     _line(axes, steps["n_seen"], steps["accuracy_cumulative"], 1, "whole run", linewidth=1.2)
     _line(axes, steps["n_seen"], steps["accuracy_windowed"], 0, "recent rows", linewidth=1.4)
@@ -85,6 +88,18 @@ def _accuracy(axes: Axes, result: Result) -> None:
     _line(axes, steps["n_seen"], steps["no_change_accuracy_windowed"], 4, "last label again", linewidth=0.9)
     for name, label, number in (("random", "random subsets", 2), ("all", "every feature", 3)):
         if np.isfinite(values := steps.get(f"{name}_accuracy_windowed", np.empty(0))).any():
+            _line(axes, steps["n_seen"], values, number, label, linewidth=0.9)
+    _legend(axes)
+
+
+def _errors(axes: Axes, steps: dict[str, Any]) -> None:
+    axes.set_title("Mean absolute error", loc="left")
+    _line(axes, steps["n_seen"], steps["mae_cumulative"], 1, "whole run", linewidth=1.2)
+    _line(axes, steps["n_seen"], steps["mae_windowed"], 0, "recent rows", linewidth=1.4)
+    beside = {"mean": ("mean so far", 5), "last": ("last target again", 4), "random": ("random subsets", 2),
+              "all": ("every feature", 3)}  # fmt: skip
+    for name, (label, number) in beside.items():
+        if np.isfinite(values := steps[f"{name}_mae_windowed"]).any():
             _line(axes, steps["n_seen"], values, number, label, linewidth=0.9)
     _legend(axes)
 

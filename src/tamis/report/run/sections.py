@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
-from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
+from tamis.report.figures.thinning import mean_per_bucket
 from tamis.report.page.markup import names, notice, plural, repeat_lines, table, text, tiles
 from tamis.report.page.number_format import count, duration, fraction, rate, scientific, size
 from tamis.report.page.rerun import command_line, option, snippet
 from tamis.report.run import numbers
+from tamis.report.run.errors import course_of, error_tiles, errors, predicts_numbers
 from tamis.report.run.figures import Series, change_bars, lines, map_of
 from tamis.report.run.numbers import Change, Column, Result
 from tamis.report.run.race import has_race, race
@@ -23,8 +24,6 @@ from tamis.report.run.race import has_race, race
 __all__ = ["above", "lead", "sections"]
 
 Section: TypeAlias = tuple[str, str, Callable[[Result], str]]  # anchor, heading, content
-
-_TABLE_ROWS = 20
 
 
 def above(result: Result) -> str:
@@ -71,9 +70,7 @@ def _tiles(result: Result) -> str:
     low, high = _last(steps["stability_low"]), _last(steps["stability_high"])
     latest = f"latest {fraction(_last(steps['stability']))} (95 %: {fraction(low)} to {fraction(high)})"
     return tiles((
-        ("Accuracy", fraction(_last(steps["accuracy_cumulative"])), _baselines(steps)),
-        ("Kappa", fraction(_last(steps["kappa_cumulative"])), "0 is chance, 1 is perfect"),
-        _truth_tile(steps) if _knows_truth(result) else _balanced_tile(steps),
+        *_judged_tiles(result),
         (
             "Mean stability",
             fraction(_mean(steps["stability"])),
@@ -82,6 +79,17 @@ def _tiles(result: Result) -> str:
         ("Features kept", *_kept(steps["n_selected"], len(result.feature_names))),
         ("Rows per second", rate(rows / seconds) if seconds > 0 else "–", f"{duration(seconds)} in all"),
     ))  # fmt: skip
+
+
+def _judged_tiles(result: Result) -> list[tuple[str, str, str]]:
+    steps = result.frames["steps"]
+    if predicts_numbers(result):
+        return [*error_tiles(steps), *([_truth_tile(steps)] if _knows_truth(result) else [])]
+    return [
+        ("Accuracy", fraction(_last(steps["accuracy_cumulative"])), _baselines(steps)),
+        ("Kappa", fraction(_last(steps["kappa_cumulative"])), "0 is chance, 1 is perfect"),
+        _truth_tile(steps) if _knows_truth(result) else _balanced_tile(steps),
+    ]
 
 
 def _baselines(steps: dict[str, Column]) -> str:
@@ -203,8 +211,6 @@ def _window(result: Result) -> str:
 
 def _numbers(result: Result) -> str:
     steps = result.frames["steps"]
-    starts = bucket_starts(len(steps["step"]), _TABLE_ROWS)
-    ends = np.append(starts[1:], len(steps["step"])) - 1
     columns = {
         "accuracy, whole run": "accuracy_cumulative",
         _window(result): "accuracy_windowed",
@@ -219,19 +225,7 @@ def _numbers(result: Result) -> str:
         },
         "stability": "stability",
     }
-    rows = [
-        [
-            count(steps["n_seen"][end]),
-            *(fraction(steps[column][end]) for column in columns.values()),
-            count(steps["n_selected"][end]),
-            *(count(np.sum(steps[column][start : end + 1])) for column in ("n_entered", "n_left")),
-        ]
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    head = ("rows seen", *columns, "kept", "entered", "left")
-    listing = table("The course of the run", head, rows, ["n"] * len(head))
-    note = '<p class="note">Entered and left are counted since the line above.</p>'
-    return f"<details><summary>The numbers as a table</summary>{listing}{note}</details>"
+    return course_of(result, {label: (column, fraction) for label, column in columns.items()})
 
 
 def stability(result: Result) -> str:
@@ -271,20 +265,22 @@ def _drift_table(result: Result) -> str:
     if not len(drifts):
         return ""
     rows = [[count(round(at))] for at in drifts]
-    for column in ("accuracy_windowed", "selection_accuracy"):
+    judged = "r2_windowed" if predicts_numbers(result) else "accuracy_windowed"
+    name = "R²" if predicts_numbers(result) else "accuracy"
+    for column in (judged, "selection_accuracy"):
         back = result.recovery(column)
         for row, drop, until in zip(rows, back.drops, back.rows, strict=True):
             row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not back"]
     head = (
         "true drift at row",
-        "accuracy fell by",
+        f"{name} fell by",
         "back after rows",
         "selection fell by",
         "back after rows",
     )
     note = (
-        '<p class="note">Back: not more than 0.05 below the median before the drift; the last rows make the accuracy,'
-        " so it falls and returns late by as many.</p>"
+        '<p class="note">Back: not more than 0.05 below the median before the drift; the last rows make the '
+        f"{name}, so it falls and returns late by as many.</p>"
     )
     return table("After each true drift", head, rows, ["n"] * len(head)) + note
 
@@ -428,6 +424,7 @@ def repeat(result: Result) -> str:
 
 _SECTIONS: tuple[Section, ...] = (
     ("accuracy", "Accuracy", accuracy),
+    ("errors", "Errors", errors),
     ("race", "The race", race),
     ("stability", "Stability", stability),
     ("truth", "Selection and truth", truth),
@@ -445,7 +442,8 @@ def sections(result: Result) -> list[Section]:
     tested = bool(len(result.frames["steps"]["step"]))
     selected = tested and bool(len(result.frames["changes"]["step"]))
     about = {
-        "accuracy": tested, "truth": tested and _knows_truth(result), "costs": tested, "repeat": True,
+        "accuracy": tested and not predicts_numbers(result), "errors": tested and predicts_numbers(result),
+        "truth": tested and _knows_truth(result), "costs": tested, "repeat": True,
         "race": tested and has_race(result), "reasons": selected and "reasons" in result.frames,
     }  # fmt: skip
     return [section for section in _SECTIONS if about.get(section[0], selected)]

@@ -1,0 +1,216 @@
+"""Mean absolute error and R^2 while rows arrive, beside two baselines: over all rows, over the last ones.
+
+With y_i the targets of n rows, p_i what was predicted, and m the mean of these y_i:
+
+    mae = sum_i |y_i - p_i| / n                                                           (1)
+    R^2 = 1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2                                     (2)
+
+R^2 is 1 where every prediction is right, 0 for predictions as good as m, which nobody knew beforehand, and has no lower
+end. The baselines look at targets alone; of each the mean absolute error (1) is told:
+
+    mean: predicts the mean of all targets before                                         (3)
+    last: predicts the target of the row before                                           (4)
+
+They are tested on the same rows as the learner, and like it on each before they learn from it; where targets come late,
+they too know those alone that have come.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import as_numbers, check_number, refuse_masked
+from tamis._guard import Guarded
+from tamis._jit import njit
+
+__all__ = ["ERRORS", "RunningErrors"]
+
+ERRORS = ("mae", "r2", "mean_mae", "last_mae")
+_N = len(ERRORS)
+
+# State:
+#   _totals  (6,)  absolute errors of the learner and of (3) and (4); squared ones of the learner; m; sum of (y - m)^2
+#   _ring    (4, window)  of the last rows: y; the three absolute errors
+#   _known   (3,)  mean and number of the targets that came, and the last of them
+#   _late    (delay,)  targets on their way
+
+
+@njit(strict=True)
+def _learn(y: float, known: Any) -> None:
+    known[1] += 1.0
+    known[0] += (y - known[0]) / known[1]  # (3)
+    known[2] = y  # (4)
+
+
+@njit(strict=True)
+def _learn_late(y: float, late: Any, n_came: int, known: Any) -> None:
+    """Let the baselines learn the target that comes with a row; `late` holds those of the rows just before."""
+    if late.shape[0] == 0:
+        _learn(y, known)
+        return
+    slot = n_came % late.shape[0]
+    if n_came >= late.shape[0]:
+        _learn(late[slot], known)
+    late[slot] = y
+
+
+@njit(strict=True)
+def _learn_all(actual: Any, late: Any, n_came: int, known: Any) -> None:
+    for i in range(actual.shape[0]):
+        _learn_late(actual[i], late, n_came + i, known)
+
+
+@njit(strict=True)
+def _count(
+    actual: Any, predicted: Any, totals: Any, known: Any, ring: Any, n_seen: int, late: Any, n_came: int, out: Any
+) -> None:  # fmt: skip
+    """Count the rows, and read all measures out."""
+    window, n_rows, before = ring.shape[1], actual.shape[0], totals[0]
+    for i in range(n_rows):
+        y, slot = actual[i], (n_seen + i) % window
+        ring[0, slot], ring[1, slot] = y, abs(y - predicted[i])
+        ring[2, slot], ring[3, slot] = abs(y - known[0]), abs(y - known[2])
+        for k in range(3):
+            totals[k] += ring[1 + k, slot]
+        totals[3] += ring[1, slot] * ring[1, slot]
+        far = y - totals[4]
+        totals[4] += far / (n_seen + i + 1)
+        totals[5] += far * (y - totals[4])
+        _learn_late(y, late, n_came + i, known)
+    n_seen += n_rows
+    out[0] = (totals[0] - before) / n_rows
+    _measures(totals, n_seen, out[1:5])
+    _measures(_windowed(ring, min(n_seen, window)), min(n_seen, window), out[5:9])
+
+
+@njit(strict=True)
+def _windowed(ring: Any, n: int) -> Any:
+    """Return the totals of the rows in the window, added up anew: nothing is left of those that have gone."""
+    totals = np.zeros(6)
+    for i in range(n):
+        for k in range(3):
+            totals[k] += ring[1 + k, i]
+        totals[3] += ring[1, i] * ring[1, i]
+        totals[4] += ring[0, i]
+    totals[4] /= n
+    for i in range(n):
+        totals[5] += (ring[0, i] - totals[4]) ** 2
+    return totals
+
+
+@njit(strict=True)
+def _measures(totals: Any, n: int, out: Any) -> None:
+    out[0] = totals[0] / n  # (1)
+    out[1] = 1.0 - totals[3] / totals[5] if totals[5] > 0.0 else np.nan  # (2)
+    out[2], out[3] = totals[1] / n, totals[2] / n
+
+
+class RunningErrors(Guarded):
+    """Mean absolute error, R^2 and baselines over all rows so far and over the last `window` rows.
+
+    A batch costs O(rows + window). Memory: 32 bytes per row of the window, 8 per row of the delay.
+
+    Parameters
+    ----------
+    window : int, default=1000
+        Rows, at least 1.
+    delay : int, default=0
+        How many rows later the baselines are told the target of a row.
+
+    Attributes
+    ----------
+    n_seen : int
+        Rows counted so far.
+
+    Notes
+    -----
+    R^2 is NaN where all targets in question are equal. A baseline that has seen no target yet predicts 0.
+
+    Examples
+    --------
+    A learner that knows the slope of a line, and two that do not:
+
+    >>> errors = RunningErrors(window=50)
+    >>> y = np.arange(100.0)
+    >>> errors.update(y, y + 0.25)
+    >>> {name: round(value, 3) for name, value in errors.cumulative.items()}
+    {'mae': 0.25, 'r2': 1.0, 'mean_mae': 25.245, 'last_mae': 0.99}
+    >>> {name: round(value, 3) for name, value in errors.windowed.items()}
+    {'mae': 0.25, 'r2': 1.0, 'mean_mae': 37.75, 'last_mae': 1.0}
+    """
+
+    _shapes = "window (=w)  _ring (4, w)  _totals (6)  _known (3)  _late (*)  _values (9)"
+
+    def __init__(self, window: int = 1000, delay: int = 0) -> None:
+        check_number("window", window, low=1, integer=True)
+        check_number("delay", delay, low=0, integer=True)
+        self.window, self.n_seen = int(window), 0
+        self._late, self._n_came = np.zeros(int(delay)), 0
+        self._totals, self._ring, self._known = np.zeros(6), np.zeros((4, self.window)), np.zeros(3)
+        self._values = np.full(1 + 2 * _N, math.nan)
+
+    def learn(self, actual: Any) -> None:
+        """Let the baselines learn from rows that are not tested.
+
+        Parameters
+        ----------
+        actual : array-like of float, shape (n_rows,)
+        """
+        actual = _numbers("actual", actual)
+        _learn_all(actual, self._late, self._n_came, self._known)
+        self._n_came += actual.shape[0]
+
+    def update(self, actual: Any, predicted: Any) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        actual, predicted : array-like of float, shape (n_rows,)
+
+        Raises
+        ------
+        ValueError
+            If the two do not have one number each for at least one row, or one of them is NaN.
+        """
+        actual, predicted = _numbers("actual", actual), _numbers("predicted", predicted)
+        if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
+            raise ValueError(
+                "actual and predicted must hold one number for each row,"
+                f" got shapes {actual.shape} and {predicted.shape}."
+            )
+        _count(
+            actual, predicted, self._totals, self._known, self._ring, self.n_seen, self._late, self._n_came,
+            self._values,
+        )  # fmt: skip
+        self.n_seen += actual.shape[0]
+        self._n_came += actual.shape[0]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Mean absolute error of the last batch, then `ERRORS` cumulative, then windowed; shape (9,)."""
+        return self._values.copy()
+
+    @property
+    def cumulative(self) -> dict[str, float]:
+        """The `ERRORS` over all rows so far; NaN before the first."""
+        return self._named(1)
+
+    @property
+    def windowed(self) -> dict[str, float]:
+        """The `ERRORS` over the last `window` rows; NaN before the first."""
+        return self._named(1 + _N)
+
+    def _named(self, at: int) -> dict[str, float]:
+        return dict(zip(ERRORS, self._values[at : at + _N].tolist(), strict=True))
+
+
+def _numbers(name: str, given: Any) -> NDArray[np.float64]:
+    refuse_masked(name, given)
+    found: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, given), dtype=np.float64)
+    if np.isnan(found).any():
+        raise ValueError(f"{name} must not hold NaN.")
+    return found

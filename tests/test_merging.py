@@ -204,6 +204,37 @@ def test_the_certificate_of_merged_quantiles_holds(partition: tuple[list[int], i
     np.testing.assert_allclose(merged.weight(), np.bincount(y), rtol=0)
 
 
+@pytest.mark.parametrize("key", ["mi", "screening", "t-score"])
+def test_parts_that_began_as_blanks_of_one_are_together_as_large_as_one(key: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 4)), rng.integers(0, 2, 4000)
+    X[:, 1] += 0.1 * y
+    make = next(entry for entry in CATALOG if entry.key == key).load()
+    whole, first = make(2).fit(X, y), make(2).fit(X[:256], y[:256])
+    before = tamis.dumps(first)
+    parts = [tamis.loads(tamis.dumps(first.blank())).partial_fit(X[i::8], y[i::8]) for i in range(8)]
+    assert tamis.dumps(first) == before
+    merged = tamis.merge_tree(parts)
+    assert merged.n_seen_ == 4000
+    np.testing.assert_allclose(merged.pvalues_, whole.pvalues_, rtol=1e-9)  # counted in the same bins
+    assert len(tamis.dumps(merged)) < 1.2 * len(tamis.dumps(whole))
+    with pytest.raises(ValueError, match="not fitted"):
+        make(2).blank()
+    nothing = first.blank()
+    assert (nothing.waiting_, nothing.n_seen_) == (True, 0)
+    np.testing.assert_allclose(nothing.merge(whole).scores_, whole.scores_, rtol=1e-12)
+
+
+def test_blanks_know_what_a_level_needs(rng: np.random.Generator) -> None:
+    X, y = rng.normal(size=(4000, 4)), rng.integers(0, 2, 4000)
+    X[:, 1] += y
+    new = tamis.ChiSquare(None, level=0.05, categorical=[3])
+    X[:, 3] = rng.integers(0, 9, 4000)
+    first = new.fit(X[:256], y[:256])
+    merged = tamis.merge_tree([first.blank().partial_fit(X[i::4], y[i::4]) for i in range(4)])
+    assert merged.get_support(indices=True).tolist() == [1]
+
+
 def moments(part: Any, X: Any, y: Any) -> Any:
     found = RunningMoments(5)
     found.update(X[part])

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -99,6 +99,22 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _widen(self, n_features: int) -> None:
         """Make room, in new arrays, for further columns, which were 0 in all rows so far; without it, there is none."""
         raise ValueError(f"A {type(self).__name__} has a fixed number of columns: begin a new one.")
+
+    _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
+
+    def blank(self) -> Self:
+        """Return a selector that has learned nothing, for rows that are learned elsewhere and merged with these.
+
+        What the first rows have decided is decided there too: bins are cut where they are here, so that parts which
+        began as blanks of one selector count in the same bins, and together are no larger than one of them.
+
+        Returns
+        -------
+        RowSelector
+        """
+        _ = self.waiting_  # raises if nothing was learned
+        fresh: Self = clone(self)
+        return fresh
 
     @property
     def _can_widen(self) -> bool:

@@ -220,6 +220,10 @@ class FixedBins(Guarded):
         ]
         self.n_features = n_features
 
+    def cut_at(self, edges: Array) -> None:
+        """Count the rows that come in bins of these edges, (n_features, n_bins - 1); none have come yet."""
+        self._parts, self._open = [Part.empty(edges, self.n_classes)], False
+
     # -- learning ------------------------------------------------------------------------------------------
 
     def update(
@@ -302,6 +306,8 @@ class FixedBins(Guarded):
             else:
                 parts.insert(0, theirs)  # the last part is the one where rows are counted
         began = bool(self._parts)
+        if math.isfinite(self.cut_every):  # others were cut at other times; those that faded away are let go
+            parts = [*(part for part in parts[:-1] if _share(part, parts) > 0.01), *parts[-1:]]
         self._parts = parts
         if parts and not began:
             self._count_waiting()

@@ -101,6 +101,12 @@ class BinCounts:
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
         self.n_features = n_features
 
+    def cut_as(self, other: BinCounts) -> None:
+        """Count in the bins of another one of the same columns, if it has cut any; nothing was counted yet."""
+        if self._exact is not None and other._exact is not None and other._exact.edges is not None:
+            self._exact.cut_at(other._exact.edges)
+        self._common = other._common
+
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""
         self._tables = None

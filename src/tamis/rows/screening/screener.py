@@ -288,6 +288,18 @@ class Screener(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
+    def blank(self) -> Self:
+        """Return a selector that has learned nothing, and cuts bins where this one does; see `RowSelector.blank`."""
+        _ = self.waiting_  # raises if nothing was learned
+        fresh = copy.copy(self)
+        fresh._start(self.n_features_in_)
+        fresh._make_room(len(self.classes_))
+        fresh._ticks = np.zeros(len(self.classes_))
+        fresh._unseen, fresh.n_seen_ = np.arange(len(self.classes_)), 0
+        if fresh._bins is not None and self._bins is not None:
+            fresh._bins.cut_as(self._bins)
+        return fresh
+
     def merge(
         self, other: Self, when: str | None = None, age: float | dict[Any, float] | None = None
     ) -> Self:
@@ -516,6 +528,8 @@ class Screener(RowSelector):
 
 class BinScreener(Screener):
     """A screener whose scores are read from bin counts."""
+
+    _n_first = FIRST
 
     _shapes = """
         _bins.numeric (p)  _bins.categorical (j-p)  _bins._exact._gain? (c)

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_spark.py [--rows 200000] [--columns 50]
 
-Parquet files of float32 columns, in 8 parts, as columns and as dense vectors. "One process" reads them with pyarrow and
-calls `partial_fit`; Spark's figures are of `screen`, the second of two runs, so that kernels are compiled. Then a state
-of mutual information, by its rows: its bytes for a column, and what merging two of them costs. From these comes the table
-of a cluster.
+Parquet files of float32 columns, in 8 parts, as columns and as dense vectors. "One process" reads them with
+pyarrow and calls `partial_fit`; Spark's figures are of `screen`, the second of two runs, so that kernels are
+compiled. Then a state of mutual information, by its rows: its bytes for a column, and what merging two of them
+costs. From these comes the table of a cluster.
 """
 
 from __future__ import annotations

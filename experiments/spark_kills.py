@@ -3,11 +3,11 @@
     python experiments/spark_kills.py stream --kills 30 --out kills.json
     python experiments/spark_kills.py executor
 
-`stream`: a program learns from files, one a batch, and is killed with its Java a random while after it was offered its
-first batch; it is started again until all kills are done, then runs to the end. Counted: how often batches were offered,
-and how often the state of one was there already. The final state must be, byte for byte, that of a run that was not
-killed. `executor`: of a cluster with two workers, the Java of one is killed while it learns; the result must be, byte for
-byte, that of a cluster where nothing is killed.
+`stream`: a program learns from files, one a batch, and is killed with its Java a random while after it was offered
+its first batch; it is started again until all kills are done, then runs to the end. Counted: how often batches
+were offered, and how often the state of one was there already. The final state must be, byte for byte, that of a
+run that was not killed. `executor`: of a cluster with two workers, the Java of one is killed while it learns; the
+result must be, byte for byte, that of a cluster where nothing is killed.
 """
 
 from __future__ import annotations
@@ -82,18 +82,18 @@ def newest(folder: Path, name: str) -> dict[str, Any]:
     return found
 
 
-def killed_streams(n_kills: int, n_files: int, out: Path) -> None:
+def killed_streams(n_kills: int, n_files: int, wait: float, out: Path) -> None:
     folder = Path(tempfile.mkdtemp())
     write(folder / "rows", n_files, 200)
     command = [sys.executable, "-W", "ignore", __file__, "follow", "--folder", str(folder), "--name"]
     rng, killed = np.random.default_rng(int(time.time())), 0
     states, offered = folder / "killed states", folder / "killed log"
     while killed < n_kills:
-        length = offered.stat().st_size if offered.exists() else 0
+        more = len(offered.read_text().splitlines()) + int(rng.integers(1, 4)) if offered.exists() else 2
         child = subprocess.Popen([*command, "killed"], start_new_session=True, stderr=subprocess.DEVNULL)
-        while child.poll() is None and (not offered.exists() or offered.stat().st_size == length):
+        while child.poll() is None and (not offered.exists() or len(offered.read_text().splitlines()) < more):
             time.sleep(0.02)
-        time.sleep(float(rng.exponential(1.0)))
+        time.sleep(float(rng.exponential(wait)))
         if child.poll() is not None:
             break  # it was at the end
         os.killpg(child.pid, signal.SIGKILL)
@@ -157,6 +157,7 @@ def main() -> None:
     parser.add_argument("what", choices=["stream", "executor", "follow"])
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--files", type=int, default=40)
+    parser.add_argument("--wait", type=float, default=0.5, help="seconds that a kill waits, on average")
     parser.add_argument("--out", type=Path, default=Path("spark_kills.json"))
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--name")
@@ -166,7 +167,7 @@ def main() -> None:
     elif given.what == "executor":
         killed_executor()
     else:
-        killed_streams(given.kills, given.files, given.out)
+        killed_streams(given.kills, given.files, given.wait, given.out)
 
 
 if __name__ == "__main__":

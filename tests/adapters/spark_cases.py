@@ -14,15 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from pyspark.ml.linalg import Vectors, VectorUDT
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StructField, StructType
 
 import tamis
 from tamis.adapters import spark as adapter
 from tamis.adapters.spark import StreamingScreen, screen, transform
 from tamis.errors import DataError, StreamError
+
+pytest.importorskip("pyspark", reason="no Spark here: pip install 'tamis[spark]'")
+from pyspark.ml.linalg import Vectors, VectorUDT
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {
@@ -179,8 +181,12 @@ def test_a_regression(parts, frame):
     got = screen(
         df, "c", tamis.ForwardPartialCorrelation(2, task="regression"), features=["a", "b", "d", "e"]
     )
-    one = tamis.ForwardPartialCorrelation(2, task="regression").fit(rows[["a", "b", "d", "e"]], rows["c"])
-    np.testing.assert_allclose(got.scores_, one.scores_, rtol=1e-6, atol=1e-9)
+    cuts = [rows[rows.index.isin(part)] for part in np.array_split(np.arange(3000), 7)]
+    learned = (
+        tamis.ForwardPartialCorrelation(2, task="regression").fit(r[["a", "b", "d", "e"]], r["c"])
+        for r in cuts
+    )
+    np.testing.assert_allclose(got.scores_, tamis.merge_tree(learned).scores_, rtol=1e-9)
 
 
 # -- vectors --------------------------------------------------------------------------------------------
@@ -206,8 +212,8 @@ def test_vectors(spark, kinds, selector):
     X[:, 5] += y
     got = screen(vectors(spark, X, y, kinds), "y", selector)
     one = type(selector)(2).fit(X if kinds == "dense" else sp.csr_matrix(X), y)
-    np.testing.assert_allclose(got.scores_, one.scores_, rtol=1e-12)
-    assert got.get_support(indices=True)[-1] == 5
+    np.testing.assert_allclose(got.scores_, one.scores_, atol=1e-12 * one.scores_.max())
+    assert got.get_support(indices=True).tolist() == one.get_support(indices=True).tolist()
 
 
 def test_transform(spark, parts, frame):
@@ -310,6 +316,19 @@ def test_a_killed_worker_changes_nothing(parts, tmp_path):
     assert tamis.dumps(got) == want
 
 
+HIDES = """
+import builtins
+real = builtins.__import__
+
+def found(name, *args, **named):
+    if name.split(".")[0] == "PACKAGE":
+        raise ModuleNotFoundError(f"No module named '{name}'")
+    return real(name, *args, **named)
+
+builtins.__import__ = found
+"""
+
+
 def test_workers_of_another_python(spark, parts, monkeypatch, tmp_path):
     context = spark.sparkContext
     with monkeypatch.context() as patch:
@@ -330,13 +349,7 @@ def test_workers_of_another_python(spark, parts, monkeypatch, tmp_path):
         ("pyarrow", r"^The Python of a worker has no package 'pyarrow': set PYSPARK_PYTHON"),
     ]:
         (tmp_path / package).mkdir()
-        hides = f"import sys; sys.modules[{package!r}] = None\nimport builtins\nreal = builtins.__import__\n"
-        hides += f"def find(name, *args, **kw):\n    if name.split('.')[0] == {package!r}:\n"
-        hides += (
-            f"        raise ModuleNotFoundError('No module named {package!r}'.replace(chr(34), chr(39)))\n"
-        )
-        hides += "    return real(name, *args, **kw)\nbuiltins.__import__ = find\n"
-        (tmp_path / package / "sitecustomize.py").write_text(hides)
+        (tmp_path / package / "sitecustomize.py").write_text(HIDES.replace("PACKAGE", package))
         python = tmp_path / package / "python"
         python.write_text(
             f'#!/bin/sh\nPYTHONPATH="{tmp_path / package}:$PYTHONPATH" exec {sys.executable} "$@"\n'
@@ -451,10 +464,11 @@ def test_a_stream_that_is_killed_learns_from_each_batch_once(spark, tmp_path):
 # -- the page -----------------------------------------------------------------------------------------------
 
 
-def test_the_page_runs(spark, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_page_runs(spark, tmp_path):
     text = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     names = {"spark": spark}
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+        for name in ("arriving", "states", "query"):  # Java stays where it was started
+            block = block.replace(f'"{name}"', repr(str(tmp_path / name)))
         exec(block, names)
     assert names["selector"].get_feature_names_out().tolist() == ["pressure"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections import defaultdict
@@ -482,11 +483,9 @@ def _own(selector: Any) -> tuple[type, ...]:
 
 def _run(act: Callable[[], Any]) -> Any:
     """Start a job; say in one sentence what is wrong with the workers' Python, if that is why it fails."""
-    from pyspark.errors import PySparkException
-
     try:
         return act()
-    except PySparkException as error:
+    except Exception as error:  # Spark's own, or one of its Java
         if (why := _of_the_python(str(error))) is None:
             raise
     raise RuntimeError(
@@ -605,26 +604,34 @@ _has_compiled = False
 def _compiling() -> Iterator[None]:
     """Let one process of a machine compile at a time, the first time: those after it find the kernels in the cache."""
     global _has_compiled
-    if _has_compiled or sys.platform == "win32":
+    if _has_compiled or (folder := _own_folder()) is None:
         yield
-        return
-    import fcntl
+    else:
+        import fcntl
 
-    folder = Path(tempfile.gettempdir(), f"tamis-{tamis.__version__}-{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if (
-        folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o077 == 0
-    ):  # nobody else's code is run
-        if not os.access(Path(tamis.__file__).parent, os.W_OK):
-            os.environ.setdefault(
-                "NUMBA_CACHE_DIR", str(folder)
-            )  # where the package lies, no cache can be written
+        if not os.access(Path(tamis.__file__).parent, os.W_OK):  # so no cache can be written there
+            os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
         with open(folder / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-    else:
-        yield
     _has_compiled = True
+
+
+def _own_folder() -> Path | None:
+    """Return a folder that the processes of a machine share, and nobody else: what lies in a cache is run."""
+    if sys.platform == "win32":
+        return None
+    folder = Path(tempfile.gettempdir(), f"tamis-{tamis.__version__}-{os.getuid()}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    return (
+        folder
+        if stat.S_ISDIR(found.st_mode) and (found.st_uid, found.st_mode & 0o077) == (os.getuid(), 0)
+        else None
+    )
 
 
 def _batches(batch: Any, columns: dict[str, Any]) -> Iterator[tuple[Any, Any, Any]]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from tamis._shapes import Shapes
 
-__all__ = ["Guarded", "held", "lock_of"]
+__all__ = ["Guarded", "held", "lock_of", "looked_at"]
 
 _TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
 
@@ -129,6 +129,27 @@ def held(objects: Iterable[Any]) -> Iterator[None]:
                 return
         with lock:  # until it is free
             pass
+
+
+@contextlib.contextmanager
+def looked_at(one: Guarded) -> Iterator[None]:
+    """Hold an object that fits together: what is called within does not look at its shapes again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis.summaries.entropy import WindowCounts
+    >>> counts = WindowCounts(1, 2)
+    >>> with looked_at(counts):
+    ...     for code in (0, 1, 1):
+    ...         counts.update(np.zeros((1, 1)), np.array([code]))
+    >>> counts.class_counts
+    array([1, 2])
+    """
+    with lock_of(one) as depth:
+        if depth == 1 and one._fit_together is not None:
+            one._fit_together.check(one)
+        yield
 
 
 class Guarded:

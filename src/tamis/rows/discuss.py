@@ -63,6 +63,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_number, columns_of, is_integer, refuse_nonfinite
+from tamis._guard import looked_at
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
@@ -333,6 +334,10 @@ class DISCUSS(RowSelector):
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
             X, y = _repeat(X, y, sample_weight)
+        with looked_at(self._counts):  # once, not at each of many short calls
+            self._learn_rows(X, y)
+
+    def _learn_rows(self, X: Array, y: Array) -> None:
         if len(self.classes_) > self._counts.n_classes:
             self._counts.grow(len(self.classes_))
             self._present.grow(self._selected if self._watches else [], self._counts)

@@ -108,7 +108,7 @@ class Present:
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):
             return counts.window
         state = counts.state
-        return young if changed_feature(young, counts.window, state, counts.n_classes, bars) >= 0 else 0
+        return young if changed_feature(young, state, counts.n_classes, bars) >= 0 else 0
 
     def _differs_from_before(self, bars: Array, counts: WindowCounts) -> bool:
         """Compare the rows of the window with all before, and count them among these."""

@@ -39,13 +39,13 @@ def bars_of(alpha: float, n_features: int, n_classes: int) -> NDArray[np.float64
 
 
 @njit(strict=True)
-def changed_feature(young: int, n: int, state: Any, n_classes: int, bars: Array) -> int:
+def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
     """Return a feature whose relation to the class is another one in the youngest rows, or -1.
 
     Parameters
     ----------
-    young, n : int
-        The last `young` rows are compared with the other of the last `n`.
+    young : int
+        So many of the last rows are compared with the others of the window.
     state : tuple
         ``counts.state`` of dense rows, see :mod:`tamis.summaries.entropy`.
     n_classes : int
@@ -60,18 +60,21 @@ def changed_feature(young: int, n: int, state: Any, n_classes: int, bars: Array)
     >>> X[200:, 2] = codes[200:]
     >>> counts = WindowCounts(4, 2, window=400, categorical=range(4))
     >>> counts.update(X, codes)
-    >>> changed_feature(150, 400, counts.state, 2, np.full(5, 30.0))
+    >>> changed_feature(150, counts.state, 2, np.full(5, 30.0))
     2
     """
     rows, table, _, _ = state
-    bins, ring, seen, start = rows[1], rows[2], rows[3], table[0]
+    bins, ring, seen, start, of_all = rows[1], rows[2], rows[3], table[0], table[2]
     w, end = len(ring), seen[0]
     for j in range(len(start) - 1):
         counts = np.zeros((start[j + 1] - start[j], n_classes, 2))
-        p = (end - n) % w
-        for k in range(n):
-            counts[bins[j, p], ring[p], int(k >= n - young)] += 1.0
+        p = (end - young) % w
+        for _ in range(young):
+            counts[bins[j, p], ring[p], 1] += 1.0
             p = p + 1 if p + 1 < w else 0
+        for b in range(len(counts)):
+            for y in range(n_classes):
+                counts[b, y, 0] = of_all[start[j] + b, 1 + y] - counts[b, y, 1]
         if _has_changed(counts, bars):
             return j
     return -1

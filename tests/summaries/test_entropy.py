@@ -48,7 +48,8 @@ def recounted(counts):
 
 def assert_exact(counts):
     bins, codes = counts.binned()
-    missing = np.isnan(counts.rows()[0])
+    rows = counts.rows()[0]
+    missing = np.isnan(rows.toarray() if sp.issparse(rows) else rows)
     for j in range(counts.n_features):
         table = counts.table(j)
         assert ((bins[:, j] == len(table) - 1) == missing[:, j]).all()

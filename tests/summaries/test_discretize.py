@@ -43,6 +43,23 @@ def test_bins_are_those_of_the_twins(window, n_bins):
                 assert found == [slow.bins() for slow in twins], (discretizer, t)
 
 
+def test_bins_stay_those_of_the_twin_when_classes_are_new():
+    """Cells are counted by class: with two of them there is room for one class more, with six for none."""
+    rng, n = np.random.default_rng(1), 500
+    x, counts, slow = rng.normal(size=n), WindowCounts(1, 1, 64, n_bins=2), PadTwin(64, 2)
+    for t in range(n):
+        n_classes = 1 if t < 150 else 2 if t < 300 else 6
+        counts.grow(n_classes)
+        counts.update(x[t : t + 1, None], np.array([t % n_classes]))
+        slow.update(x[t])
+        if t % 7 == 0:
+            bins, codes = counts.binned()
+            assert bins[:, 0].tolist() == slow.bins()
+            expected = np.zeros((3, n_classes), np.int64)
+            np.add.at(expected, (bins[:, 0], codes), 1)
+            assert np.array_equal(counts.table(0), expected), t
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(PLAIN, reason="takes minutes where kernels are plain Python")
 def test_pad_is_rebuilt_seldom_and_its_scores_are_close_to_those_of_exact_quantiles():

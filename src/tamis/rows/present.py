@@ -107,7 +107,7 @@ class Present:
         )
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):
             return counts.window
-        state = counts.state
+        state = counts.with_bins(young)
         return young if changed_feature(young, state, counts.n_classes, bars) >= 0 else 0
 
     def _differs_from_before(self, bars: Array, counts: WindowCounts) -> bool:

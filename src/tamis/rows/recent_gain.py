@@ -34,7 +34,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     n : int
         From 1 to the rows in the window.
     state : tuple
-        ``counts.state`` of dense rows.
+        ``counts.with_bins(n)`` of dense rows.
     n_classes : int
     found : ndarray of shape (4, n_features), float64
         Written: the information gain in bits; H(X) + H(Y) in bits; the degrees of freedom, by
@@ -45,7 +45,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     >>> from tamis.summaries.entropy import WindowCounts
     >>> counts, found = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((4, 2))
     >>> counts.update(np.array([[0.0, 3.0], [1.0, 3.0], [0.0, 3.0], [1.0, 4.0]]), np.array([0, 1, 0, 1]))
-    >>> measure(3, counts.state, 2, found)
+    >>> measure(3, counts.with_bins(3), 2, found)
     >>> found.round(2)
     array([[0.92, 0.25],
            [1.84, 1.84],
@@ -112,7 +112,7 @@ def measure_given(c: int, others: Array, n: int, state: Any, n_classes: int, gai
     >>> counts, gain = WindowCounts(3, 2, window=100, categorical=[0, 1, 2]), np.empty(2)
     >>> codes, third = np.arange(100) % 2, np.arange(100) // 2 % 2
     >>> counts.update(np.c_[codes, codes, third].astype(float), codes)
-    >>> measure_given(1, np.array([0, 2]), 100, counts.state, 2, gain)
+    >>> measure_given(1, np.array([0, 2]), 100, counts.with_bins(100), 2, gain)
     >>> gain.round(2)
     array([0.  , 0.99])
     """

@@ -47,7 +47,7 @@ def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
     young : int
         So many of the last rows are compared with the others of the window.
     state : tuple
-        ``counts.state`` of dense rows, see :mod:`tamis.summaries.entropy`.
+        ``counts.with_bins(young)`` of dense rows, see :mod:`tamis.summaries.entropy`.
     n_classes : int
     bars : ndarray, float64
         What the statistic must exceed, by degrees of freedom; the last counts for more.
@@ -60,7 +60,7 @@ def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
     >>> X[200:, 2] = codes[200:]
     >>> counts = WindowCounts(4, 2, window=400, categorical=range(4))
     >>> counts.update(X, codes)
-    >>> changed_feature(150, counts.state, 2, np.full(5, 30.0))
+    >>> changed_feature(150, counts.with_bins(150), 2, np.full(5, 30.0))
     2
     """
     rows, table, _, _ = state

@@ -37,7 +37,7 @@ class View(NamedTuple):
 def view(n: int, counts: WindowCounts, corrected: bool) -> View:
     """Return what the last n rows of the window tell."""
     gain, spread, free, classic = found = np.empty((4, counts.n_features))
-    measure(n, counts.state, counts.n_classes, found)
+    measure(n, counts.with_bins(n), counts.n_classes, found)
     if corrected:
         gain -= free / (n * _LN4)
     su = np.clip(np.divide(2.0 * gain, spread, out=np.zeros(len(gain)), where=spread > 0.0), 0.0, 1.0)
@@ -104,7 +104,7 @@ class Rules(NamedTuple):
         others = np.array(taken)
         if self.redundancy == "conditional":
             gain = np.empty(len(others))
-            measure_given(c, others, view.n, counts.state, counts.n_classes, gain)
+            measure_given(c, others, view.n, counts.with_bins(view.n), counts.n_classes, gain)
             share = _OWN if c in kept else _NEW
             return bool((gain < share * view.gain[c]).any())  # (3)
         rivals = self._pair_uncertainty(c, others, counts) > view.su[c]

@@ -10,6 +10,8 @@ Barddal's thesis, section 6.2 (PaD, after the PiD of Gama and Pinto, SAC 2006). 
 Layer 2 is built anew when the count of a bin that gained or lost a row leaves [(1 - ``TOLERANCE``) smallest,
 (1 + ``TOLERANCE``) largest], the extremes at the last build, but at most once in ``MIN_GAP`` rows; what falls due
 earlier is done then. A build moves the grid too where the range of the window has become 10 times wider or narrower.
+The values of each cell are counted by class as they come and go, so a build need not look at the rows, as long as none
+is far outside of the grid.
 
 The algorithm as printed (Algorithm 2) cannot be run. What was mended:
 
@@ -40,7 +42,17 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["CELLS_PER_BIN", "MIN_GAP", "TOLERANCE", "build_bins", "quantile_cuts"]
+__all__ = [
+    "CELLS_PER_BIN",
+    "MIN_GAP",
+    "TOLERANCE",
+    "build_bins",
+    "cell_of",
+    "join_counted",
+    "n_counted",
+    "place_of",
+    "quantile_cuts",
+]
 
 CELLS_PER_BIN = 20
 TOLERANCE = 0.01
@@ -50,10 +62,70 @@ _FAR = 1 << 30  # cells from the origin, beyond which the grid is renewed
 _POINT = 1e300  # cells per unit where all values are equal: every other value is far away
 
 
+def n_counted(n_bins: int, n_classes: int, window: int) -> int:
+    """Return in how many cells a window is counted; 2: in none, for to look at them would take longer than at the rows.
+
+    There is room for twice the cells of a new grid, one for what is below, and one for what is above.
+    """
+    n_cells = CELLS_PER_BIN * n_bins
+    return 2 + (2 * n_cells if n_cells * n_classes <= 2 * window else 0)
+
+
+@njit(strict=True)
+def cell_of(x: float, grid: Array) -> float:
+    """Return the cell of a value, NaN of NaN."""
+    cell: float = np.floor((0.5 * x - grid[0]) * grid[1])
+    return cell
+
+
+@njit(strict=True)
+def place_of(cell: float, grid: Array, n: int) -> int:
+    """Return at which of n places a cell is counted: the first is for all below, the last for all above."""
+    place: int = int(min(max(cell - grid[2], 0.0), n - 1.0))
+    return place
+
+
+@njit(strict=True)
+def join_counted(grid: Array, cuts: Array, band: Array, counted: Array, cells: Array) -> int:
+    """Build layer 2 from the cells as they were counted, if all values are near and the grid fits.
+
+    Parameters
+    ----------
+    grid, cuts, band, cells
+        See :func:`build_bins`.
+    counted : ndarray of shape (n_classes, n_counted(n_bins, n_classes, window)), int32
+        How many values of each class are at each place.
+
+    Returns
+    -------
+    int
+        How many places are in use, from 1 on; 0 if it could not be done, and nothing has changed.
+    """
+    n, left = counted.shape[1], 0
+    totals = cells[:n]
+    totals[:] = 0
+    for row in counted:
+        for p in range(len(row)):
+            totals[p] += row[p]
+    if totals[0] > 0 or totals[n - 1] > 0 or grid[1] == _POINT:
+        return 0
+    low, high = 1, n - 2
+    while low < high and totals[low] == 0:
+        low += 1
+    while low < high and totals[high] == 0:
+        high -= 1
+    if _WIDER * (high - low) < CELLS_PER_BIN * (len(cuts) + 1):
+        return 0
+    for p in range(n):
+        left += totals[p]
+    _join_cells(totals[low : high + 1], low + int(grid[2]), left, cuts, band)
+    return int(high)
+
+
 @njit(strict=True)
 def build_bins(
     values: Array, fresh: bool, grid: Array, cuts: Array, band: Array, cells: Array, bins: Array
-) -> None:
+) -> int:
     """Build layer 2 from the values of the window; layer 1 too if it is to be fresh, or no longer fits.
 
     Parameters
@@ -62,8 +134,9 @@ def build_bins(
         Finite, or NaN.
     fresh : bool
         Whether to renew the grid in any case.
-    grid : ndarray of shape (2,), float64
-        Half the origin, and cells per half unit (halves, so that no difference overflows); changed.
+    grid : ndarray of shape (3,), float64
+        Half the origin, and cells per half unit (halves, so that no difference overflows); changed. Then the cell that
+        is counted first, see :func:`place_of`.
     cuts : ndarray of shape (n_bins - 1,), float64
         The last cell of each bin but the last; infinite where there are fewer bins; written.
     band : ndarray of shape (2,), float64
@@ -73,13 +146,19 @@ def build_bins(
     bins : ndarray of shape (n,), int32
         Bin of each value, that of NaN n_bins; written.
 
+    Returns
+    -------
+    int
+        The cell in the middle of the values.
+
     Examples
     --------
     Eight values, five of them equal, in up to four bins:
 
     >>> x = np.array([0.0, 1.0, 7.0, 7.0, 7.0, 7.0, 7.0, 8.0])
-    >>> grid, cuts, band, bins = np.zeros(2), np.empty(3), np.empty(2), np.empty(8, np.int32)
+    >>> grid, cuts, band, bins = np.zeros(3), np.empty(3), np.empty(2), np.empty(8, np.int32)
     >>> build_bins(x, True, grid, cuts, band, np.empty(802, np.int32), bins)
+    40
     >>> bins
     array([0, 0, 1, 1, 1, 1, 1, 2], dtype=int32)
     """
@@ -101,7 +180,7 @@ def build_bins(
             cuts[0] = 0.0
         for p in range(len(bins)):
             bins[p] = min(len(cuts) - 1, 1) if values[p] == values[p] else len(cuts) + 1
-        return
+        return 0
     cells[: high - low + 1] = 0
     for p in range(len(bins)):
         if bins[p] < _FAR:
@@ -109,6 +188,7 @@ def build_bins(
     _join_cells(cells[: high - low + 1], low, left, cuts, band)
     for p in range(len(bins)):
         bins[p] = cells[bins[p] - low] if bins[p] < _FAR else len(cuts) + 1
+    return (low + high) // 2
 
 
 @njit(strict=True)

@@ -56,9 +56,19 @@ from tamis._check import Array, Rows, check_choice, check_number, is_integer, re
 from tamis._guard import Guarded
 from tamis.summaries.batch import check_batch
 from tamis.summaries.categories import make_room, room_for
-from tamis.summaries.discretize import CELLS_PER_BIN, quantile_cuts
+from tamis.summaries.discretize import CELLS_PER_BIN, n_counted, quantile_cuts
 from tamis.summaries.sparse_window import SparseWindow
-from tamis.summaries.window import State, acceptable, cut_anew, learn, measure, pairs, uncertainty, update_row
+from tamis.summaries.window import (
+    State,
+    acceptable,
+    cut_anew,
+    learn,
+    measure,
+    pairs,
+    uncertainty,
+    update_row,
+    write_bins,
+)
 
 __all__ = ["WindowCounts", "update_row"]
 
@@ -105,7 +115,8 @@ class WindowCounts(Guarded):
     Rows are counted one by one: a batch leaves the same scores, bit for bit, as its rows in any other batches.
 
     Memory: 12 bytes per number and 4 per category in the window, 4 per feature, bin and class, and about 300 per
-    feature. Of CSR rows the ones are kept, 4 bytes each, and 4 bytes per feature and class.
+    feature; with PaD 160 more per number's column, bin and class, as far as there are ten rows for each. Of CSR rows
+    the ones are kept, 4 bytes each, and 4 bytes per feature and class.
 
     Examples
     --------
@@ -127,7 +138,7 @@ class WindowCounts(Guarded):
         n_features (=j)  window (=w)  n_bins (=b)  _n_numeric (=p)  _numeric (j)  _ring (w)  _seen (1)
         _class_counts (k)  _start? (j+1)  _start? (s)  _raw (p*(s>0), w)  _bins (j*(s>0), w)  _f (w+1)
         _step (w+1)  _options (3)  _keys? (m)  _used? (j)  _counts? (m, k+1)  _sums? (j, 3)  _cuts? (j, b-1)
-        _grid? (j, 2)  _band? (j, 2)  _built? (j, 2)  _cells? (200*b+2)  _measures? (4, j)
+        _grid? (j, 3)  _band? (j, 2)  _built? (j, 2)  _counted? (p, k, *)  _cells? (200*b+2)  _measures? (4, j)
         _sparse._ones? (j, k+1)  _sparse._place? (w, 2)
     """
 
@@ -165,6 +176,7 @@ class WindowCounts(Guarded):
         self._step = np.r_[0, np.diff(self._f)]
         self._options = np.array([discretizer == "pad", missing == "skip", scale], np.int64)
         self._renewed = 0  # when the quantiles were last taken
+        self._binned = (0, 0)  # when the bins of PaD were last written, and of how many rows
 
     # -- what there is -------------------------------------------------------------------------------------
 
@@ -200,7 +212,7 @@ class WindowCounts(Guarded):
         return (
             (self._raw, self._bins, self._ring, self._seen, self._class_counts),
             (self._start, self._keys, self._counts, self._sums),
-            (self._numeric, self._cuts, self._grid, self._band, self._built, self._cells),
+            (self._numeric, self._cuts, self._grid, self._band, self._built, self._counted, self._cells),
             (self._f, self._step, self._options, self._measures),
         )
 
@@ -216,10 +228,34 @@ class WindowCounts(Guarded):
         self._counts = np.zeros((self._start[-1], 1 + self.n_classes), np.int32)
         self._sums = np.zeros((d, 3), np.int64)
         self._cuts = np.full((d, self.n_bins - 1), np.inf)
-        self._grid, self._band = np.zeros((d, 2)), np.zeros((d, 2))
+        self._grid, self._band = np.zeros((d, 3)), np.zeros((d, 2))
         self._built = np.zeros((d, 2), np.int64)
+        self._counted = self._no_cells()
         self._cells = np.zeros(10 * CELLS_PER_BIN * self.n_bins + 2, np.int32)
         self._measures = np.zeros((4, d))
+
+    def _no_cells(self) -> NDArray[np.int32]:
+        """Return cells in which nothing is counted yet."""
+        n_cells = n_counted(self.n_bins, self.n_classes, self.window)
+        return np.zeros((self._n_numeric, self.n_classes, n_cells), np.int32)
+
+    def with_bins(self, n: int) -> State:
+        """Return `state`, where the bins of the last n rows are written: those of PaD may change with each row.
+
+        Parameters
+        ----------
+        n : int
+            From 0 to `n_rows`.
+        """
+        state = self.state
+        if (
+            self.discretizer == "pad"
+            and self._n_numeric
+            and not (self._binned[0] == self.n_seen and n <= self._binned[1])
+        ):
+            write_bins(n, state)
+            self._binned = (self.n_seen, n)
+        return state
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -238,6 +274,11 @@ class WindowCounts(Guarded):
             self._sparse.grow(n_classes)
         elif "_start" in vars(self):
             self._counts = np.pad(self._counts, ((0, 0), (0, new)))
+            kept, self._counted = self._counted, self._no_cells()
+            if kept.shape[2] == self._counted.shape[2]:
+                self._counted[:, : kept.shape[1]] = kept
+            else:  # all in the first cell, as if far away: the next build looks at the rows
+                self._counted[:, : kept.shape[1], 0] = kept.sum(axis=2)
 
     def update(self, X: Rows, codes: Array) -> None:
         """Take in rows, in order.
@@ -394,7 +435,7 @@ class WindowCounts(Guarded):
         if self._sparse is not None:
             return self._sparse.pairs(i, others, self._f, self.n_rows)
         su = np.empty(len(others))
-        pairs(i, others, self.n_rows, self.state, su)
+        pairs(i, others, self.n_rows, self.with_bins(self.n_rows), su)
         return su
 
     # -- the bins ------------------------------------------------------------------------------------------
@@ -429,7 +470,7 @@ class WindowCounts(Guarded):
         self._check_feature(j)
         if self._sparse is not None or self._numeric[j] < 0:
             raise ValueError(f"Feature {j} is categorical: it has values, no edges.")
-        _, _, (_, cuts, grid, _, _, _), _ = self.state
+        _, _, (_, cuts, grid, _, _, _, _), _ = self.state
         found: Floats = cuts[j][np.isfinite(cuts[j])]
         return 2.0 * ((found + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else found
 
@@ -456,7 +497,7 @@ class WindowCounts(Guarded):
         order = self._order()
         if self._sparse is not None:
             return self._sparse.rows(order).toarray().astype(np.int32), self._ring[order]
-        _, (start, keys, _, _), _, _ = self.state
+        _, (start, keys, _, _), _, _ = self.with_bins(self.n_rows)
         bins = np.ascontiguousarray(self._bins[:, order].T)
         for j in np.flatnonzero(self._numeric < 0):
             values = keys[start[j] + bins[:, j]]

@@ -2,14 +2,15 @@
 
 The state is four tuples of arrays, with d features, w rows, c classes, and S slots (all bins of all features)::
 
-    rows    raw (m, w) float64, the values of the m numeric features, a ring; bins (d, w) int32, the bins of all;
+    rows    raw (m, w) float64, the values of the m numeric features, a ring; bins (d, w) int32, those of PaD only
+            where `write_bins` has written them;
             ring (w,) int64, the classes; seen (1,) int64, rows so far; class_counts (c,) int64
     table   start (d + 1,) int64, first slot of each feature, its last is that of missing values; keys (S,) float64, the
             category of each slot; counts (S, 1 + c) int32, n_x and n_xy; sums (d, 3) int64, T_X, T_XY and how many
             values there are
     bounds  numeric (d,) int64, which row of raw a feature has, -1 if it is categorical; cuts (d, n_bins - 1)
-            float64; grid, band (d, 2) float64 and cells, of PaD; built (d, 2) int64, the row of PaD's last build, and
-            whether another one is due
+            float64; of PaD grid (d, 3), band (d, 2) float64, counted (m, c, *) int32, rows by class and cell, cells for
+            work, built (d, 2) int64, the row of the last build, and whether another one is due
     fixed   f, step (w + 1,) int64, k log2 k and its differences, times 2**scale; options (3,) int64, whether it is
             PaD, whether missing values are skipped, scale; measures (4, d) float64
 """
@@ -23,9 +24,19 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit
 from tamis.summaries.categories import find_slot
-from tamis.summaries.discretize import MIN_GAP, build_bins
+from tamis.summaries.discretize import MIN_GAP, build_bins, cell_of, join_counted, place_of
 
-__all__ = ["State", "acceptable", "cut_anew", "learn", "measure", "pairs", "uncertainty", "update_row"]
+__all__ = [
+    "State",
+    "acceptable",
+    "cut_anew",
+    "learn",
+    "measure",
+    "pairs",
+    "uncertainty",
+    "update_row",
+    "write_bins",
+]
 
 State: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...], tuple[Array, ...], tuple[Array, ...]]
 Arrays: TypeAlias = Any
@@ -49,14 +60,21 @@ def acceptable(X: Array, codes: Array, n_classes: int) -> bool:
 def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None:
     """Count the bins of the window's rows anew, for one feature."""
     _, bins, ring, _, _ = rows
+    start, _, counts, _ = table
+    counts[start[j] : start[j + 1]] = 0
+    for p in range(n):
+        counts[start[j] + bins[j, p], 1 + ring[p]] += 1
+    _sum_up(j, table, fixed)
+
+
+@njit(strict=True)
+def _sum_up(j: int, table: Arrays, fixed: Arrays) -> None:
+    """Sum up the counts of each bin by class."""
     start, _, counts, sums = table
     f, _, options, _ = fixed
-    first, last = start[j], start[j + 1] - 1
-    counts[first : last + 1] = 0
-    for p in range(n):
-        counts[first + bins[j, p], 1 + ring[p]] += 1
+    last = start[j + 1] - 1
     sums[j] = 0
-    for slot in range(first, last + 1):
+    for slot in range(start[j], last + 1):
         total, t_xy = 0, 0
         for c in range(1, counts.shape[1]):
             total += counts[slot, c]
@@ -73,7 +91,7 @@ def cut_anew(n: int, state: State) -> None:
     """Bin the window's numbers by their cuts."""
     rows, table, bounds, fixed = state
     raw, bins, _, _, _ = rows
-    numeric, cuts, _, _, _, _ = bounds
+    numeric, cuts, _, _, _, _, _ = bounds
     for j in range(len(numeric)):
         if numeric[j] < 0:
             continue
@@ -86,11 +104,28 @@ def cut_anew(n: int, state: State) -> None:
 
 
 @njit(strict=True)
-def _bin_number(x: float, cuts: Array, grid: Array, j: int, pad: bool) -> int:
-    v, b = np.floor((0.5 * x - grid[j, 0]) * grid[j, 1]) if pad else x, 0
+def _bin_of(v: float, cuts: Array, j: int, missing: int) -> int:
+    """Return the bin of a cell of PaD, or of a number; NaN is missing."""
+    if v != v:
+        return missing
+    b = 0
     for q in range(cuts.shape[1]):
         b += cuts[j, q] < v
     return b
+
+
+@njit(strict=True)
+def write_bins(n: int, state: State) -> None:
+    """Write the bins in which PaD has the last n rows."""
+    raw, bins, ring, seen, _ = state[0]
+    numeric, cuts, grid, _, _, _, _ = state[2]
+    for j in range(len(numeric)):
+        if numeric[j] < 0:
+            continue
+        p = (seen[0] - n) % len(ring)
+        for _ in range(n):
+            bins[j, p] = _bin_of(cell_of(raw[numeric[j], p], grid[j]), cuts, j, cuts.shape[1] + 1)
+            p = p + 1 if p + 1 < len(ring) else 0
 
 
 @njit(strict=True)
@@ -99,7 +134,7 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
     rows, table, bounds, fixed = state
     raw, bins, ring, seen, _ = rows
     start, keys, counts, sums = table
-    numeric, cuts, grid, band, built, _ = bounds
+    numeric, cuts, grid, band, built, counted, _ = bounds
     _, step, options, _ = fixed
     w, pad, skip = len(ring), options[0] == 1, options[1] == 1
     for i in range(len(X)):
@@ -110,15 +145,22 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
         bits, ring[p] = row.view(np.uint64), y
         for j in range(begin, end):
             x, at, first, missing = row[j], numeric[j], start[j], start[j + 1] - start[j] - 1
+            v, old = x, bins[j, p]
+            if at >= 0 and pad:
+                v = cell_of(x, grid[j])
+                if old_y >= 0:
+                    left = cell_of(raw[at, p], grid[j])
+                    old = _bin_of(left, cuts, j, missing)
+                    if left == left:
+                        counted[at, old_y, place_of(left, grid[j], counted.shape[2])] -= 1
+                if v == v:
+                    counted[at, y, place_of(v, grid[j], counted.shape[2])] += 1
             if at >= 0:
                 raw[at, p] = x
-            if x != x:
-                b = missing
-            elif at >= 0:
-                b = _bin_number(x, cuts, grid, j, pad)
+                b = _bin_of(v, cuts, j, missing)
             else:
-                b = find_slot(x, bits[j], keys, first, first + missing) - first
-            old, k_old, t_x, t_xy, values = bins[j, p], 0, 0, 0, 0
+                b = missing if x != x else find_slot(x, bits[j], keys, first, first + missing) - first
+            k_old, t_x, t_xy, values = 0, 0, 0, 0
             bins[j, p] = b
             if old_y >= 0:
                 k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
@@ -136,21 +178,48 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
             if not pad or at < 0:
                 continue
             if old_y < 0 or old != b:
-                left = old_y >= 0 and old != missing and k_old < band[j, 0]
-                if left or (b != missing and k > band[j, 1]):
+                few = old_y >= 0 and old != missing and k_old < band[j, 0]
+                if few or (b != missing and k > band[j, 1]):
                     built[j, 1] = 1
             if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
                 _rebuild(j, t, fresh, rows, table, bounds, fixed)
 
 
 @njit(strict=True)
+def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, table: Arrays) -> None:
+    """Count the bins of a feature anew from its cells; the missing ones stay."""
+    start, _, counts, _ = table
+    first = 1
+    for b in range(len(cuts) + 1):
+        last = min(int(cuts[b] - grid[2]), end) if b < len(cuts) and cuts[b] < np.inf else end
+        for c in range(counted.shape[0]):
+            total = 0
+            for n in counted[c, first : last + 1]:
+                total += n
+            counts[start[j] + b, 1 + c] = total
+        first = last + 1
+
+
+@njit(strict=True)
 def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: Arrays, fixed: Arrays) -> None:
-    raw, bins, _, _, _ = rows
-    numeric, cuts, grid, band, built, cells = bounds
-    n = min(t + 1, raw.shape[1])
-    build_bins(raw[numeric[j], :n], fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
-    _recount(j, n, rows, table, fixed)
+    """Build the bins of a feature anew: from its cells, else from the rows of the window, which takes longer."""
+    raw, bins, ring, _, _ = rows
+    numeric, cuts, grid, band, built, all_counted, cells = bounds
+    counted, n = all_counted[numeric[j]], min(t + 1, raw.shape[1])
     built[j, 0], built[j, 1] = t, 0
+    end = 0 if fresh else join_counted(grid[j], cuts[j], band[j], counted, cells)
+    if end > 0:
+        _count_cells(j, end, grid[j], cuts[j], counted, table)
+        _sum_up(j, table, fixed)
+        return
+    values = raw[numeric[j], :n]
+    middle = build_bins(values, fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
+    _recount(j, n, rows, table, fixed)
+    grid[j, 2] = middle - counted.shape[1] // 2
+    counted[:] = 0
+    for p in range(n):
+        if values[p] == values[p]:
+            counted[ring[p], place_of(cell_of(values[p], grid[j]), grid[j], counted.shape[1])] += 1
 
 
 @njit(strict=True)

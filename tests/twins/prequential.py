@@ -61,11 +61,19 @@ def prequential(
     stability_window=10,
     scale=True,
     delay=0,
+    now=None,
+    comes=None,
 ):
-    """Return a list of dicts, one per scored batch; the label of row i comes with row i + delay."""
+    """Return a list of dicts, one per scored batch; the label of row i comes with row i + delay, or at comes[i]."""
     classes, rows = np.unique(y), []
-    actual, predicted, sets = [], [], []
-    told = 0  # rows whose labels have come
+    actual, predicted, sets, last_known = [], [], [], []
+    now = np.arange(len(y)) if now is None else now
+    comes = np.arange(len(y)) + delay if comes is None else np.maximum(comes, now)
+    told = []  # rows whose labels have come, as they came
+
+    def came_until(stop):
+        new = [i for i in range(stop) if i not in told and comes[i] <= max(now[:stop])]
+        return sorted(new, key=lambda i: (comes[i], i))
 
     def masked(part, before):
         chosen = set() if selector.waiting_ else set(np.flatnonzero(selector.get_support()).tolist())
@@ -76,21 +84,24 @@ def prequential(
 
     for start in range(0, len(y), batch_size):
         stop = min(start + batch_size, len(y))
-        part, due = slice(start, stop), slice(told, max(told, stop - delay))
-        if told == 0:
-            told = due.stop
+        part, due = slice(start, stop), came_until(stop)
+        if not told:
+            told = due
             if told:
                 selector.partial_fit(X[due], y[due], classes=classes)
                 learner.partial_fit(
                     standardised(X[due], X[:stop]) if scale else X[due], y[due], classes=classes
                 )
             continue
-        told = due.stop
         if protocol == "paper":
             selector.partial_fit(X[part], y[part])
         given, chosen = masked(part, start)
         guess = learner.predict(given)
-        if due.stop > due.start:
+        for i in range(start, stop):  # the label that came last with the rows before
+            known = [*told, *(j for j in due if (comes[j], j) <= (max(now[:i]), i - 1))]
+            last_known.append(y[known[-1]] == y[i])
+        told = told + due
+        if due:
             learner.partial_fit(masked(due, start)[0], y[due])
             if protocol != "paper":
                 selector.partial_fit(X[due], y[due])
@@ -106,6 +117,7 @@ def prequential(
                 "accuracy_windowed": accuracy_score(actual[recent], predicted[recent]),
                 "kappa_windowed": cohen_kappa_score(actual[recent], predicted[recent]),
                 "balanced_accuracy_windowed": balanced_accuracy_score(actual[recent], predicted[recent]),
+                "no_change_accuracy_cumulative": np.mean(last_known),
                 "stability": stability(sets, X.shape[1]),
                 "selected": chosen,
             }

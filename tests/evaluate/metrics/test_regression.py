@@ -40,14 +40,21 @@ def test_equals_scikit_learn_for_any_batches(seed, n, window, delay, learned, sc
     rng = np.random.default_rng(seed)
     y = scale * (rng.normal(size=n + learned) + far)
     predicted = y[learned:] + scale * rng.normal(size=n)
-    whole, cut = RunningErrors(window, delay), RunningErrors(window, delay)
-    whole.learn(y[:learned])
-    whole.update(y[learned:], predicted)
+    whole, cut = RunningErrors(window), RunningErrors(window)
+
+    def late(rows):  # of the targets, those that come with these rows
+        upto = np.maximum(rows + 1 - delay, 0)
+        before = max(rows[0] - delay, 0) if len(rows) else 0
+        return y[before : upto[-1]] if len(rows) else y[:0], upto - before
+
+    rows = np.arange(learned, n + learned)
+    whole.learn(late(np.arange(learned))[0])
+    whole.update(y[learned:], predicted, *late(rows))
     cuts = np.unique(rng.integers(0, n, size=4))
     for part in np.array_split(np.arange(learned), 2):
-        cut.learn(y[part])
+        cut.learn(late(part)[0])
     for part in (part for part in np.split(np.arange(n), cuts) if len(part)):
-        cut.update(y[learned:][part], predicted[part])
+        cut.update(y[learned:][part], predicted[part], *late(part + learned))
     np.testing.assert_array_equal(whole.values[1:], cut.values[1:])
     expected = by_definition(y / scale, predicted / scale, window, delay, learned)
     unit = np.array([scale, 1.0, scale, scale] * 2)
@@ -90,8 +97,14 @@ def test_what_are_no_numbers(actual, predicted, message):
     np.testing.assert_array_equal(errors.values, before)
 
 
+@pytest.mark.parametrize(("came", "upto"), [([1.0], [2]), ([1.0], [1, 1]), ([1.0, 2.0], [-1]), ([1.0], None)])
+def test_what_cannot_have_come(came, upto):
+    with pytest.raises((ValueError, TypeError), match=r"upto must say|NoneType"):
+        RunningErrors().update([1.0], [2.0], came, upto)
+
+
 def test_saved_in_the_middle():
-    errors, y = RunningErrors(20, delay=3), np.random.default_rng(0).normal(size=100)
+    errors, y = RunningErrors(20), np.random.default_rng(0).normal(size=100)
     errors.update(y[:50], y[50:])
     other = tamis.loads(tamis.dumps(errors))
     for one in (errors, other):

@@ -30,7 +30,7 @@ from tamis._check import as_array, check_number, refuse_masked, told
 from tamis._guard import Guarded
 from tamis._jit import njit
 
-__all__ = ["MEASURES", "RunningMetrics"]
+__all__ = ["MEASURES", "RunningMetrics", "arrivals"]
 
 MEASURES = (
     "accuracy",
@@ -77,20 +77,6 @@ def _learn(actual: Any, frequency: Any, known: Any) -> None:
 
 
 @njit(strict=True)
-def _learn_late(actual: Any, late: Any, n_came: int, frequency: Any, known: Any) -> None:
-    """Let the baselines learn the labels that come with some rows; `late` holds those of the rows just before."""
-    delay = late.shape[0]
-    if delay == 0:
-        _learn(actual, frequency, known)
-        return
-    for i in range(actual.shape[0]):
-        slot = (n_came + i) % delay
-        if n_came + i >= delay:
-            _learn(late[slot : slot + 1], frequency, known)
-        late[slot] = actual[i]
-
-
-@njit(strict=True)
 def _count(
     actual: Any,
     predicted: Any,
@@ -100,12 +86,12 @@ def _count(
     known: Any,
     ring: Any,
     n_seen: int,
-    late: Any,
-    n_came: int,
+    came: Any,
+    upto: Any,
     out: Any,
 ) -> None:
     """Count the rows, drop those that leave the window, and read all measures out."""
-    window, hits = ring.shape[1], 0
+    window, hits, n_came = ring.shape[1], 0, 0
     slot = n_seen % window
     for i in range(actual.shape[0]):
         a, b = actual[i], predicted[i]
@@ -128,10 +114,12 @@ def _count(
             baselines[scope, 1] += same
         if a == b:
             hits += 1
-        _learn_late(actual[i : i + 1], late, n_came + i, frequency, known)
+        _learn(came[n_came : upto[i]], frequency, known)
+        n_came = upto[i]
         slot += 1
         if slot == window:
             slot = 0
+    _learn(came[n_came:], frequency, known)
     n_seen += actual.shape[0]
     half = (out.shape[0] - 1) // 2
     out[0] = hits / actual.shape[0]
@@ -142,15 +130,13 @@ def _count(
 class RunningMetrics(Guarded):
     """Accuracy, kappas, balanced accuracy and baselines over all rows so far and over the last `window` rows.
 
-    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 8 per row of the delay, 56 per class.
+    A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 56 per class.
     Classes may appear at any time.
 
     Parameters
     ----------
     window : int, default=1000
         Rows, at least 1.
-    delay : int, default=0
-        How many rows later the baselines are told the label of a row.
 
     Attributes
     ----------
@@ -186,11 +172,9 @@ class RunningMetrics(Guarded):
     {'accuracy': 0.95, 'kappa': 0.9, 'no_change_accuracy': 0.98, 'kappa_t': -1.5}
     """
 
-    def __init__(self, window: int = 1000, delay: int = 0) -> None:
+    def __init__(self, window: int = 1000) -> None:
         check_number("window", window, low=1, integer=True)
-        check_number("delay", delay, low=0, integer=True)
         self.window, self.n_seen = int(window), 0
-        self._late, self._n_came = np.zeros(int(delay), np.int64), 0  # labels on their way; rows so far
         self._counts = np.zeros((2, 3, 2), np.int64)  # cumulative, windowed; a, b, h; class
         self._baselines = np.zeros(
             (2, 2), np.int64
@@ -203,7 +187,7 @@ class RunningMetrics(Guarded):
         self._values = np.full(1 + 2 * _N, math.nan)
 
     def learn(self, actual: Any) -> None:
-        """Let the baselines learn from rows that are not tested.
+        """Let the baselines learn labels that come without rows that are tested.
 
         Parameters
         ----------
@@ -212,10 +196,11 @@ class RunningMetrics(Guarded):
         """
         actual = np.ascontiguousarray(actual, dtype=np.int64)
         self._make_room(int(actual.max(initial=0)) + 1)
-        _learn_late(actual, self._late, self._n_came, self._frequency, self._known)
-        self._n_came += actual.shape[0]
+        _learn(actual, self._frequency, self._known)
 
-    def update(self, actual: Any, predicted: Any, n_classes: int | None = None) -> None:
+    def update(
+        self, actual: Any, predicted: Any, n_classes: int | None = None, came: Any = None, upto: Any = None
+    ) -> None:
         """Count a batch.
 
         Parameters
@@ -224,6 +209,10 @@ class RunningMetrics(Guarded):
             Class codes from 0 on.
         n_classes : int, optional
             An upper bound of the codes, which the caller vouches for; by default they are looked through.
+        came : array-like of int, shape (n_came,), optional
+            The labels that the baselines learn meanwhile, where these come late; by default those of the rows.
+        upto : array-like of int, shape (n_rows,), optional
+            How many of `came` are known after each row.
 
         Raises
         ------
@@ -242,13 +231,13 @@ class RunningMetrics(Guarded):
                 bad = low if low < 0 else high
                 raise ValueError(f"actual and predicted must hold codes from 0 to {_MOST - 1}, got {bad}.")
             n_classes = high + 1
-        self._make_room(n_classes)
+        came, upto = arrivals(actual, came if came is None else _codes("came", came), upto)
+        self._make_room(max(n_classes, int(came.max(initial=0)) + 1))
         _count(
             actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
-            self.n_seen, self._late, self._n_came, self._values,
+            self.n_seen, came, upto, self._values,
         )  # fmt: skip
         self.n_seen += actual.shape[0]
-        self._n_came += actual.shape[0]
 
     def frequency(self, code: int) -> int:
         """Return how many rows of a class were learned from so far, those that were not tested included."""
@@ -278,6 +267,18 @@ class RunningMetrics(Guarded):
 
     def _named(self, at: int) -> dict[str, float]:
         return dict(zip(MEASURES, self._values[at : at + _N].tolist(), strict=True))
+
+
+def arrivals(actual: Any, came: Any, upto: Any) -> tuple[Any, Any]:
+    """Return the labels that come with a batch, and how many of them are known after each row: by default its own."""
+    if came is None:
+        return actual, np.arange(1, len(actual) + 1)
+    upto = np.ascontiguousarray(upto, dtype=np.int64)
+    if upto.shape != actual.shape or (np.diff(upto, prepend=0, append=len(came)) < 0).any():
+        raise ValueError(
+            f"upto must say after each of {len(actual)} rows how many of {len(came)} labels have come."
+        )
+    return came, upto
 
 
 def _codes(name: str, given: Any) -> NDArray[np.int64]:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tamis._check import as_numbers, check_number, refuse_masked
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis.evaluate.metrics.classification import arrivals
 
 __all__ = ["ERRORS", "RunningErrors"]
 
@@ -36,40 +37,23 @@ _N = len(ERRORS)
 #   _totals  (6,)  absolute errors of the learner and of (3) and (4); squared ones of the learner; m; sum of (y - m)^2
 #   _ring    (4, window)  of the last rows: y; the three absolute errors
 #   _known   (3,)  mean and number of the targets that came, and the last of them
-#   _late    (delay,)  targets on their way
 
 
 @njit(strict=True)
-def _learn(y: float, known: Any) -> None:
-    known[1] += 1.0
-    known[0] += (y - known[0]) / known[1]  # (3)
-    known[2] = y  # (4)
-
-
-@njit(strict=True)
-def _learn_late(y: float, late: Any, n_came: int, known: Any) -> None:
-    """Let the baselines learn the target that comes with a row; `late` holds those of the rows just before."""
-    if late.shape[0] == 0:
-        _learn(y, known)
-        return
-    slot = n_came % late.shape[0]
-    if n_came >= late.shape[0]:
-        _learn(late[slot], known)
-    late[slot] = y
-
-
-@njit(strict=True)
-def _learn_all(actual: Any, late: Any, n_came: int, known: Any) -> None:
-    for i in range(actual.shape[0]):
-        _learn_late(actual[i], late, n_came + i, known)
+def _learn(came: Any, known: Any) -> None:
+    """Let the baselines learn."""
+    for y in came:
+        known[1] += 1.0
+        known[0] += (y - known[0]) / known[1]  # (3)
+        known[2] = y  # (4)
 
 
 @njit(strict=True)
 def _count(
-    actual: Any, predicted: Any, totals: Any, known: Any, ring: Any, n_seen: int, late: Any, n_came: int, out: Any
+    actual: Any, predicted: Any, totals: Any, known: Any, ring: Any, n_seen: int, came: Any, upto: Any, out: Any
 ) -> None:  # fmt: skip
     """Count the rows, and read all measures out."""
-    window, n_rows, before = ring.shape[1], actual.shape[0], totals[0]
+    window, n_rows, before, n_came = ring.shape[1], actual.shape[0], totals[0], 0
     for i in range(n_rows):
         y, slot = actual[i], (n_seen + i) % window
         ring[0, slot], ring[1, slot] = y, abs(y - predicted[i])
@@ -80,7 +64,9 @@ def _count(
         far = y - totals[4]
         totals[4] += far / (n_seen + i + 1)
         totals[5] += far * (y - totals[4])
-        _learn_late(y, late, n_came + i, known)
+        _learn(came[n_came : upto[i]], known)
+        n_came = upto[i]
+    _learn(came[n_came:], known)
     n_seen += n_rows
     out[0] = (totals[0] - before) / n_rows
     _measures(totals, n_seen, out[1:5])
@@ -112,14 +98,12 @@ def _measures(totals: Any, n: int, out: Any) -> None:
 class RunningErrors(Guarded):
     """Mean absolute error, R^2 and baselines over all rows so far and over the last `window` rows.
 
-    A batch costs O(rows + window). Memory: 32 bytes per row of the window, 8 per row of the delay.
+    A batch costs O(rows + window). Memory: 32 bytes per row of the window.
 
     Parameters
     ----------
     window : int, default=1000
         Rows, at least 1.
-    delay : int, default=0
-        How many rows later the baselines are told the target of a row.
 
     Attributes
     ----------
@@ -143,33 +127,33 @@ class RunningErrors(Guarded):
     {'mae': 0.25, 'r2': 1.0, 'mean_mae': 37.75, 'last_mae': 1.0}
     """
 
-    _shapes = "window (=w)  _ring (4, w)  _totals (6)  _known (3)  _late (*)  _values (9)"
+    _shapes = "window (=w)  _ring (4, w)  _totals (6)  _known (3)  _values (9)"
 
-    def __init__(self, window: int = 1000, delay: int = 0) -> None:
+    def __init__(self, window: int = 1000) -> None:
         check_number("window", window, low=1, integer=True)
-        check_number("delay", delay, low=0, integer=True)
         self.window, self.n_seen = int(window), 0
-        self._late, self._n_came = np.zeros(int(delay)), 0
         self._totals, self._ring, self._known = np.zeros(6), np.zeros((4, self.window)), np.zeros(3)
         self._values = np.full(1 + 2 * _N, math.nan)
 
     def learn(self, actual: Any) -> None:
-        """Let the baselines learn from rows that are not tested.
+        """Let the baselines learn targets that come without rows that are tested.
 
         Parameters
         ----------
         actual : array-like of float, shape (n_rows,)
         """
-        actual = _numbers("actual", actual)
-        _learn_all(actual, self._late, self._n_came, self._known)
-        self._n_came += actual.shape[0]
+        _learn(_numbers("actual", actual), self._known)
 
-    def update(self, actual: Any, predicted: Any) -> None:
+    def update(self, actual: Any, predicted: Any, came: Any = None, upto: Any = None) -> None:
         """Count a batch.
 
         Parameters
         ----------
         actual, predicted : array-like of float, shape (n_rows,)
+        came : array-like of float, shape (n_came,), optional
+            The targets that the baselines learn meanwhile, where these come late; by default those of the rows.
+        upto : array-like of int, shape (n_rows,), optional
+            How many of `came` are known after each row.
 
         Raises
         ------
@@ -182,12 +166,11 @@ class RunningErrors(Guarded):
                 "actual and predicted must hold one number for each row,"
                 f" got shapes {actual.shape} and {predicted.shape}."
             )
+        came, upto = arrivals(actual, came if came is None else _numbers("came", came), upto)
         _count(
-            actual, predicted, self._totals, self._known, self._ring, self.n_seen, self._late, self._n_came,
-            self._values,
-        )  # fmt: skip
+            actual, predicted, self._totals, self._known, self._ring, self.n_seen, came, upto, self._values
+        )
         self.n_seen += actual.shape[0]
-        self._n_came += actual.shape[0]
 
     @property
     def values(self) -> NDArray[np.float64]:

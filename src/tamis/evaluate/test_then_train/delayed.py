@@ -2,51 +2,192 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
 from tamis._check import Array, Rows
-from tamis.streams.stream import join_batches
+from tamis.errors import DataError
+from tamis.streams.stream import Batch, join_batches
 
-__all__ = ["LateLabels"]
+__all__ = ["Delay", "Due", "LateLabels"]
+
+Delay = int | tuple[str, str]
 
 
-class LateLabels:
-    """Rows whose labels have not come yet: that of a row comes with the `delay`-th row after it.
-
-    Parameters
-    ----------
-    delay : int
-        Rows, at least 0.
+class Due(NamedTuple):
+    """The rows whose labels came with a batch, in the order in which they came.
 
     Attributes
     ----------
-    batches : list of pairs
-        The rows that wait, in order: `delay` of them at most, copied.
+    batch : pair (X, y) or None
+        None if there are none.
+    upto : ndarray of shape (n_rows,), int
+        How many of these labels were there after each row of the batch.
+    """
+
+    batch: Batch | None
+    upto: NDArray[np.int64]
+
+
+class LateLabels:
+    """Rows whose labels have not come yet.
+
+    Parameters
+    ----------
+    delay : int or pair of str
+        So many rows later the label of a row comes; or the columns of the time of a row and of the time of its label,
+        which comes with the first row whose time is not before, and never if its time is NaN.
+    most : int, default=100_000
+        Rows that may wait where times are told; then the oldest are given up.
+
+    Attributes
+    ----------
+    blocks : list of tuples
+        The rows that wait, in order: X, y, when their labels come, their numbers.
+    never, given_up : int
+        Rows whose labels were said never to come, and those given up.
 
     Examples
     --------
     >>> import numpy as np
     >>> late = LateLabels(3)
-    >>> late.exchange(np.array([[1.0], [2.0]]), np.array(["a", "b"])) is None
+    >>> late.exchange(np.array([[1.0], [2.0]]), np.array(["a", "b"])).batch is None
     True
-    >>> X, y = late.exchange(np.array([[3.0], [4.0], [5.0]]), np.array(["c", "d", "e"]))
-    >>> X[:, 0].tolist(), y.tolist()
-    ([1.0, 2.0], ['a', 'b'])
+    >>> (X, y), upto = late.exchange(np.array([[3.0], [4.0], [5.0]]), np.array(["c", "d", "e"]))
+    >>> X[:, 0].tolist(), y.tolist(), upto.tolist()
+    ([1.0, 2.0], ['a', 'b'], [0, 1, 2])
+
+    By times: the second label comes before the first, the third never.
+
+    >>> late = LateLabels(("at", "known"))
+    >>> late.clock(["at", "heat", "known"])
+    ['heat']
+    >>> rows = np.array([[1.0, 20.0, 6.0], [2.0, 21.0, 5.0], [3.0, 22.0, np.nan], [6.5, 23.0, 9.0]])
+    >>> (X, y), upto = late.exchange(*late.told(rows, np.array(["a", "b", "c", "d"])))
+    >>> X[:, 0].tolist(), y.tolist(), upto.tolist(), late.never
+    ([21.0, 20.0], ['b', 'a'], [0, 0, 0, 2], 1)
     """
 
-    def __init__(self, delay: int) -> None:
-        self.delay = delay
-        self.batches: list[tuple[Rows, Array]] = []
+    def __init__(self, delay: Delay, most: int = 100_000) -> None:
+        self.delay, self.most = delay, most
+        self.blocks: list[tuple[Rows, Array, Array, Array]] = []
+        self.n_came = self.never = self.given_up = 0
+        self.now = -np.inf  # the latest time that a row told
+        self.columns: tuple[int, int] | None = None  # of the times
 
-    def exchange(self, X: Rows, y: Array) -> tuple[Rows, Array] | None:
-        """Take the rows of a batch, and return those whose labels came with it; None if there are none."""
-        if self.delay == 0:
-            return X, y
-        self.batches.append((X.copy(), y.copy()))
-        n_due = sum(len(labels) for _, labels in self.batches) - self.delay
-        due = []
-        while n_due > 0:
-            rows, labels = self.batches.pop(0)
-            if len(labels) > n_due:
-                self.batches.insert(0, (rows[n_due:], labels[n_due:]))
-            due.append((rows[:n_due], labels[:n_due]))
-            n_due -= len(due[-1][1])
-        return join_batches(due) if due else None
+    @property
+    def is_timed(self) -> bool:
+        """Whether columns tell when labels come."""
+        return not isinstance(self.delay, int)
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that wait for their labels."""
+        return sum(len(y) for _, y, _, _ in self.blocks)
+
+    def clock(self, names: list[str]) -> list[str]:
+        """Find the columns of the times; return the names of the others.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        if isinstance(self.delay, int):
+            return names
+        for name in self.delay:
+            if name not in names:
+                raise DataError(
+                    f"delay names the column {name!r}, which is not there: {', '.join(names[:20])}."
+                )
+        row, label = (names.index(name) for name in self.delay)
+        self.columns = row, label
+        return [name for j, name in enumerate(names) if j not in self.columns]
+
+    def told(self, X: Rows, y: Array) -> tuple[Rows, Array, Array | None, Array | None]:
+        """Return rows without the times, their labels, the times of the rows and those of the labels."""
+        if self.columns is None:
+            return X, y, None, None
+        times = X[:, list(self.columns)]
+        now, comes = (times.toarray() if sp.issparse(times) else times).astype(np.float64).T
+        if not np.isfinite(now).all():
+            row = int(np.argmin(np.isfinite(now)))
+            raise DataError(f"The time {self.delay[0]!r} of row {row} of the batch is {now[row]}: mend it.")  # type: ignore[index]
+        kept = np.delete(np.arange(X.shape[1]), self.columns)
+        return X[:, kept] if sp.issparse(X) else X.take(kept, axis=1), y, now, comes
+
+    def exchange(self, X: Rows, y: Array, now: Array | None = None, comes: Array | None = None) -> Due:
+        """Take the rows of a batch, and return those whose labels came with it."""
+        number = self.n_came + np.arange(len(y))
+        self.n_came += len(y)
+        if isinstance(self.delay, int) or now is None or comes is None:
+            assert isinstance(self.delay, int)
+            if self.delay == 0:
+                return Due((X, y), np.arange(1, len(y) + 1))
+            now, comes = number.astype(np.float64), number + float(self.delay)
+        now = np.maximum.accumulate(np.append(self.now, now))[1:]
+        self.now = float(now[-1])
+        known = ~np.isnan(comes)
+        self.never += int((~known).sum())
+        comes = np.maximum(comes, now)  # no label comes before its row
+        self.blocks.append((X[known], y[known], comes[known], number[known]))
+        due = self._take_due()
+        if self.is_timed:
+            self._give_up()
+        if due is None:
+            return Due(None, np.zeros(len(y), np.int64))
+        rows, labels, came, of_row = due
+        return Due((rows, labels), _known_after(came, of_row, now, number))
+
+    def _take_due(self) -> tuple[Rows, Array, Array, Array] | None:
+        """Take out the rows whose labels are there, in the order in which these came."""
+        parts, waiting = [], []
+        for X, y, comes, number in self.blocks:
+            due = comes <= self.now
+            if due.any():
+                parts.append((X[due], y[due], comes[due], number[due]))
+                X, y, comes, number = X[~due], y[~due], comes[~due], number[~due]
+            if len(y):
+                waiting.append((X, y, comes, number))
+        self.blocks = waiting
+        if not parts:
+            return None
+        X, y = join_batches([(X, y) for X, y, _, _ in parts])
+        comes, number = (np.concatenate([part[k] for part in parts]) for k in (2, 3))
+        order = np.lexsort((number, comes))
+        if (order[:-1] < order[1:]).all():  # as they are
+            return X, y, comes, number
+        return X[order], y[order], comes[order], number[order]
+
+    def _give_up(self) -> None:
+        """Let the oldest rows go, so that no more wait than may."""
+        while (over := self.n_waiting - self.most) > 0:
+            block = self.blocks.pop(0)
+            n = min(over, len(block[1]))
+            self.given_up += n
+            if n < len(block[1]):
+                X, y, comes, number = block
+                self.blocks.insert(0, (X[n:], y[n:], comes[n:], number[n:]))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows still wait, how many never get a label, and how many were given up."""
+        return {"waiting": self.n_waiting, "never": self.never, "given_up": self.given_up}
+
+    def state(self) -> dict[str, Any]:
+        """Return all there is to save."""
+        return {name: value for name, value in vars(self).items() if name not in ("delay", "most")}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what was saved."""
+        self.__dict__.update(state)
+
+
+def _known_after(came: Array, of_row: Array, now: Array, number: Array) -> NDArray[np.int64]:
+    """Return how many labels are known after each row: of rows at one time, none knows the label of a later one."""
+    is_row = np.repeat([False, True], [len(came), len(now)])
+    order = np.lexsort((is_row, np.append(of_row, number), np.append(came, now)))
+    found: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
+    return found

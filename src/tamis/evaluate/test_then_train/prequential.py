@@ -24,7 +24,8 @@ def prequential(
     *,
     batch_size: int = 100,
     protocol: str = "honest",
-    delay: int = 0,
+    delay: int | tuple[str, str] = 0,
+    max_waiting: int = 100_000,
     window: int = 1000,
     stability_window: int = 10,
     n_tracked: int = 20,
@@ -60,9 +61,15 @@ def prequential(
     protocol : {"honest", "paper"}, default="honest"
         ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
         selector has seen the labels of the batch that it is tested on.
-    delay : int, default=0
-        How many rows later the label of a row comes. Selector and learner, and the baselines, learn from a row when its
-        label has come; every row is tested when it comes itself, from the first label on. Memory: so many rows.
+    delay : int or pair of str, default=0
+        How many rows later the label of a row comes; or the names of two columns of numbers, the time of the row and
+        the time of its label, which comes with the first row whose time is not before, and never where it is NaN. These
+        columns are no features: nobody learns from them. Selector, learner and baselines learn from a row when its
+        label has come, in the order of arrival; every row is tested when it comes itself, from the first label on.
+        ``settings["labels"]`` counts rows that wait at the end, that never got a label, and that were given up.
+    max_waiting : int, default=100_000
+        Rows that may wait for their labels where columns tell when these come, at least 1: of more, the oldest are
+        given up, and nobody learns from them. A delay in rows lets just so many rows wait.
     window : int, default=1000
         Rows behind the windowed measures.
     stability_window : int, default=10
@@ -164,7 +171,8 @@ def prequential(
     source = as_stream(stream)
     check_choice("protocol", protocol, ("honest", "paper"))
     check_number("batch_size", batch_size, low=1, integer=True)
-    check_number("delay", delay, low=0, integer=True)
+    delay = _checked_delay(delay)
+    check_number("max_waiting", max_waiting, low=1, integer=True)
     if delay and protocol == "paper":
         raise ValueError(
             f"protocol='paper' shows the selector the labels of the batch, so delay={delay!r} is not for it: choose"
@@ -202,7 +210,8 @@ def prequential(
     options = {
         "batch_size": int(batch_size),
         "protocol": protocol,
-        "delay": int(delay),
+        "delay": delay if isinstance(delay, int) else list(delay),
+        **({} if isinstance(delay, int) else {"max_waiting": int(max_waiting)}),
         "window": int(window),
         "stability_window": int(stability_window),
         "n_tracked": int(n_tracked),
@@ -252,6 +261,19 @@ def prequential(
     if run.whole and run.n_seen:  # else the last one stands
         saved.write(run.settings, everything)
     return run.result()
+
+
+def _checked_delay(delay: Any) -> int | tuple[str, str]:
+    if is_integer(delay):
+        check_number("delay", delay, low=0, integer=True)
+        return int(delay)
+    names = tuple(delay) if isinstance(delay, list | tuple) else ()
+    if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
+        raise ValueError(
+            f"delay must be an integer in [0, inf), or the names of two columns, the time of a row and of its label,"
+            f" got {delay!r}."
+        )
+    return names
 
 
 def _usual_learner(task: Task) -> Any:

@@ -27,6 +27,22 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     >>> below[:45], loses[:40]
     ('Accuracy 0.400 is below the majority class, 0', 'The selection loses to random subsets of')
     """
+    return [*_remarks_on(total, settings), *_remarks_on_labels(settings.get("labels", {}))]
+
+
+def _remarks_on_labels(labels: dict[str, int]) -> list[str]:
+    told = [
+        f"{labels[name]:,} {'label' if labels[name] == 1 else 'labels'} {what}"
+        for name, what in (
+            ("never", "never came"),
+            ("given_up", "came too late: more than max_waiting rows waited"),
+        )
+        if labels.get(name)
+    ]
+    return [f"Nobody learned from these rows: {'; '.join(told)}."] if told else []
+
+
+def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     if "mae" in total:
         return _remarks_on_errors(total, settings)
     accuracy = total["accuracy"]

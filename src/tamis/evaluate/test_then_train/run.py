@@ -55,6 +55,8 @@ class _Taken(NamedTuple):
     step: int
     n_seen: int
     codes: Array  # or the numeric targets
+    came: Array  # those that came meanwhile
+    upto: NDArray[np.int64]  # how many of them after each row
     labels: Array  # as predicted
     positive: Array | None  # which rows are of the positive class, where there are scores
     scores: Array | None  # of the positive class
@@ -86,13 +88,16 @@ class Run:
             else MaskedLearner(learner, classes, options["masking"])
         )
         self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
-        self.late = LateLabels(options["delay"])
+        delay = options["delay"]
+        self.late = LateLabels(
+            delay if isinstance(delay, int) else tuple(delay), options.get("max_waiting", 0)
+        )
         self.is_open = False  # nothing was learned yet
         self.draws: list[Rival] = []
         self.every: Rival | None = None  # the learner on every column, beside the selection
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
-        )(options["window"], options["delay"])
+        )(options["window"])
         ranks = (
             options["auc"]
             and task.ranks
@@ -107,7 +112,7 @@ class Run:
         self.records = RunLog(options.get("keep_steps"), task)
         self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
-        self.n_seen = self.n_steps = self.n_features = self.replays = 0
+        self.n_seen = self.n_steps = self.n_features = self.n_columns = self.replays = 0
         self.names: list[str] | None = None
         self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
         self.support: NDArray[np.intp] | None = None  # its columns
@@ -125,32 +130,41 @@ class Run:
 
     def take(self, X: Rows, y: Array) -> None:
         """Test on a batch, and train on the rows whose labels came with it; before the first of them only train."""
-        if self.n_features not in (0, X.shape[1]):
-            raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_features}.")
+        if self.n_columns not in (0, X.shape[1]):
+            raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_columns}.")
+        if self.n_columns == 0:
+            self._begin(X)
+        X, y, now, comes = self.late.told(X, y)
         self.whole = False
         try:
-            if self.n_features == 0:
-                self._begin(X)
             codes: Array
             if self.task is REGRESSION:
                 codes = y = as_target(y)
             else:
                 codes, self.labels = encode_labels(y, self.labels)
-            due = self.late.exchange(X, y)
+            due, upto = self.late.exchange(X, y, now, comes)
             if self.is_open:
-                self._test_and_train(X, y, codes, due)
+                self._test_and_train(X, y, codes, due, upto)
             else:
                 if self.scale is not None:
                     self.scale.update(X)
                 if due is not None:
                     self._open(*due)
-                self.metrics.learn(codes)  # the baselines too have seen the first batch
+                    self.metrics.learn(
+                        self._codes_of(due, X, codes)
+                    )  # the baselines too have seen the first labels
                 self.n_seen += len(y)
         except ValueError as error:
             # The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is.
             refuse_nonfinite(X if isinstance(error, DataError) else self._masked(X), self.names)
             raise
         self.whole = True
+
+    def _codes_of(self, due: Batch, X: Rows, codes: Array) -> Array:
+        """Return the codes of the labels that came (or the targets); those of the batch are known."""
+        if due[0] is X:
+            return codes
+        return due[1] if self.task is REGRESSION else encode_labels(due[1], self.labels)[0]
 
     @contextlib.contextmanager
     def unbroken(self) -> Iterator[None]:
@@ -162,7 +176,10 @@ class Run:
             self.whole = True
 
     def _begin(self, X: Rows) -> None:
-        self.names, self.n_features = self.stream.feature_names, X.shape[1]
+        self.names, self.n_columns = self.stream.feature_names, X.shape[1]
+        if self.late.is_timed:
+            self.names = self.late.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
+        self.n_features = self.n_columns - 2 * self.late.is_timed
         self.stability = SlidingStability(self.n_features, self.options["stability_window"])
         if self.is_scaled and (self.options["scale"] == "standard" or not sp.issparse(X)):
             self.scale = RunningScale(self.n_features)
@@ -171,7 +188,7 @@ class Run:
         """Return the classes once the learner knows these labels too."""
         if self.task is REGRESSION:
             return self.labels
-        return encode_labels(y, self.learner.classes)[1] if self.late.delay else self.labels
+        return self.labels if self.late.delay == 0 else encode_labels(y, self.learner.classes)[1]
 
     def _open(self, X: Rows, y: Array) -> None:
         """Train on the first rows that have labels."""
@@ -185,7 +202,9 @@ class Run:
         self._open_rivals()
         self._run_rivals(None, (X, y), classes, self.support)
 
-    def _test_and_train(self, X: Rows, y: Array, codes: Array, due: Batch | None) -> None:
+    def _test_and_train(
+        self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
+    ) -> None:
         begin = time.perf_counter()
         paper, renewed = self.options["protocol"] == "paper", False
         classes = self.learner.classes if due is None else self._classes_with(due[1])
@@ -230,6 +249,8 @@ class Run:
             self.n_steps,
             self.n_seen,
             codes,
+            codes[:0] if due is None else self._codes_of(due, X, codes),
+            upto,
             labels,
             positive,
             scores,
@@ -374,9 +395,9 @@ class Run:
             n_rows = len(taken.codes)
             part = predicted[row : row + n_rows]
             if isinstance(self.metrics, RunningMetrics):
-                self.metrics.update(taken.codes, part, n_classes)
+                self.metrics.update(taken.codes, part, n_classes, taken.came, taken.upto)
             else:
-                self.metrics.update(taken.codes, part)
+                self.metrics.update(taken.codes, part, taken.came, taken.upto)
             if self.auc is not None and taken.scores is not None:
                 self.auc.update(taken.positive, taken.scores)
                 if self.precision_recall is not None:
@@ -481,6 +502,8 @@ class Run:
         }
         if self.n_seen and hasattr(self.selector, "race_summary"):
             settings["race"] = self.selector.race_summary()
+        if self.late.is_timed:
+            settings["labels"] = self.late.counts()
         if why := getattr(self.selector, "why_fewer_", ""):
             settings["why_fewer"] = why
         names = list(self._names())
@@ -511,7 +534,7 @@ class Run:
         return kept | {
             "records": self.records.state(),
             "recent": self.replay.batches,
-            "late": self.late.batches,
+            "late": self.late.state(),
             "learner": self.learner.state(),
             "draws": [draw.state() for draw in self.draws],
             "every": None if self.every is None else self.every.state(),
@@ -523,7 +546,8 @@ class Run:
         if (position := state.pop("position", None)) is not None:
             self.stream.go_to(position)
         self.records.restore(state.pop("records"))
-        self.replay.batches, self.late.batches = state.pop("recent"), state.pop("late")
+        self.replay.batches = state.pop("recent")
+        self.late.restore(state.pop("late"))
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
         self.learner.restore(state.pop("learner"))
@@ -541,7 +565,8 @@ class Run:
 
 _KEPT = (
     "selector", "metrics", "auc", "precision_recall", "positive", "scale", "stability", "n_seen", "n_steps",
-    "n_features", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes", "labels", "is_open",
+    "n_features", "n_columns", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes", "labels",
+    "is_open",
 )  # fmt: skip
 
 

@@ -234,7 +234,7 @@ def _seed_words(params: list[dict[str, Any]]) -> list[str]:
 
 
 def _option_words(values: dict[str, Any], known: tuple[str, ...]) -> list[str]:
-    if not set(values) <= set(known):
+    if not set(values) <= set(known) or any(isinstance(value, list) for value in values.values()):
         raise _UnsayableError
     return [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 

@@ -58,7 +58,8 @@ def lead(result: Result) -> str:
     )
     order = orders.get(option(result.settings, "protocol"), "")
     if delay := option(result.settings, "delay", 0):
-        order = f", each before its label came, {plural(delay, 'row', 'rows')} after it"
+        when = f"{plural(delay, 'row', 'rows')} after it" if isinstance(delay, int) else "as the times tell"
+        order = f", each before its label came, {when}"
     rows = plural(int(np.sum(steps["n_rows"])), "row was", "rows were")
     batches = plural(len(steps["step"]), "batch", "batches")
     return f"{rows} predicted in {batches}{order}.{everything}"

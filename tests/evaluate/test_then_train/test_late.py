@@ -1,0 +1,150 @@
+"""Labels that come at times told by two columns: against a plain loop, beside a delay in rows, in bounded memory."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Perceptron
+
+from tamis import FIRES, prequential
+from tamis.errors import DataError
+from tamis.evaluate.test_then_train.delayed import LateLabels
+from tamis.streams import ArrayStream
+from tests.evaluate.test_then_train.test_prequential import rows, same, stop_after
+from tests.twins import prequential as twin
+
+TIMES = ("at", "known")
+NAMES = [f"x{j}" for j in range(12)]
+
+
+def timed(X, y, now, comes, classes=None):
+    """The rows with the time of the row as the third column, and that of the label as the last."""
+    both = np.column_stack([X[:, :2], now, X[:, 2:], comes])
+    names = [*NAMES[:2], "at", *NAMES[2:], "known"]
+    return ArrayStream(both, y, feature_names=names, classes=classes)
+
+
+def times(n, seed=0, never=0.0):
+    """Rows come irregularly, several at one time; labels after 0 to 100 units, some of them before their row."""
+    rng = np.random.default_rng(seed)
+    now = np.floor(np.cumsum(rng.exponential(0.7, n)))
+    comes = now + rng.choice([-5.0, 0.0, 1.0, 7.5, 30.0, 100.0], n)
+    comes[rng.random(n) < never] = np.nan
+    return now, comes
+
+
+@pytest.mark.parametrize("delay", [0, 1, 30, 250])
+@pytest.mark.parametrize("kind", ["classes", "numbers", "sparse"])
+def test_times_that_tell_a_delay_in_rows_are_that_delay(delay, kind):
+    X, y = rows(900)
+    y = y if kind != "numbers" else y + X[:, 0]
+    number = np.arange(900.0)
+    stream = timed(X, y, number, number + delay)
+    expected = ArrayStream(X, y, feature_names=NAMES)
+    if kind == "sparse":
+        stream._X, expected._X = sp.csr_matrix(stream._X), sp.csr_matrix(X)
+    model = {"model": "gaussian"} if kind == "numbers" else {}
+    same(
+        prequential(stream, FIRES(3, **model), batch_size=70, delay=TIMES, baselines="both"),
+        prequential(expected, FIRES(3, **model), batch_size=70, delay=delay, baselines="both"),
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("never", [0.0, 0.3])
+def test_equals_the_plain_loop(n_classes, never):
+    X, y = rows(800, n_classes=n_classes)
+    now, comes = times(800, never=never)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = twin.prequential(X, y, FIRES(3), Perceptron(random_state=0), 70, now=now, comes=comes)
+    result = prequential(timed(X, y, now, comes, np.unique(y)), FIRES(3), batch_size=70, delay=TIMES)
+    steps = result.frames["steps"]
+    assert len(steps["step"]) == len(expected)
+    for name in set(expected[0]) - {"selected"}:
+        np.testing.assert_allclose(steps[name], [row[name] for row in expected], err_msg=name, atol=1e-12)
+    assert result.feature_names == NAMES
+    assert result.settings["labels"] == {
+        "waiting": int((np.maximum(comes, now) > now[-1]).sum()), "never": int(np.isnan(comes).sum()), "given_up": 0,
+    }  # fmt: skip
+    told = [remark for remark in result.remarks() if "never came" in remark]
+    assert told == (
+        [f"Nobody learned from these rows: {int(np.isnan(comes).sum())} labels never came."] if never else []
+    )
+
+
+def test_no_more_rows_wait_than_may_and_who_is_given_up_is_counted():
+    X, y = rows(3000)
+    now = np.arange(3000.0)
+    comes = now + np.where(np.arange(3000) % 2, 1e6, 0.0)  # every second label will not be there in time
+    waiting = []
+    late = LateLabels(TIMES, most=200)
+    for start in range(0, 3000, 100):
+        part = slice(start, start + 100)
+        (found, _), upto = late.exchange(X[part], y[part], now[part], comes[part])
+        waiting.append(late.n_waiting)
+        np.testing.assert_array_equal(found, X[part][::2])
+        np.testing.assert_array_equal(upto, np.arange(2, 102) // 2)
+    assert max(waiting) == 200
+    assert sum(len(block[0]) for block in late.blocks) == 200
+    assert late.counts() == {"waiting": 200, "never": 0, "given_up": 1300}
+    result = prequential(timed(X, y, now, comes), FIRES(3), delay=TIMES, max_waiting=200)
+    assert result.settings["labels"] == late.counts()
+    assert "1,300 labels came too late: more than max_waiting rows waited" in result.remarks()[-1]
+
+
+def test_labels_that_never_come_teach_nobody():
+    X, y = rows(600)
+    result = prequential(timed(X, y, np.arange(600.0), np.full(600, np.nan)), FIRES(3), delay=TIMES)
+    assert len(result.frames["steps"]["step"]) == 0
+    assert result.settings["labels"]["never"] == 600
+
+
+def test_rows_that_wait_survive_a_stop(tmp_path):
+    X, y = rows()
+    now, comes = times(len(y), never=0.1)
+    path = tmp_path / "run.tamis"
+    for kept in (X, sp.csr_matrix(X)):
+
+        def run(**options):
+            stream = timed(X, y, now, comes)
+            if sp.issparse(kept):  # noqa: B023
+                stream._X = sp.csr_matrix(stream._X)
+            return prequential(stream, FIRES(3), delay=TIMES, max_waiting=40, **options)
+
+        whole = run()
+        run(checkpoint=path, on_step=stop_after(6))
+        again = run(checkpoint=path)
+        same(whole, again)
+        assert again.settings["labels"] == whole.settings["labels"]
+        path.unlink()
+
+
+@pytest.mark.parametrize("delay", [("at",), ("at", "at"), "at", ("at", 3), -1, 1.5, None])
+def test_what_is_no_delay(delay):
+    with pytest.raises(ValueError, match="delay must be an integer in"):
+        prequential(rows(300), FIRES(3), delay=delay)
+
+
+def test_times_that_cannot_be_used():
+    X, y = rows(300)
+    with pytest.raises(DataError, match="delay names the column 'at', which is not there: x0, x1"):
+        prequential((X, y), FIRES(3), delay=TIMES)
+    now = np.arange(300.0)
+    with pytest.raises(DataError, match="The time 'at' of row 50 of the batch is nan: mend it"):
+        prequential(timed(X, y, np.where(now == 150, np.nan, now), now), FIRES(3), delay=TIMES)
+    with pytest.raises(ValueError, match="max_waiting must be an integer in"):
+        prequential((X, y), FIRES(3), max_waiting=0)
+    with pytest.raises(ValueError, match="protocol='paper' shows the selector the labels"):
+        prequential(timed(X, y, now, now), FIRES(3), delay=TIMES, protocol="paper")
+
+
+def test_the_report_of_such_a_run(tmp_path):
+    X, y = rows(600)
+    result = prequential(timed(X, y, *times(600)), FIRES(3), delay=TIMES)
+    page = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "each before its label came, as the times tell" in page
+    assert "delay=[&#x27;at&#x27;, &#x27;known&#x27;]" in page

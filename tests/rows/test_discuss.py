@@ -290,12 +290,21 @@ def test_fewer_than_asked_for_are_explained(rng):
     selector.partial_fit(X[20:], y[20:])
     assert len(selector.selected_) == 2
     assert selector.why_fewer_ == (
-        "2 of at most 4 features are selected: of the others 3 tell no more of the class than the threshold and 1 adds"
-        " too little to a selected one; a lower threshold or redundancy=None takes more."
+        "2 of at most 4 features are selected: of the others, 3 tell no more of the class in the last 500 rows than a"
+        " feature that tells nothing may by chance, and 1 adds too little to what a selected one tells already;"
+        " min_features=4 or redundancy=None takes more."
     )
-    assert DISCUSS(2).fit(X, y).why_fewer_ == ""
-    assert DISCUSS().fit(X, y).why_fewer_ == ""
-    assert DISCUSS(3, threshold=0.0, redundancy=None).fit(X, y).why_fewer_ == ""
+    assert DISCUSS(5, threshold=0.1, redundancy=None).fit(X[:, [0, 1, 3, 4, 5]], y).why_fewer_ == (
+        "2 of at most 5 features are selected: of the others, 3 tell no more of the class in the last 500 rows than"
+        " threshold=0.1 asks; min_features=5 takes more."
+    )
+    copies = X[:, [0, 2, 1]]
+    assert DISCUSS(3).fit(copies, y).why_fewer_ == (
+        "2 of at most 3 features are selected: of the others, 1 adds too little to what a selected one tells already;"
+        " redundancy=None takes more."
+    )
+    for cured in (DISCUSS(4, min_features=4).fit(X, y), DISCUSS(3, redundancy=None).fit(copies, y)):
+        assert cured.why_fewer_ == ""
 
 
 def test_a_run_says_why_there_are_fewer(rng, tmp_path):
@@ -307,7 +316,7 @@ def test_a_run_says_why_there_are_fewer(rng, tmp_path):
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     result = prequential((X, y), DISCUSS(4), GaussianNB())
     told = result.settings["why_fewer"]
-    assert told.startswith("2 of at most 4 features are selected: of the others 4 tell")
+    assert told.startswith("2 of at most 4 features are selected: of the others, 4 tell")
     assert told in result.remarks()
     assert told in result.report(tmp_path / "a.html").read_text(encoding="utf-8")
 

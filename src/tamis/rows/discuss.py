@@ -507,24 +507,32 @@ class DISCUSS(RowSelector):
 
     @property
     def why_fewer_(self) -> str:
-        """Why fewer features are selected than may be, in a sentence; empty if there are as many, or no limit."""
+        """Why fewer features are selected than may be, and what takes more; empty if there are as many, or no limit."""
         n, n_selected = len(self._su), len(self.selected_)
         most = min(self._most(n), n)
         if self.n_features_to_select is None or not 0 < n_selected < most:
             return ""
         redundant = max(self._n_told - n_selected, 0)
         weak = n - n_selected - redundant
-        reasons = [
-            f"{weak:,} {'tells' if weak == 1 else 'tell'} no more of the class than the threshold"
-            if weak
-            else "",
-            f"{redundant:,} {'adds' if redundant == 1 else 'add'} too little to a selected one"
-            if redundant
-            else "",
-        ]
+        bar = (
+            "a feature that tells nothing may by chance"
+            if self.threshold is None
+            else f"threshold={self.threshold!r} asks"
+        )
+        reasons, cures = [], []
+        if weak:
+            tell = "tells" if weak == 1 else "tell"
+            reasons.append(
+                f"{weak:,} {tell} no more of the class in the last {self.n_replay:,} rows than {bar}"
+            )
+            cures.append(f"min_features={most}")
+        if redundant:
+            adds = "adds" if redundant == 1 else "add"
+            reasons.append(f"{redundant:,} {adds} too little to what a selected one tells already")
+            cures.append("redundancy=None")
         return (
-            f"{n_selected:,} of at most {most:,} features are selected: of the others"
-            f" {' and '.join(filter(None, reasons))}; a lower threshold or redundancy=None takes more."
+            f"{n_selected:,} of at most {most:,} features are selected: of the others, {', and '.join(reasons)};"
+            f" {' or '.join(cures)} takes more."
         )
 
     @property

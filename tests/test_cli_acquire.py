@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -186,3 +188,42 @@ def test_mistakes_are_told_in_one_line(call, folder, arguments, message):
     assert out == ""
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+NOT_A_NUMBER = "heat is a finite number, and {} is none: {} says that it is not to be had."
+
+
+def test_what_is_no_value_is_refused_in_the_words_of_who_asks(call, model):
+    """Nobody at a terminal types None, and no program reads of characters and columns of a parser."""
+    _, out, _ = call("acquire", model, "-q", said="heat=inf\nheat=1e400\nheat=much\ncolour=pink\nq\n")
+    for value in ("'inf'", "'1e400'", "'much'"):
+        assert NOT_A_NUMBER.format(value, "?") in " ".join(out.split())
+    assert (
+        "colour has no value 'pink': it may be blue, grey, red; ? says that it is not to be had."
+        in " ".join(out.split())
+    )
+    lines = [
+        '{"value": 1',
+        "[" * 100_000,
+        "3",
+        *(f'{{"feature": "heat", "value": {v}}}' for v in ("true", "1e999", "[1]")),
+    ]
+    code, out, err = call("acquire", model, "--json", said="\n".join(lines))
+    found = [json.loads(line).get("error") for line in out.splitlines()]
+    assert (code, err, found[0], found[-1]) == (0, "", None, None)  # at the end of the input it decides
+    assert (
+        found[1]
+        == 'A line is no JSON: write one object, such as {"value": 3.5}, on a line, not \'{"value": 1\'.'
+    )
+    assert found[2].startswith("A line is no JSON")
+    assert len(found[2]) < 200
+    assert found[3].startswith("A line must be an object")
+    assert found[4:7] == [NOT_A_NUMBER.format(value, "null") for value in ("True", "inf", "[1]")]
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_a_process_may_be_started_without_input_or_output(model, closed):
+    program = f"{sys.executable} -m tamis acquire {model} --json {closed}"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False, input="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.stdout == "") == (">&-" in closed.split())

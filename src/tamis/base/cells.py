@@ -410,9 +410,10 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
                 costs = np.full(n, float(costs))
         if costs.shape != (n,):
             raise ValueError(f"cost has {costs.size} entries for {n} features: give one each, or one number.")
-        if not (np.isfinite(costs).all() and (costs >= 0.0).all()):
-            at = int(np.argmin(np.isfinite(costs) & (costs >= 0.0)))
-            raise ValueError(f"cost of column {at} is {costs[at]}: it must be 0 or more, and finite.")
+        possible = (costs == 0.0) | ((costs >= 1e-100) & (costs <= 1e100))  # gains are divided by them
+        if not possible.all():
+            at = int(np.argmin(possible))
+            raise ValueError(f"cost of column {at} is {costs[at]}: it must be 0, or from 1e-100 to 1e100.")
         return costs
 
     def __sklearn_tags__(self) -> Tags:

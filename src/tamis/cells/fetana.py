@@ -251,7 +251,7 @@ class FETANA(Independent):
             self.n_iter_[i] = _approximate(
                 self.thresholds_[i], codes[mine], rng.integers(0, len(mine), self.n_iterations), draws,
                 rng.integers(0, _SPARE, self.n_iterations), likelihood, self._own_belief(), price, self._Q[i],
-                self.perturbation, self.learning_rate, self.patience,
+                float(self.perturbation), float(self.learning_rate), self.patience,
             )  # fmt: skip
 
     def _begin(self, i: int) -> Floats:

@@ -55,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(
             stream, "reconfigure"
@@ -89,6 +90,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if message:
             print(f"tamis: {message}", file=sys.stderr)
         return code
+
+
+def _open_what_is_closed() -> None:
+    """Give a process that was started without standard input, output or errors empty ones in their places."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
 
 
 def _has_checkpoint(given: Sequence[str]) -> bool:

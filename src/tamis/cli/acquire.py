@@ -102,11 +102,15 @@ class Dialogue:
 
     def _number(self, feature: Any, value: Any) -> float:
         try:
-            return float(value)
-        except (TypeError, ValueError):
+            number = math.inf if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.inf
+        if math.isinf(number):
             raise DataError(
-                f"{feature} is a number, and {value!r} is none: {self.unknown} says that it is not to be had."
-            ) from None
+                f"{feature} is a finite number, and {_told(value)} is none: {self.unknown} says that it is not to be"
+                " had."
+            )
+        return number
 
     def _code(self, feature: Any, value: Any) -> float:
         known = self.categories[feature]
@@ -115,7 +119,9 @@ class Dialogue:
                 return float(code)
         names = [str(one) for one in known if one is not None]
         shown = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
-        raise DataError(f"{feature} is none of its values, {value!r}: it may be {shown}.")
+        raise DataError(
+            f"{feature} has no value {_told(value)}: it may be {shown}; {self.unknown} says that it is not to be had."
+        )
 
     def shown(self, feature: Any, value: float | None) -> Any:
         """Return a value as it was told."""
@@ -133,6 +139,12 @@ class Dialogue:
             }
             for step in self.session.explain()
         ]
+
+
+def _told(value: Any) -> str:
+    from tamis._check import told  # imports NumPy, and help is to be fast
+
+    return told(value)
 
 
 def _plain(posterior: dict[Any, float]) -> dict[str, float]:
@@ -159,7 +171,12 @@ def _speak_json(dialogue: Dialogue) -> None:
 
 def _take(dialogue: Dialogue, line: str) -> bool:
     """Take in a line; return whether it says to stop."""
-    message = json.loads(line)
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError(
+            f'A line is no JSON: write one object, such as {{"value": 3.5}}, on a line, not {_told(line.strip())}.'
+        ) from None
     if not isinstance(message, dict) or not {"value", "stop", "observed"} & set(message):
         raise ValueError('A line must be an object with "value", "stop" or "observed".')
     if "observed" in message:

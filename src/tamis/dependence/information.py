@@ -163,7 +163,7 @@ def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_clas
     -----
     O(n_rows n_features**2 n_values**2) multiplications in blocks; memory of a block is bounded.
     """
-    n_rows, d = codes.shape
+    (n_rows, d), n_values = codes.shape, int(n_values)  # squares of a NumPy int8 overflow
     found = np.zeros((d, d))
     step = max(1, _BLOCK // max(d * n_values * n_values, 1))
     for c in range(n_classes):

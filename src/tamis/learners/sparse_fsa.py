@@ -331,7 +331,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
                 raise DataError(
                     f"The weights overflow at learning_rate={self.learning_rate}: choose a lower one."
                 )
-            n_left = _schedule(epoch, self.n_epochs, self.annealing, n_kept, n_features)
+            n_left = _schedule(epoch, self.n_epochs, float(self.annealing), n_kept, n_features)
             sizes = np.where(alive, np.linalg.norm(weights, axis=1), -1.0)
             alive = top_mask(sizes, n_left)
             weights[~alive] = 0.0

@@ -38,7 +38,7 @@ _INTERVAL = re.compile(r"an? (number|integer) in ([\[(])(.+), (.+)([\])])$")
 
 
 def ends(says: str, more: bool = False) -> list[Any]:
-    """Return the values at the ends of an interval, and some very small and large ones inside.
+    """Return the values at the ends of an interval, and some very small and large ones inside; of any kind of number.
 
     >>> ends("an integer in [2, 9]"), ends("a number in (0, 1]")[0]
     ([2, 9], 5e-324)
@@ -51,11 +51,12 @@ def ends(says: str, more: bool = False) -> list[Any]:
         least = max(low, -WHOLE) + (found[2] == "(")
         most = min(high, WHOLE) - (found[5] == ")" and high < WHOLE)
         inside = [least + 1, 1000, 10**6, most - 1] if more else []
-        return sorted({int(value) for value in (least, most, *inside) if least <= value <= most})
+        found = sorted({int(value) for value in (least, most, *inside) if least <= value <= most})
+        return [np.int8(value) if more and abs(value) < 128 else value for value in found]
     first = float(np.nextafter(low, np.inf)) if found[2] == "(" else low
     last = float(np.nextafter(high, -np.inf)) if found[5] == ")" else high
     first, last = max(first, -1.7e308), min(last, 1.7e308)
-    inside = [1e-300, 1e300, *([1e-9, 1e9, 1e-30, 1e30, 1e150, -1e150, 0.5] if more else [])]
+    inside = [1e-310, 10**300, *([1e-9, 1e9, 1e-30, 1e30, 1e150, -1e150, 0.5] if more else [])]
     return sorted({value for value in (first, last, *inside) if first <= value <= last})
 
 

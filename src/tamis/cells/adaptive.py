@@ -206,7 +206,7 @@ class AdaptiveIFC2F(CellClassifier):
             self._judge.worth = worth
         self.parent_ = self._tree.parent
         if self.mean_budget is not None:
-            self._keep_within(self.mean_budget, *self._cells(X[rows], np.arange(len(rows))))
+            self._keep_within(float(self.mean_budget), *self._cells(X[rows], np.arange(len(rows))))
 
     def _offer(self, candidates: NDArray[np.int64], bins: Bins) -> None:
         """Take these columns for those that may be bought."""
@@ -214,7 +214,7 @@ class AdaptiveIFC2F(CellClassifier):
         self._bins = bins.of(self.candidates_)
         group, price = self._groups(), self._costs()[self.candidates_]
         self.prices_ = np.array([price[group == g].max() for g in group])
-        budget = np.inf if self.budget is None else self.budget
+        budget = np.inf if self.budget is None else float(self.budget)
         self._offers = Offers(self.prices_, group, budget, self.max_steps)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:

@@ -1,11 +1,12 @@
 """What Spark costs beside one process, at one and two local workers, and what that makes of a large cluster.
 
-    python benchmarks/bench_spark.py [--rows 200000] [--columns 50]
+    python benchmarks/bench_spark.py [--rows 400000] [--columns 50]
 
-Parquet files of float32 columns, in 8 parts, as columns and as dense vectors. "One process" reads them with
-pyarrow and calls `partial_fit`; Spark's figures are of `screen`, the second of two runs, so that kernels are
-compiled. Then a state of mutual information, by its rows: its bytes for a column, and what merging two of them
-costs. From these comes the table of a cluster.
+Parquet files of float32 columns, in 8 parts, read as dense vectors. "One process" reads them with pyarrow and calls
+`partial_fit`. Spark is asked twice to `screen` a tenth of the rows, which compiles the kernels and tells what a job
+costs however few rows there are, then to screen all: the difference of the last two is what rows cost. Then a state of
+mutual information, by its rows: its bytes for a column, and what merging two of them costs. From these comes the table
+of a cluster.
 """
 
 from __future__ import annotations
@@ -60,16 +61,15 @@ def with_spark(folder: str, cores: int) -> None:
     from pyspark.sql import functions as F
 
     spark = session(cores)
-    df = spark.read.parquet(folder)
-    names = [name for name in df.columns if name != "y"]
-    vectors = df.select("y", array_to_vector(F.array(*(F.col(n).cast("double") for n in names))).alias("x"))
     found = {}
-    for kind, rows in (("columns", df), ("vectors", vectors)):
-        for name, selector in SELECTORS.items():
-            for _ in range(2):
-                start = perf_counter()
-                adapter.screen(rows, "y", selector)
-                found[f"{name}, {kind}"] = perf_counter() - start
+    for name, selector in SELECTORS.items():
+        for size in ("few", "few", "all"):
+            df = spark.read.parquet(f"{folder}/{size}")
+            columns = [F.col(n).cast("double") for n in df.columns if n != "y"]
+            rows = df.select("y", array_to_vector(F.array(*columns)).alias("x"))
+            start = perf_counter()
+            adapter.screen(rows, "y", selector)
+            found[f"{name} {size}"] = perf_counter() - start
     print(json.dumps(found))
 
 
@@ -85,82 +85,84 @@ def in_one_process(folder: Path, selector: Any) -> tuple[float, float]:
     return perf_counter() - start, process_time() - began
 
 
-def of_states(n_columns: int = 20) -> dict[int, tuple[float, float]]:
+def of_states(n_columns: int = 100) -> dict[int, tuple[float, float]]:
     """Return bytes and seconds to merge two states, for a column, by rows."""
     rng, found = np.random.default_rng(0), {}
     first = tamis.MutualInformation(10, eps=0.01)
     first.fit(rng.normal(size=(256, n_columns)), np.arange(256) % 2)
-    halves = [first.blank(), first.blank()]
-    seen = 0
-    for n_rows in (1_000, 10_000, 100_000, 1_000_000):
+    halves, seen = [first.blank(), first.blank()], 0
+    for n_rows in (1_000, 10_000, 100_000):
         for half in halves:
             for _ in range(seen, n_rows, 1_000):
                 half.partial_fit(rng.normal(size=(1_000, n_columns)), rng.integers(0, 2, 1_000))
-        seen = n_rows
-        start = perf_counter()
-        merged = tamis.loads(tamis.dumps(halves[0])).merge(tamis.loads(tamis.dumps(halves[1])))
-        seconds = perf_counter() - start
-        found[n_rows] = (len(tamis.dumps(merged)) / n_columns, seconds / n_columns)
+        seen, times = n_rows, []
+        for _ in range(3):
+            start = perf_counter()
+            merged = tamis.loads(tamis.dumps(halves[0])).merge(tamis.loads(tamis.dumps(halves[1])))
+            times.append(perf_counter() - start)
+        found[n_rows] = (len(tamis.dumps(merged)) / n_columns, min(times) / n_columns)
     return found
 
 
-def cluster(name: str, ns: float, bytes_of_part: float, bytes_of_all: float, seconds: float) -> str:
-    """Return a line for 10,000 columns of 10^8 rows in 1,000 partitions, on 1,000 cores."""
-    n_columns, n_parts, values = 10_000, 1_000, 1e12
-    part = bytes_of_part * n_columns
+def cluster(name: str, ns: float, size: float, seconds: float) -> str:
+    """Return a line for 10^8 rows of 10,000 columns in 1,000 partitions, on 1,000 cores."""
+    n_columns, n_parts = 10_000, 1_000
+    part, merge = size * n_columns, seconds * n_columns
     fan_in = int(max(2, min(32, adapter._GROUP_BYTES // part)))
     depth, left, sent = 0, n_parts, 0.0
     while left > 1:
         sent += left * part
         left = math.ceil(left / fan_in)
         depth += 1
-    learning = values * ns * 1e-9 / 1_000
-    merging = depth * (fan_in - 1) * seconds * n_columns
     return (
-        f"| `{name}` | {learning:,.0f} s | {part / 1e6:.1f} MB | {fan_in} | {depth} | {sent / 1e9:.1f} GB |"
-        f" {merging:.0f} s | {999 * seconds * n_columns:,.0f} s | {bytes_of_all * n_columns / 1e6:.0f} MB |"
+        f"| `{name}` | {1e12 * ns * 1e-9 / 1_000:,.0f} s | {part / 1e6:.1f} MB | {fan_in} | {depth} |"
+        f" {sent / 1e9:.1f} GB | {depth * (fan_in - 1) * merge:.1f} s | {(n_parts - 1) * merge:,.0f} s |"
+        f" {part / 1e6:.1f} MB |"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--cores", type=int)
     parser.add_argument("--folder")
     given = parser.parse_args()
     if given.folder:
         return with_spark(given.folder, given.cores)
+    spent, few, values = {}, given.rows // 10 * given.columns, given.rows * given.columns
     with tempfile.TemporaryDirectory() as name:
-        write(Path(name), given.rows, given.columns)
-        values, spent = given.rows * given.columns, {}
-        print("| selector | one process | Spark, 1 core | Spark, 2 cores | 2 cores / 1 |", flush=True)
-        print("| --- | --- | --- | --- | --- |", flush=True)
+        for size, n_rows in (("few", given.rows // 10), ("all", given.rows)):
+            (Path(name) / size).mkdir()
+            write(Path(name) / size, n_rows, given.columns)
         for cores in (1, 2):
             command = [sys.executable, "-W", "ignore", __file__, "--folder", name, "--cores", str(cores)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             spent[cores] = json.loads(done.stdout.splitlines()[-1])
-        for key in spent[1]:
-            wall, _ = in_one_process(Path(name), SELECTORS[key.split(",")[0]])
-            one, two = spent[1][key], spent[2][key]
-            rates = " | ".join(f"{values / s / 1e6:.1f}" for s in (wall, one, two))
-            print(f"| {key} | {rates} | {one / two:.2f} |", flush=True)
-    print(
-        "\nMillions of values a second.\n\n| rows of a state | bytes a column | merge of two, a column |",
-        flush=True,
-    )
+        wall = {key: in_one_process(Path(name) / "all", selector)[0] for key, selector in SELECTORS.items()}
+    print("| selector | workers | a job of few rows | a value | values a second, of all |")
+    print("| --- | --- | --- | --- | --- |")
+    ns = {}
+    for key in SELECTORS:
+        print(
+            f"| `{key}` | one process | | {1e9 * wall[key] / values:.0f} ns | {values / wall[key] / 1e6:.1f} million |"
+        )
+        for cores in (1, 2):
+            small, large = spent[cores][f"{key} few"], spent[cores][f"{key} all"]
+            ns[key, cores] = 1e9 * (large - small) / (values - few)
+            print(
+                f"| | {cores} | {small:.1f} s | {ns[key, cores]:.0f} ns | {values / large / 1e6:.1f} million |"
+            )
+    print("\n| rows of each state | bytes a column | merge of two, a column |")
     print("| --- | --- | --- |")
     states = of_states()
     for n_rows, (size, seconds) in states.items():
         print(f"| {n_rows:,} | {size:,.0f} | {seconds * 1e6:.0f} us |")
-    columns = "| selector | learning | a state | fan-in | depth | network | merging | at the driver | driver holds |"
-    print(f"\n{columns}\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, size, all_rows, seconds in (
-        ("TScore", 48.4, 48.4, 1.7e-3 / 10_000),
-        ("MutualInformation", states[100_000][0], states[1_000_000][0], states[100_000][1]),
-    ):
-        ns = 1e9 * spent[1][f"{name}, vectors"] / values
-        print(cluster(name, ns, size, all_rows, seconds))
+    head = "| selector | learning | a state | fan-in | depth | network | merging | at the driver | driver holds |"
+    print(f"\n{head}\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    moments = 48.4, 1.7e-7  # bytes and seconds a column: benchmarks/bench_merge.py
+    print(cluster("TScore", ns["TScore", 1], *moments))
+    print(cluster("MutualInformation", ns["MutualInformation", 1], *states[100_000]))
 
 
 if __name__ == "__main__":

@@ -46,14 +46,31 @@ def test_what_came_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
     path = tmp_path / "told.jsonl"
     journal = Journal(path)
     journal.write([{"row": 1}])
-    saved = journal.length
+    saved, head = journal.mark()
     journal.write([{"row": 2}])
-    journal.cut(saved + 99)  # put aside meanwhile
+    journal.cut([saved + 99, head])  # put aside meanwhile
     assert path.stat().st_size == journal.length == 2 * saved
-    journal.cut(saved)
+    assert journal.mark(saved) == [saved, head]
+    journal.cut([saved, head])
     assert path.stat().st_size == journal.length == saved
     journal.write([{"row": 3}])
     assert path.read_text() == '{"row": 1}\n{"row": 3}\n'
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+def test_another_file_is_not_cut(lines: int, tmp_path: Path) -> None:
+    mine, other = Journal(tmp_path / "mine.jsonl"), Journal(tmp_path / "other.jsonl")
+    mine.write([{"row": 1}] * lines)
+    mark = mine.mark()
+    other.write([{"row": 7}, {"row": 8}, {"row": 9}])
+    with pytest.raises(CheckpointError, match=r"other.jsonl' does not begin as it did at the checkpoint"):
+        other.cut(mark)
+    assert len((tmp_path / "other.jsonl").read_text().splitlines()) == 3
+    mine.write([{"row": 2}])
+    (tmp_path / "mine.jsonl").rename(tmp_path / "moved.jsonl")
+    if lines:  # it is known by what is in it
+        Journal(tmp_path / "moved.jsonl").cut(mark)
+        assert (tmp_path / "moved.jsonl").read_text() == '{"row": 1}\n'
 
 
 def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +78,7 @@ def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[
     journal = Journal("-")
     assert journal.length == 0
     journal.write([{"row": 1}])
-    journal.cut(0)  # what was told cannot be taken back
+    journal.cut([0, ""])  # what was told cannot be taken back
     journal.flush()
     assert journal.length == len('{"row": 1}\n')
     journal.close()

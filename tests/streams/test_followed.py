@@ -471,6 +471,7 @@ def settled(path):
         if name.startswith("seconds") or name in ("memory_bytes", "model_bytes"):
             steps[:, j] = 0.0
     state["run"]["model_bytes"] = 0
+    state["run"]["position"]["letters"][1] = ""  # tells the place of a file that is empty
     parts = {name: tamis.dumps(part) for name, part in state["run"].items()}
     return parts | {"settings": tamis.dumps(state["settings"])}
 
@@ -487,10 +488,10 @@ class Told:
         )
 
     def state(self):
-        return self.journal.length
+        return self.journal.mark()
 
-    def restore(self, length):
-        self.journal.cut(length)
+    def restore(self, mark):
+        self.journal.cut(mark)
 
 
 def run_on(source, folder, **how):

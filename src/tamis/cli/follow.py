@@ -266,12 +266,12 @@ class Events:
             raise KeyboardInterrupt
         self.journal.flush()
         return {
-            "length": self.journal.length, "selected": self.selected, "n_seen": self.n_seen, "told": self._told
+            "journal": self.journal.mark(), "selected": self.selected, "n_seen": self.n_seen, "told": self._told
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint: what was told after it will be told again."""
-        self.journal.cut(state["length"])
+        self.journal.cut(state["journal"])
         self.selected, self.n_seen, self._told = state["selected"], state["n_seen"], state["told"]
         known = {
             "entered": self.selected,

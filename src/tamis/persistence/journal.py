@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
+import stat
 from typing import Any
 
 from tamis.errors import CheckpointError
 
 __all__ = ["Journal", "finite"]
+
+_HEAD = 4096  # bytes that tell a file from another
 
 
 class Journal:
@@ -37,7 +41,7 @@ class Journal:
     >>> path = pathlib.Path(tempfile.mkdtemp(), "log.jsonl")
     >>> journal = Journal(path)
     >>> journal.write([{"row": 1}])
-    >>> saved = journal.length
+    >>> saved = journal.mark()
     >>> journal.write([{"row": 2}, {"row": 3}])
     >>> journal.cut(saved)
     >>> path.read_text()
@@ -52,7 +56,9 @@ class Journal:
             self._file = open(place, "ab", buffering=0, closefd=place != 1)  # noqa: SIM115  open as long as the run
         except OSError as error:
             raise self._unwritten(error) from error
-        self.length = 0 if place == 1 else os.fstat(self._file.fileno()).st_size
+        status = os.fstat(self._file.fileno())
+        self._is_file = place != 1 and stat.S_ISREG(status.st_mode)
+        self.length = status.st_size if self._is_file else 0
 
     def _unwritten(self, error: OSError) -> CheckpointError:
         return CheckpointError(
@@ -84,14 +90,49 @@ class Journal:
             if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as pipes and terminals say
                 raise self._unwritten(error) from error
 
-    def cut(self, length: int) -> None:
-        """Take back what was written after a checkpoint; a shorter file, put aside meanwhile, is left as it is."""
-        if self.path != "-" and self.length > length:
-            try:
-                self._file.truncate(length)
-            except OSError as error:
-                raise self._unwritten(error) from error
-            self.length = length
+    def mark(self, length: int | None = None) -> list[Any]:
+        """Return what `cut` needs to come back to now, or to when there were so many bytes.
+
+        Returns
+        -------
+        list
+            How many bytes, and what tells this file from another: a hash of the first 4096 of them; of its place, if
+            there are none.
+        """
+        length = self.length if length is None else length
+        return [length, self._head(length)]
+
+    def _head(self, length: int) -> str:
+        if not self._is_file:
+            return ""
+        try:
+            with open(self.path, "rb") as file:
+                first = file.read(min(length, _HEAD)) or os.path.realpath(self.path).encode()
+        except OSError as error:
+            raise self._unwritten(error) from error
+        return hashlib.sha256(first).hexdigest()[:16]
+
+    def cut(self, mark: list[Any]) -> None:
+        """Take back what was written after a mark; a shorter file, put aside meanwhile, is left as it is.
+
+        Raises
+        ------
+        CheckpointError
+            If it is another file than the one that was marked; nothing is cut.
+        """
+        length, head = mark
+        if not self._is_file or self.length <= length:
+            return
+        if self._head(length) != head:
+            raise CheckpointError(
+                f"{self.path!r} does not begin as it did at the checkpoint: name the file that the run wrote then, or a"
+                " new one."
+            )
+        try:
+            self._file.truncate(length)
+        except OSError as error:
+            raise self._unwritten(error) from error
+        self.length = length
 
     def close(self) -> None:
         """Close the file."""

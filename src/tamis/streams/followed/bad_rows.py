@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from typing import Any
 
 from tamis.persistence.journal import Journal
 
@@ -50,11 +51,15 @@ class BadRows:
         """How many bytes were put aside."""
         return 0 if self._journal is None else self._journal.length
 
-    def back_to(self, length: int, reasons: dict[str, int]) -> None:
-        """Cut what was put aside after so many bytes, when these were the reasons."""
+    def mark(self, length: int) -> list[Any] | None:
+        """Return what `back_to` needs to come back to when so many bytes were put aside."""
+        return None if self._journal is None else self._journal.mark(length)
+
+    def back_to(self, mark: list[Any] | None, reasons: dict[str, int]) -> None:
+        """Cut what was put aside after a mark, when these were the reasons; None: there was no file then."""
         self.reasons = Counter(reasons)
-        if self._journal is not None:
-            self._journal.cut(length)
+        if self._journal is not None and mark is not None:
+            self._journal.cut(mark)
 
     def flush(self) -> None:
         """Wait until all of it is on the disk."""

@@ -250,7 +250,7 @@ class FollowedStream(Stream):
         mark = self._mark
         return {
             **self._columns.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
-            "last": mark.last, "letters": mark.letters, "notes": self._notes[: mark.n_notes],
+            "last": mark.last, "letters": self._bad.mark(mark.letters), "notes": self._notes[: mark.n_notes],
             "places": dict(self._places),
         }  # fmt: skip
 

@@ -83,8 +83,12 @@ def test_the_first_feature_that_changed_is_named_by_both():
         for j in range(4):
             parts[i >= 300][j, int(X[i, j]), codes[i]] += 1
     bars = bars_of(1e-5, 4, 2)
-    assert changed_feature(300, 600, counts.state, 2, bars) == changed_table(*parts, bars) == 2
-    assert changed_feature(100, 250, counts.state, 2, bars) == -1  # all of them after the change
+    assert changed_feature(300, counts.with_bins(300), 2, bars) == changed_table(*parts, bars) == 2
+    after = WindowCounts(
+        4, 2, window=250, categorical=range(4)
+    )  # all rows that it has are from after the change
+    after.update(X, codes)
+    assert changed_feature(100, after.with_bins(100), 2, bars) == -1
 
 
 def test_bars_hold_their_level():

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from sklearn.feature_selection import SelectKBest
 
 from tamis import FIRES, ForwardPartialCorrelation, RandomSubset
-from tamis.rows.scatter import Scatter
+from tamis.rows.forward.scatter import Scatter
 
 
 def rows(n_features: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:

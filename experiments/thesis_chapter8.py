@@ -30,7 +30,7 @@ import numpy as np
 from tamis import load_stream, prequential
 from tamis.catalog import find_learner
 from tamis.evaluate import selection_accuracy
-from tamis.rows.discuss import DISCUSS
+from tamis.rows.discuss.discuss import DISCUSS
 
 # As in the published tables: columns that are not selected are 0, no scaling, nothing beside the run.
 PLAIN: dict[str, Any] = {"masking": "zeros", "scale": "none", "baselines": "none"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.catalog import CATALOG
-from tamis.rows.forward import ForwardPartialCorrelation
+from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import Contingency
 from tamis.summaries.moments import RunningMoments

@@ -13,7 +13,7 @@ from tamis._shapes import Shapes
 from tamis.base.rows import RowSelector
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.errors import StateError
-from tamis.rows.fires import FIRES
+from tamis.rows.fires.fires import FIRES
 
 BREAK = """
 import copy, faulthandler, inspect, sys, warnings

@@ -68,7 +68,7 @@ class Entry:
 
 CATALOG: tuple[Entry, ...] = (
     Entry(
-        "fires", "FIRES", "tamis.rows.fires", "rows",
+        "fires", "FIRES", "tamis.rows.fires.fires", "rows",
         "Keeps the features whose parameters are large and certain in a Bayesian probit or linear model.",
         "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
         targets=("binary", "multiclass", "regression"), sparse=True, per_batch=True,
@@ -119,32 +119,32 @@ CATALOG: tuple[Entry, ...] = (
         sparse=True, mergeable=True, rounding=True,
     ),
     Entry(
-        "abfs", "ABFS", "tamis.rows.abfs", "rows",
+        "abfs", "ABFS", "tamis.rows.abfs.abfs", "rows",
         "Keeps the features of boosted decision stumps, until their errors rise.",
         "Barddal, Enembreck, Gomes, Bifet, Pfahringer (2019), Information Systems 83",
         not_mergeable="Each unit depends on all rows since the unit before it was frozen.",
     ),
     Entry(
-        "discuss", "DISCUSS", "tamis.rows.discuss", "rows",
+        "discuss", "DISCUSS", "tamis.rows.discuss.discuss", "rows",
         "Keeps the features that tell most about the class in a sliding window, and follows them when they change.",
         "Barddal (2018), doctoral thesis, chapter 8",
         not_mergeable="When the set was renewed, and from which window, depends on the rows before.",
     ),
     Entry(
-        "joint", "JointScreening", "tamis.rows.joint", "rows",
+        "joint", "JointScreening", "tamis.rows.joint.joint", "rows",
         "Keeps the features that tell of the class alone or in pairs, by tests on all rows since the last drift.",
         "Barddal (2018), section 8.5, has the problem",
         not_mergeable="Since when rows are counted depends on the drifts found in the rows before.",
     ),
     Entry(
-        "forward", "ForwardPartialCorrelation", "tamis.rows.forward", "rows",
+        "forward", "ForwardPartialCorrelation", "tamis.rows.forward.forward", "rows",
         "Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.",
         "Efroymson (1960); a stream's form is Tamis' own",
         targets=("binary", "multiclass", "regression"), mergeable=True, rounding=True,
         regression=(("task", "regression"),),
     ),
     Entry(
-        "auto", "Auto", "tamis.rows.auto", "rows",
+        "auto", "Auto", "tamis.rows.auto.auto", "rows",
         "Races selectors and sizes, each with a cheap learner, and follows the one that predicts best now.",
         "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
         not_mergeable="Each selector of the race depends on the order of all rows, and so does the race.",

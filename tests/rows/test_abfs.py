@@ -11,7 +11,7 @@ from sklearn.naive_bayes import BernoulliNB
 from tamis import ABFS, load_stream, prequential
 from tamis.drift import ADWIN, DriftDetector
 from tamis.errors import UnknownNameError
-from tamis.rows import stumps
+from tamis.rows.abfs import stumps
 from tests.twins.abfs import ABFS as Twin
 
 

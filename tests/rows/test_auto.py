@@ -12,7 +12,7 @@ import tamis
 from tamis import load_stream
 from tamis.errors import DataError
 from tamis.rows import Auto
-from tamis.rows.column_sets import Perceptrons, bayes_predictions
+from tamis.rows.auto.column_sets import Perceptrons, bayes_predictions
 from tamis.rows.waiting_block import joined
 from tamis.summaries.class_moments import ClassMoments
 
@@ -92,7 +92,7 @@ def test_it_says_which_arm_was_followed_when_and_why(after_drift):
 
 
 def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr("tamis.rows.auto._MOST_RECORDS", 8)
+    monkeypatch.setattr("tamis.rows.auto.auto._MOST_RECORDS", 8)
     selector = learned(Auto(), *two_worlds(1000, 5))
     race = selector.race_
     assert len(race["n_seen"]) <= 8
@@ -100,8 +100,8 @@ def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
 
 
 def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):
-    monkeypatch.setattr("tamis.rows.auto._TRIAL", 500)
-    monkeypatch.setattr("tamis.rows.auto._HOPELESS", 0.0)
+    monkeypatch.setattr("tamis.rows.auto.auto._TRIAL", 500)
+    monkeypatch.setattr("tamis.rows.auto.auto._HOPELESS", 0.0)
     X, y = two_worlds()
     selector = learned(Auto(learner="naive-bayes"), X[:3000], y[:3000])
     assert selector.resting_

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.rows.bayes_watch import count, cuts, expect, judge, nothing, watch
-from tamis.rows.discuss import DISCUSS
+from tamis.rows.discuss.bayes_watch import count, cuts, expect, judge, nothing, watch
+from tamis.rows.discuss.discuss import DISCUSS
 
 
 def test_every_row_is_counted_where_its_value_lies(rng):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tamis import load_stream
 from tamis.errors import DataError
 from tamis.evaluate import selection_accuracy
-from tamis.rows.discuss import DISCUSS
+from tamis.rows.discuss.discuss import DISCUSS
 from tests.twins.discuss import DiscussTwin
 
 NAMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.rows.error_watch import ErrorWatch
+from tamis.rows.forward.error_watch import ErrorWatch
 
 
 def slow(guesses, codes, n_classes, alpha, block):

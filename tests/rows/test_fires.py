@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from tamis.errors import DataError
-from tamis.rows import likelihood
-from tamis.rows.fires import FIRES
+from tamis.rows.fires import likelihood
+from tamis.rows.fires.fires import FIRES
 from tests.twins.fires import FiresTwin
 
 OPTIONS = [

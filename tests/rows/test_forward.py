@@ -14,7 +14,7 @@ from sklearn.linear_model import Perceptron
 from tamis import Auto, FisherScore, ForwardPartialCorrelation, load, prequential, save
 from tamis._shapes import Shapes
 from tamis.checks import check_row_selector
-from tamis.rows.scatter import Scatter
+from tamis.rows.forward.scatter import Scatter
 from tests.twins.forward import ForwardPartialCorrelation as Twin
 
 
@@ -387,7 +387,7 @@ def test_dense_and_sparse_rows_share_a_block(first):
 
 def test_features_beyond_the_steps_stay_unless_another_is_clearly_better(monkeypatch):
     """A hundred equal features and ten steps: the others kept are ties, and ties do not flicker."""
-    monkeypatch.setattr("tamis.rows.forward._STEPS", 10)
+    monkeypatch.setattr("tamis.rows.forward.forward._STEPS", 10)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 4000)
     X = rng.normal(size=(4000, 100)) + 0.2 * y[:, None]

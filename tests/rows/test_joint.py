@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import JointScreening, load_stream, prequential
 from tamis.evaluate.metrics.selection import selection_accuracy
-from tamis.rows.pair_counts import Gains, cut, fold, levels_of, measure, put, table, x_log_x, zeros
+from tamis.rows.joint.pair_counts import Gains, cut, fold, levels_of, measure, put, table, x_log_x, zeros
 from tests.twins.joint import JointScreening as Twin
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import ForwardPartialCorrelation
-from tamis.rows.recency import Recency, _hear
+from tamis.rows.forward.recency import Recency, _hear
 
 
 def evidence(mine, others, codes):

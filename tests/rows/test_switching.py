@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.rows.switching import follow, lead, regret_bound, reweigh
+from tamis.rows.auto.switching import follow, lead, regret_bound, reweigh
 from tests.twins.auto import best_sequence, fixed_share
 
 

@@ -1,7 +1,7 @@
 """DISCUSS, slow and obvious: every entropy counted anew from the rows of the window, after every row.
 
-Barddal's thesis, chapter 8; the same options as `tamis.rows.discuss`. Categories are counted as they are; the bins of
-numbers are asked of the window, one row at a time.
+Barddal's thesis, chapter 8; the same options as `tamis.rows.discuss.discuss`. Categories are counted as they are; the
+bins of numbers are asked of the window, one row at a time.
 """
 
 from __future__ import annotations

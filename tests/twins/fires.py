@@ -1,6 +1,6 @@
 """FIRES, slow and obvious: one row, one class, one formula at a time, with SciPy's log of the normal distribution.
 
-Haug, Pawelczyk, Broelemann, Kasneci, KDD 2020; the same options as `tamis.rows.fires`, dense rows only.
+Haug, Pawelczyk, Broelemann, Kasneci, KDD 2020; the same options as `tamis.rows.fires.fires`, dense rows only.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from tamis._check import check_choice, check_number
 from tamis.base.glance import glance
 from tamis.errors import DataError
-from tamis.rows.auto import Auto
+from tamis.rows.auto.auto import Auto
 from tamis.streams.stream import as_stream
 
 __all__ = ["Contestant", "Recommendation", "recommend"]

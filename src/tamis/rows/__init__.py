@@ -1,12 +1,12 @@
 """Rows arrive: which features matter now?"""
 
-from tamis.rows.abfs import ABFS
-from tamis.rows.auto import Auto
+from tamis.rows.abfs.abfs import ABFS
+from tamis.rows.auto.auto import Auto
 from tamis.rows.by_name import ByName
-from tamis.rows.discuss import DISCUSS
-from tamis.rows.fires import FIRES
-from tamis.rows.forward import ForwardPartialCorrelation
-from tamis.rows.joint import JointScreening
+from tamis.rows.discuss.discuss import DISCUSS
+from tamis.rows.fires.fires import FIRES
+from tamis.rows.forward.forward import ForwardPartialCorrelation
+from tamis.rows.joint.joint import JointScreening
 from tamis.rows.ofs import OFS
 from tamis.rows.random_subset import RandomSubset
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore

@@ -43,8 +43,8 @@ from tamis._jit import njit, overwrite
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.drift.page import hear, prepare
-from tamis.rows.gains_alone import gain_alone, trend_alone
-from tamis.rows.pair_counts import (
+from tamis.rows.joint.gains_alone import gain_alone, trend_alone
+from tamis.rows.joint.pair_counts import (
     BLOCK,
     Counts,
     Gains,

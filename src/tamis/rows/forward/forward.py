@@ -34,7 +34,7 @@ What the data decide, so that the user need not:
   classes alike. If the errors within the classes have risen since some row (Page's CUSUM), the evidence so far fades to
   that of 30 rows, the rows since then are counted once more, and no feature is favoured as chosen. A model of less
   than 100 rows is not judged. The same if the last rows know better than all rows
-  (:mod:`tamis.rows.recency`): errors do not rise where nothing was known.
+  (:mod:`tamis.rows.forward.recency`): errors do not rise where nothing was known.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ from scipy.stats import chi2
 from tamis._check import Array, Rows, check_choice, check_number
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.rows.error_watch import ErrorWatch
-from tamis.rows.forward_steps import ERRORS, choose, favoured, solve
-from tamis.rows.marginals import Marginals
-from tamis.rows.recency import Recency
-from tamis.rows.scatter import Scatter
+from tamis.rows.forward.error_watch import ErrorWatch
+from tamis.rows.forward.marginals import Marginals
+from tamis.rows.forward.recency import Recency
+from tamis.rows.forward.scatter import Scatter
+from tamis.rows.forward.steps import ERRORS, choose, favoured, solve
 from tamis.rows.waiting_block import WaitingBlock, joined
 
 __all__ = ["ForwardPartialCorrelation"]

@@ -3,7 +3,7 @@
 Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with a
 cheap learner of its own that is tested on every block before it learns from it; every column is an arm too. The columns
 kept are those of one arm, the one followed: the leader in the last rows, over a net, a fixed share (Herbster, Warmuth
-1998) that bounds the regret. The rule is in :mod:`tamis.rows.switching`.
+1998) that bounds the regret. The rule is in :mod:`tamis.rows.auto.switching`.
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
@@ -47,12 +47,12 @@ from tamis._parameters import COLUMNS, SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
-from tamis.rows.column_sets import Perceptrons, Scale, bayes_predictions
-from tamis.rows.fires import FIRES
-from tamis.rows.forward import ForwardPartialCorrelation
-from tamis.rows.joint import JointScreening
+from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
+from tamis.rows.auto.switching import follow, lead, regret_bound, reweigh
+from tamis.rows.fires.fires import FIRES
+from tamis.rows.forward.forward import ForwardPartialCorrelation
+from tamis.rows.joint.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
-from tamis.rows.switching import follow, lead, regret_bound, reweigh
 from tamis.rows.waiting_block import WaitingBlock, joined
 from tamis.summaries.class_moments import ClassMoments
 

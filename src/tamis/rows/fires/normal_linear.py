@@ -1,7 +1,7 @@
 """The base models of FIRES: linear models whose parameters are independent normal random variables.
 
-Equations (1) to (5) are those of :mod:`tamis.rows.fires`. One step of one model: what the rows say
-(:mod:`tamis.rows.likelihood`), and the move of mu and sigma.
+Equations (1) to (5) are those of :mod:`tamis.rows.fires.fires`. One step of one model: what the rows say
+(:mod:`tamis.rows.fires.likelihood`), and the move of mu and sigma.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
-from tamis.rows.likelihood import curvature, curvature_csr, gradients, gradients_csr, slopes, targets
+from tamis.rows.fires.likelihood import curvature, curvature_csr, gradients, gradients_csr, slopes, targets
 
 __all__ = ["NormalLinear"]
 

@@ -1,9 +1,10 @@
 """Does a classifier of the last rows guess better than the same classifier of all rows: then the world has changed.
 
-Errors that rise (:mod:`tamis.rows.error_watch`) tell of a relation that is gone. They tell nothing where there was
-none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked that differ
-in nothing but their memory: the one of all rows, the other of the last 300 or so. Both know the means, variances and
-covariances with the targets, and guess by the ten columns that tell most by themselves, each as if it were alone::
+Errors that rise (:mod:`tamis.rows.forward.error_watch`) tell of a relation that is gone. They tell nothing where
+there was none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked
+that differ in nothing but their memory: the one of all rows, the other of the last 300 or so. Both know the means,
+variances and covariances with the targets, and guess by the ten columns that tell most by themselves, each as if it
+were alone::
 
     sum_j x_j cov(x_j, target) / var(x_j)                                                       (1)
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes
-from tamis.rows.marginals import Marginals
+from tamis.rows.forward.marginals import Marginals
 
 __all__ = ["Recency"]
 

@@ -47,11 +47,12 @@ What goes beyond the thesis, all off in :meth:`DISCUSS.paper`: (2) and (3); sets
 averaged over
 more rows than the window holds (`half_life`), which tells an original from its copies; and drifts, which are told apart
 from changes of the set. The printed algorithm lets a classifier begin anew with every new set. Where many features tell
-nearly the same, the set changes with the noise; so a drift needs evidence of its own, see :mod:`tamis.rows.present`.
-What was before a drift does not count in selections any more.
+nearly the same, the set changes with the noise; so a drift needs evidence of its own, see
+:mod:`tamis.rows.discuss.present`. What was before a drift does not count in selections any more.
 
-The parts: what the last rows tell (:mod:`tamis.rows.recent_gain`), how features are walked
-(:mod:`tamis.rows.uncertainty_walk`), what speaks for a drift (:mod:`tamis.rows.present`), and here when to select.
+The parts: what the last rows tell (:mod:`tamis.rows.discuss.recent_gain`), how features are walked
+(:mod:`tamis.rows.discuss.uncertainty_walk`), what speaks for a drift
+(:mod:`tamis.rows.discuss.present`), and here when to select.
 """
 
 from __future__ import annotations
@@ -68,10 +69,10 @@ from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.errors import DataError
-from tamis.rows.bayes_watch import expect, judge
-from tamis.rows.present import LOOK, Present
+from tamis.rows.discuss.bayes_watch import expect, judge
+from tamis.rows.discuss.present import LOOK, Present
+from tamis.rows.discuss.uncertainty_walk import Rules, View, view
 from tamis.rows.squash import EARLY, Squash
-from tamis.rows.uncertainty_walk import Rules, View, view
 from tamis.summaries.entropy import WindowCounts, update_row
 
 __all__ = ["DISCUSS"]

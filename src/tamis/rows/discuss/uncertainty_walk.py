@@ -1,6 +1,6 @@
 """How DISCUSS selects: features in order of symmetrical uncertainty, down to a threshold, without redundant ones.
 
-The head of :mod:`tamis.rows.discuss` has the formulas (1), (2) and (3).
+The head of :mod:`tamis.rows.discuss.discuss` has the formulas (1), (2) and (3).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._check import Array
-from tamis.rows.recent_gain import measure, measure_given
+from tamis.rows.discuss.recent_gain import measure, measure_given
 from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["Rules", "View", "view"]

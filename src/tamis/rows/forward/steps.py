@@ -1,6 +1,6 @@
 """Forward selection on a scatter matrix: the features that add most to those already chosen, one after the other.
 
-The equations, (1) to (5), are those at the head of :mod:`tamis.rows.forward`, which keeps the matrix.
+The equations, (1) to (5), are those at the head of :mod:`tamis.rows.forward.forward`, which keeps the matrix.
 """
 
 from __future__ import annotations

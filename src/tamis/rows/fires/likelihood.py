@@ -1,8 +1,8 @@
 """What a batch of rows says of a linear model whose parameters are independent normal random variables.
 
-Equations (1) to (5) are those of :mod:`tamis.rows.fires`: the margins d and variances q of the rows, their slopes a, b
-and curvatures h, and the gradients g1 = sum a z and g2 = sum b z^2 (or h z^2) over the rows. z = (x - centre) * inverse
-is never stored: `inverse` is folded into the parameters, `centre` is subtracted on the way.
+Equations (1) to (5) are those of :mod:`tamis.rows.fires.fires`: the margins d and variances q of the rows, their slopes
+a, b and curvatures h, and the gradients g1 = sum a z and g2 = sum b z^2 (or h z^2) over the rows.
+z = (x - centre) * inverse is never stored: `inverse` is folded into the parameters, `centre` is subtracted on the way.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ from tamis._check import Array, Rows, refuse_nonfinite
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
-from tamis.rows.normal_linear import NormalLinear
+from tamis.rows.fires.normal_linear import NormalLinear
 from tamis.summaries.moments import RunningMoments
 
 __all__ = ["FIRES"]

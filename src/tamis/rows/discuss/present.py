@@ -2,7 +2,7 @@
 
 Three things are evidence of a drift; that another set would be selected is none:
 
-* the errors of naive Bayes on the selected features have risen (:mod:`tamis.rows.bayes_watch`), after each row;
+* the errors of naive Bayes on the selected features have risen (:mod:`tamis.rows.discuss.bayes_watch`), after each row;
 * the relation of some feature to the class is another one in the youngest rows of the window than in its others
   (:mod:`tamis.rows.relation_change`), every 50 rows;
 * or it is another one in the window than in all rows before it, whenever the window is full of new rows: so gradual
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis.rows.bayes_watch import BayesWatch, count, cuts, nothing, watch
+from tamis.rows.discuss.bayes_watch import BayesWatch, count, cuts, nothing, watch
 from tamis.rows.relation_change import bars_of, changed_feature, changed_table
 from tamis.summaries.entropy import WindowCounts
 

@@ -59,7 +59,7 @@ from tamis._jit import njit
 from tamis._parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
-from tamis.rows.stumps import Observers, Stump, Values
+from tamis.rows.abfs.stumps import Observers, Stump, Values
 
 __all__ = ["ABFS"]
 

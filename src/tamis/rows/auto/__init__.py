@@ -1,0 +1,5 @@
+"""Auto, which races selectors, and its parts."""
+
+from tamis.rows.auto.auto import Auto
+
+__all__ = ["Auto"]

@@ -182,6 +182,21 @@ def test_regression_finds_planted_features():
         assert selector.get_support(indices=True).tolist() == [5, 11]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_features", [30, 200])
+def test_regression_keeps_what_it_has_found(n_features, sparse):
+    """A constant step overshot where the noise is small: with 200 features they were lost for 2,600 rows."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2400, n_features))
+    y = 2 * X[:, 3] - X[:, 1] + 0.3 * rng.normal(size=2400)
+    selector = FIRES(2, model="gaussian", scaling=None if sparse else "standard")
+    for at in range(0, 2400, 100):
+        rows = X[at : at + 100]
+        selector.partial_fit(sp.csr_matrix(rows) if sparse else rows, y[at : at + 100])
+        if at >= 500:
+            assert selector.get_support(indices=True).tolist() == [1, 3], at
+
+
 def test_binary_scores_do_not_depend_on_the_order_of_the_classes():
     X, y = np.vstack([X for X, _ in stream(2)]), np.concatenate([y for _, y in stream(2)])
     scores = [FIRES(3).partial_fit(X, y, classes=order).scores_ for order in ([0, 1], [1, 0])]

@@ -147,6 +147,9 @@ class FiresTwin:
                 self.bias[k, 1] = 1 / (1 / self.bias[k, 1] + sum_b)
                 self.bias[k, 0] += self.bias[k, 1] * sum_a
         else:
+            if self.regression and self.rate is None:  # no longer than the best step along the gradient
+                bend = np.sum(curves * (Z @ g1) ** 2)
+                rate = min(rate, g1 @ g1 / bend if bend > 0 else 0.0)
             self.mu[k] += rate * g1
             self.sigma[k] = np.maximum(sigma + rate * sigma * g2, 0)
             if self.intercept:

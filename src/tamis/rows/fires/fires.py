@@ -37,6 +37,9 @@ Errata and deviations, each with its reason:
 * A published step of 0.01 learns next to nothing: rho^2 is about 1 + J at first, so the step grows with J, from 1 to
   10. Rows of a rare class, which balancing makes heavy, make the gradient noisier by their mean squared weight: the
   step is divided by it.
+* The curvature of (5) is 1 / v, which has no limit: where the noise is small, any constant step overshoots, and the
+  relevant features are lost for thousands of rows. So the step of a Gaussian model is no longer than the one at which
+  the likelihood of the batch is largest along the gradient, unless `learning_rate` is given.
 * :meth:`FIRES.paper` switches all of this off.
 """
 
@@ -95,7 +98,8 @@ class FIRES(RowSelector):
         with ``scaling="standard"`` the two are the same.
     learning_rate : float or None, default=None
         alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
-        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones.
+        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones; of a
+        Gaussian model at most the best step of the batch.
     half_life : float or None, default=2000
         Rows after which evidence counts half, in (0, inf]; scores are then read from the running average of mu.
         None: nothing fades and the scores are those of the last mu, as published.
@@ -280,7 +284,8 @@ class FIRES(RowSelector):
             done = self._models.step(
                 X, y, k, first + k, np.array(balance), weight,
                 noise=noise, newton=self.update == "assumed-density", rate=rate,
-                keep=keep, frame=frame, sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
+                bounded=first < 0 and self.learning_rate is None, keep=keep, frame=frame,
+                sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
             )  # fmt: skip
             if not done:
                 self._refuse(X)

@@ -48,6 +48,15 @@ def _direction(
 
 
 @njit()
+def _longest(g1: Array, inverse: Array, bend: float) -> float:
+    """Return the step along the gradient at which the likelihood of the batch is largest, by its curvature there."""
+    slope = 0.0
+    for j in range(g1.shape[0]):
+        slope += (inverse[j] * g1[j]) ** 2
+    return slope / bend if bend > 0.0 else 0.0
+
+
+@njit()
 def _assume(
     g2: Array, damping: float, keep: float, inverse: Array, v: Array, step: Array, mu: Array, sigma: Array
 ) -> None:
@@ -90,7 +99,7 @@ def _fold(
 @njit()
 def _step(
     X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, probit: bool, noise: float, newton: bool,
-    intercept: bool, rate: float, keep: float, prior: float, centre: Array, inverse: Array,
+    intercept: bool, rate: float, bounded: bool, keep: float, prior: float, centre: Array, inverse: Array,
     mu: Array, sigma: Array, bias: Array, s1: Array, s2: Array,
 ) -> bool:  # fmt: skip
     """One step of one model on a dense batch; False, and nothing changed, if a sum is not finite.
@@ -115,16 +124,19 @@ def _step(
         bend += curvature(X, curve, centre, step * inverse)
         _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
     else:
-        _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
+        rate /= total
+        if bounded:
+            rate = min(rate, _longest(g1, inverse, curvature(X, curve, centre, g1 * inverse * inverse)))
+        _ascend(g1, g2, rate, keep, prior, inverse, mu, sigma)
     if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, newton)
+        _shift_bias(bias, sum_a, sum_b, rate, newton)
     return True
 
 
 @njit()
 def _step_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    probit: bool, noise: float, newton: bool, intercept: bool, rate: float, keep: float, prior: float,
+    probit: bool, noise: float, newton: bool, intercept: bool, rate: float, bounded: bool, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
     """As `_step` on CSR rows: O(stored values), and O(J) once a batch."""
@@ -146,9 +158,13 @@ def _step_csr(
         bend += curvature_csr(data, indices, indptr, curve, centre, step * inverse)
         _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
     else:
-        _ascend(g1, g2, rate / total, keep, prior, inverse, mu, sigma)
+        rate /= total
+        if bounded:
+            bend = curvature_csr(data, indices, indptr, curve, centre, g1 * inverse * inverse)
+            rate = min(rate, _longest(g1, inverse, bend))
+        _ascend(g1, g2, rate, keep, prior, inverse, mu, sigma)
     if intercept:
-        _shift_bias(bias, sum_a, sum_b, rate / total, newton)
+        _shift_bias(bias, sum_a, sum_b, rate, newton)
     return True
 
 
@@ -273,6 +289,7 @@ class NormalLinear:
         noise: float,
         newton: bool,
         rate: float,
+        bounded: bool,
         keep: float,
         frame: tuple[Array, Array] | None,
         sums: tuple[Array, Array],
@@ -296,6 +313,8 @@ class NormalLinear:
             True for the assumed-density update, False for a gradient step.
         rate : float
             Step of the gradient.
+        bounded : bool
+            Whether the step is no longer than the one at which the likelihood of the batch is largest.
         keep : float in (0, 1]
             What is left of all earlier evidence.
         frame : pair of ndarrays of shape (n_features,), or None
@@ -306,10 +325,10 @@ class NormalLinear:
         rows: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
         shared: tuple[Any, ...] = (*rows, y, code, balance, weight, code >= 0, noise)
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], self.bias[k])
-        if sp.issparse(X) and frame is None and keep == 1.0 and not newton:
+        if sp.issparse(X) and frame is None and keep == 1.0 and not newton and not bounded:
             shared = (*shared, self.intercept, rate, *model)
             return bool(_step_stored(*shared))
-        options = (newton, self.intercept, rate, keep, self.prior, *(frame or self._no_frame()))
+        options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
         shared = (*shared, *options, *model, *(() if sp.issparse(X) else sums))
         return bool(_step_csr(*shared) if sp.issparse(X) else _step(*shared))
 

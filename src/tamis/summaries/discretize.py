@@ -102,6 +102,8 @@ def join_counted(grid: Array, cuts: Array, band: Array, counted: Array, cells: A
         How many places are in use, from 1 on; 0 if it could not be done, and nothing has changed.
     """
     n, left = counted.shape[1], 0
+    if n > cells.shape[0]:  # not as it was made: the rows are looked at
+        return 0
     totals = cells[:n]
     totals[:] = 0
     for row in counted:

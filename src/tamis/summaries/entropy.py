@@ -138,7 +138,8 @@ class WindowCounts(Guarded):
         n_features (=j)  window (=w)  n_bins (=b)  _n_numeric (=p)  _numeric (j)  _ring (w)  _seen (1)
         _class_counts (k)  _start? (j+1)  _start? (s)  _raw (p*(s>0), w)  _bins (j*(s>0), w)  _f (w+1)
         _step (w+1)  _options (3)  _keys? (m)  _used? (j)  _counts? (m, k+1)  _sums? (j, 3)  _cuts? (j, b-1)
-        _grid? (j, 3)  _band? (j, 2)  _built? (j, 2)  _counted? (p, k, *)  _cells? (200*b+2)  _measures? (4, j)
+        _grid? (j, 3)  _band? (j, 2)  _built? (j, 2)  _n_counted (=h)  _counted? (p, k, h)  _cells? (200*b+2)
+        _measures? (4, j)
         _sparse._ones? (j, k+1)  _sparse._place? (w, 2)
     """
 
@@ -176,6 +177,7 @@ class WindowCounts(Guarded):
         self._step = np.r_[0, np.diff(self._f)]
         self._options = np.array([discretizer == "pad", missing == "skip", scale], np.int64)
         self._renewed = 0  # when the quantiles were last taken
+        self._n_counted = 0
         self._binned = (0, 0)  # when the bins of PaD were last written, and of how many rows
 
     # -- what there is -------------------------------------------------------------------------------------
@@ -236,8 +238,8 @@ class WindowCounts(Guarded):
 
     def _no_cells(self) -> NDArray[np.int32]:
         """Return cells in which nothing is counted yet."""
-        n_cells = n_counted(self.n_bins, self.n_classes, self.window)
-        return np.zeros((self._n_numeric, self.n_classes, n_cells), np.int32)
+        self._n_counted = n_counted(self.n_bins, self.n_classes, self.window)
+        return np.zeros((self._n_numeric, self.n_classes, self._n_counted), np.int32)
 
     def with_bins(self, n: int) -> State:
         """Return `state`, where the bins of the last n rows are written: those of PaD may change with each row.

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.base import clone
@@ -75,6 +75,10 @@ VALUES = st.sampled_from([0.0, -0.0, 0.1, 1.0, 2.0, -3.5, 1e-7, 12345.678, 1e12,
     st.integers(1, 12),
     st.integers(1, 9),
 )
+@example(  # what leaves first is large, what leaves next lets a constant be left
+    [(x, 0.0, 0.0, 0) for x in (0.0, 12345.678, 0.0)] + [(0.0, 0.0, 0.0, 1)] * 6
+    + [(1.0, 0.0, 0.0, 0)] + [(0.0, 0.0, 0.0, 1)] * 2, 9, 1,
+)  # fmt: skip
 def test_state_is_that_of_the_window_recounted(stream, window, batch):
     X, y = np.array([row[:3] for row in stream]), np.array([row[3] for row in stream])
     slid = likelihoods_of(X, y, window=window, categorical=[2], batch=batch)

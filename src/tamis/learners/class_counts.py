@@ -13,7 +13,9 @@ from tamis.summaries.categories import find_slot
 
 __all__ = ["learn_rows", "move_tables"]
 
-_LOST = 1e-9  # of the sum of squares: when no more is left, it is counted anew
+# Of the sum of squares: when one row leaves no more, it is counted anew. What was lost before, by rows that left much
+# more, must be small against this too.
+_LOST = 1e-2
 
 
 @njit(strict=True)

@@ -142,8 +142,11 @@ def test_the_page_is_there_while_it_waits(tmp_path):
         assert "the page is at http://127.0.0.1:" in said
         for _ in range(5):
             next(process.stdout)
-        with urllib.request.urlopen(said.split()[-1] + "events", timeout=30) as answer:
-            known = json.loads(answer.readline().decode().removeprefix("data: "))
+        known = {"lines": []}
+        since = time.monotonic()  # a line is written before it is shown
+        while len(known["lines"]) < 5 and time.monotonic() - since < 30:
+            with urllib.request.urlopen(said.split()[-1] + "events", timeout=30) as answer:
+                known = json.loads(answer.readline().decode().removeprefix("data: "))
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert known["selected"] == ["pressure"]

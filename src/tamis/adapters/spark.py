@@ -238,7 +238,7 @@ class StreamingScreen:
             df, columns, clone(self.selector) if before is None else before, self.classes, "after"
         )
         if before is not None:
-            learned = before if learned is None else _joined(before, learned)
+            learned = before if learned is None else merge_tree([before, learned], when="after")
         last = {"query": _query_of(df), "batch": batch_id, "selector": learned}
         save(last, self._file(batch_id))
         self._last = last
@@ -277,11 +277,6 @@ class StreamingScreen:
                 f"{at} holds the state after batch {self.batch_id_}: folder and checkpointLocation must be of one age."
             )
         return bool(batch_id > self.batch_id_)
-
-
-def _joined(before: Any, learned: Any) -> Any:
-    """Return the state of all batches so far; the one before stays as it is, should the new one not be written."""
-    return merge_tree([before, learned], when="after")
 
 
 def _query_of(df: DataFrame) -> str | None:

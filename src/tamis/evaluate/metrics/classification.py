@@ -20,17 +20,16 @@ than repeating the last label.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_array, check_number, refuse_masked, told
-from tamis._guard import Guarded
+from tamis._check import as_array, refuse_masked, told
 from tamis._jit import njit
+from tamis.evaluate.metrics.running import Running, arrivals
 
-__all__ = ["MEASURES", "RunningMetrics", "arrivals"]
+__all__ = ["MEASURES", "RunningMetrics"]
 
 MEASURES = (
     "accuracy",
@@ -127,7 +126,7 @@ def _count(
     _ratios(counts[1], baselines[1], min(n_seen, window), out[1 + half :])
 
 
-class RunningMetrics(Guarded):
+class RunningMetrics(Running):
     """Accuracy, kappas, balanced accuracy and baselines over all rows so far and over the last `window` rows.
 
     A batch costs O(rows + classes). Memory: 12 bytes per row of the window, 56 per class.
@@ -172,9 +171,10 @@ class RunningMetrics(Guarded):
     {'accuracy': 0.95, 'kappa': 0.9, 'no_change_accuracy': 0.98, 'kappa_t': -1.5}
     """
 
+    _measures = MEASURES
+
     def __init__(self, window: int = 1000) -> None:
-        check_number("window", window, low=1, integer=True)
-        self.window, self.n_seen = int(window), 0
+        super().__init__(window)
         self._counts = np.zeros((2, 3, 2), np.int64)  # cumulative, windowed; a, b, h; class
         self._baselines = np.zeros(
             (2, 2), np.int64
@@ -184,7 +184,6 @@ class RunningMetrics(Guarded):
         self._ring = np.zeros(
             (3, self.window), np.int32
         )  # of the last rows: actual, predicted, baselines right
-        self._values = np.full(1 + 2 * _N, math.nan)
 
     def learn(self, actual: Any) -> None:
         """Let the baselines learn labels that come without rows that are tested.
@@ -249,36 +248,6 @@ class RunningMetrics(Guarded):
             missing = max(n_classes, 2 * there) - there
             self._counts = np.pad(self._counts, ((0, 0), (0, 0), (0, missing)))
             self._frequency = np.pad(self._frequency, (0, missing))
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        """Accuracy of the last batch, then `MEASURES` cumulative, then windowed; shape (15,)."""
-        return self._values.copy()
-
-    @property
-    def cumulative(self) -> dict[str, float]:
-        """The `MEASURES` over all rows so far; NaN before the first."""
-        return self._named(1)
-
-    @property
-    def windowed(self) -> dict[str, float]:
-        """The `MEASURES` over the last `window` rows; NaN before the first."""
-        return self._named(1 + _N)
-
-    def _named(self, at: int) -> dict[str, float]:
-        return dict(zip(MEASURES, self._values[at : at + _N].tolist(), strict=True))
-
-
-def arrivals(actual: Any, came: Any, upto: Any) -> tuple[Any, Any]:
-    """Return the labels that come with a batch, and how many of them are known after each row: by default its own."""
-    if came is None:
-        return actual, np.arange(1, len(actual) + 1)
-    upto = np.ascontiguousarray(upto, dtype=np.int64)
-    if upto.shape != actual.shape or (np.diff(upto, prepend=0, append=len(came)) < 0).any():
-        raise ValueError(
-            f"upto must say after each of {len(actual)} rows how many of {len(came)} labels have come."
-        )
-    return came, upto
 
 
 def _codes(name: str, given: Any) -> NDArray[np.int64]:

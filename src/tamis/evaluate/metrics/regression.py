@@ -17,16 +17,14 @@ they too know those alone that have come.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, check_number, refuse_masked
-from tamis._guard import Guarded
+from tamis._check import as_numbers, refuse_masked
 from tamis._jit import njit
-from tamis.evaluate.metrics.classification import arrivals
+from tamis.evaluate.metrics.running import Running, arrivals
 
 __all__ = ["ERRORS", "RunningErrors"]
 
@@ -95,7 +93,7 @@ def _measures(totals: Any, n: int, out: Any) -> None:
     out[2], out[3] = totals[1] / n, totals[2] / n
 
 
-class RunningErrors(Guarded):
+class RunningErrors(Running):
     """Mean absolute error, R^2 and baselines over all rows so far and over the last `window` rows.
 
     A batch costs O(rows + window). Memory: 32 bytes per row of the window.
@@ -129,11 +127,11 @@ class RunningErrors(Guarded):
 
     _shapes = "window (=w)  _ring (4, w)  _totals (6)  _known (3)  _values (9)"
 
+    _measures = ERRORS
+
     def __init__(self, window: int = 1000) -> None:
-        check_number("window", window, low=1, integer=True)
-        self.window, self.n_seen = int(window), 0
+        super().__init__(window)
         self._totals, self._ring, self._known = np.zeros(6), np.zeros((4, self.window)), np.zeros(3)
-        self._values = np.full(1 + 2 * _N, math.nan)
 
     def learn(self, actual: Any) -> None:
         """Let the baselines learn targets that come without rows that are tested.
@@ -171,24 +169,6 @@ class RunningErrors(Guarded):
             actual, predicted, self._totals, self._known, self._ring, self.n_seen, came, upto, self._values
         )
         self.n_seen += actual.shape[0]
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        """Mean absolute error of the last batch, then `ERRORS` cumulative, then windowed; shape (9,)."""
-        return self._values.copy()
-
-    @property
-    def cumulative(self) -> dict[str, float]:
-        """The `ERRORS` over all rows so far; NaN before the first."""
-        return self._named(1)
-
-    @property
-    def windowed(self) -> dict[str, float]:
-        """The `ERRORS` over the last `window` rows; NaN before the first."""
-        return self._named(1 + _N)
-
-    def _named(self, at: int) -> dict[str, float]:
-        return dict(zip(ERRORS, self._values[at : at + _N].tolist(), strict=True))
 
 
 def _numbers(name: str, given: Any) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
     python .ci/mutants.py FOLDER            # 30 changes in each of six packages; goes on where it was stopped
     python .ci/mutants.py FOLDER --report   # what was found so far
+    python .ci/mutants.py FOLDER --dependants 45  # then tests of what uses the package, where its own let one through
 
 Cosmic Ray makes the changes and keeps the results. It cannot draw a sample, and it knows nothing of kernels that stay
 compiled in a cache while their source changes; both are here. FOLDER gets a clone, so the working tree stays as it is.
@@ -29,11 +30,12 @@ PACKAGES = ("rows", "columns", "cells", "summaries", "evaluate", "persistence")
 LEFT_OUT = ("core/RemoveDecorator", "core/VariableInserter", "core/VariableReplacer")
 SECONDS = 45.0  # for which tests are run: of the changed file, of those that import it, then of its package
 CPU_LIMIT = 5 * int(SECONDS)  # a change that makes one test run for so long is noticed
+FILES = 12  # of tests of other packages, the nearest first, that are looked at
 CONFIG = """[cosmic-ray]
 module-path = {modules}
 timeout = 7200
 excluded-modules = []
-test-command = "{python} {script} . --test"
+test-command = "{python} {script} . --test --dependants {dependants}"
 [cosmic-ray.distributor]
 name = "local"
 """
@@ -45,16 +47,19 @@ def main() -> None:
     parser.add_argument("--per-package", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report", action="store_true")
+    parser.add_argument(
+        "--dependants", type=float, default=0.0, metavar="SECONDS", help="for tests of other packages"
+    )
     parser.add_argument("--test", action="store_true", help=argparse.SUPPRESS)  # what Cosmic Ray runs
     given = parser.parse_args()
     if given.test:
-        sys.exit(test_the_changed_file())
+        sys.exit(test_the_changed_file(given.dependants))
     here = given.folder.resolve()
     if not given.report:
         if not (here / ".git").exists():
             run("git", "clone", "-q", ".", str(here))
         os.chdir(here)
-        prepare(given.per_package, given.seed)
+        prepare(given.per_package, given.seed, given.dependants)
         run("cosmic-ray", "exec", "mutants.toml", "mutants.sqlite")
     os.chdir(here)
     report()
@@ -67,11 +72,12 @@ def run(*command: str) -> None:
 # -- before ------------------------------------------------------------------------------------------------
 
 
-def prepare(per_package: int, seed: int) -> None:
+def prepare(per_package: int, seed: int, dependants: float) -> None:
     """List the changes that could be made and draw some."""
     if not Path("mutants.sqlite").exists():
         modules = [path.as_posix() for package in PACKAGES for path in sources(package)]
-        text = CONFIG.format(modules=modules, python=sys.executable, script=Path(__file__).resolve())
+        names = {"modules": modules, "python": sys.executable, "script": Path(__file__).resolve()}
+        text = CONFIG.format(**names, dependants=dependants)
         Path("mutants.toml").write_text(text)
         run("cosmic-ray", "init", "mutants.toml", "all.sqlite")
         draw(per_package, random.Random(seed))
@@ -128,18 +134,19 @@ class Stop:
 
     time_is_up = False
 
+    def __init__(self, seconds: float) -> None:
+        self.end = time.process_time() + seconds
+
     def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.when == "teardown" and time.process_time() > SECONDS:
+        if report.when == "teardown" and time.process_time() > self.end:
             self.session.shouldstop, self.time_is_up = "time is up", True
 
     def pytest_sessionstart(self, session: Any) -> None:
         self.session = session
 
 
-def test_the_changed_file() -> int:
-    """Run the tests of the changed file, then others of its package; return 0 if all pass."""
-    import pytest
-
+def test_the_changed_file(dependants: float) -> int:
+    """Run the tests of the changed file, then of its package, then of those that use it; return 0 if all pass."""
     changed = subprocess.run(["git", "diff", "--name-only"], capture_output=True, text=True, check=True)
     path = Path(changed.stdout.split()[0])
     same_age(path)
@@ -148,12 +155,23 @@ def test_the_changed_file() -> int:
         NUMBA_CACHE_DIR=str(Path("cache/changed").resolve()), PYTHONPATH=str(Path("src").resolve())
     )
     sys.path.insert(0, "src")
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", "--import-mode=importlib"]
-    stop = Stop()
-    code = pytest.main([*options, "--doctest-modules", *chosen_tests(path)], plugins=[stop])
+    limit = CPU_LIMIT + int(dependants)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+    code = passed(chosen_tests(path), SECONDS)
+    if code == 0 and dependants:
+        code = passed(tests_of_dependants(path), dependants)
     keep_new_kernels(path)
-    return 0 if stop.time_is_up and code == 2 else int(code)
+    return code
+
+
+def passed(tests: list[str], seconds: float) -> int:
+    """Run tests for so long; return 0 if all that were run passed."""
+    import pytest
+
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", "--import-mode=importlib"]
+    stop = Stop(seconds)
+    code = int(pytest.main([*options, "--doctest-modules", *tests], plugins=[stop])) if tests else 0
+    return 0 if code == 5 or (stop.time_is_up and code == 2) else code  # 5: there was none
 
 
 def same_age(changed: Path | None = None) -> None:
@@ -194,21 +212,35 @@ def users_of(path: Path) -> set[Path]:
 
 def importers(files: set[Path]) -> list[Path]:
     """Return the files that import from one of some files."""
-    names = [".".join(file.with_suffix("").parts[1:]) for file in files]
-    every = [file for package in PACKAGES for file in sources(package)]
-    return [file for file in every if any(f"from {name} import" in file.read_text() for name in names)]
+    names = [".".join(file.with_suffix("").parts[1:]).removesuffix(".__init__") for file in files]
+    lines = re.compile(rf"^\s*from ({'|'.join(map(re.escape, names))}) import", re.MULTILINE)
+    return [file for file in sorted(Path("src/tamis").rglob("*.py")) if lines.search(file.read_text())]
 
 
 def chosen_tests(path: Path) -> list[str]:
     """Name the examples and tests of the changed file, of those that import from it, then of its package."""
     package = path.parts[2]
-    stems = [path.stem, *(user.stem for user in importers({path})), path.parent.name, path.stem.split("_")[0]]
-    folder = Path("tests", package)
-    tests = sorted(
-        folder.rglob("test_*.py") if folder.exists() else Path("tests").glob(f"test_{package}*.py")
-    )
+    users = [user for user in importers({path}) if user.parts[2] == package]
+    stems = [path.stem, *(user.stem for user in users), path.parent.name, path.stem.split("_")[0]]
+    tests = tests_of(package)
     own = [test for stem in stems for test in tests if test.stem.startswith(f"test_{stem}")]
     return [str(path), *dict.fromkeys(map(str, [*own, Path("tests/test_defaults.py"), *tests]))]
+
+
+def tests_of(package: str) -> list[Path]:
+    folder = Path("tests", package)
+    return sorted(folder.rglob("test_*.py") if folder.exists() else Path("tests").glob(f"test_{package}*.py"))
+
+
+def tests_of_dependants(path: Path) -> list[str]:
+    """Name tests, outside its package, of the files that import from the changed file, directly first."""
+    every = sorted(set(Path("tests").rglob("test_*.py")) - set(tests_of(path.parts[2])))
+    found, seen, new = dict[str, None](), {path}, {path}
+    while new := set(importers(new)) - seen:
+        seen |= new
+        names = {f"test_{stem}" for user in new for stem in (user.stem, f"{user.parts[2]}_{user.stem}")}
+        found |= {str(test): None for test in every if test.stem in names}
+    return list(found)[:FILES]
 
 
 # -- after -------------------------------------------------------------------------------------------------

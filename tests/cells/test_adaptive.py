@@ -250,3 +250,16 @@ def test_where_no_column_varies_nothing_is_asked_for():
     assert not model.predict(np.ones((4, 3))).any()
     assert not model.cost_.any()
     assert model.open().next_feature is None
+
+
+@pytest.mark.parametrize("seed", [5, 9])
+def test_a_first_value_that_pays_is_bought_though_the_shares_are_as_sure_as_where_rows_stop(seed):
+    """The threshold of the risk is found behind the first value, so it may lie above the risk before it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] + 1.2 * rng.normal(size=400) > 0).astype(int)
+    model = AdaptiveIFC2F(cost=0.01).fit(X[:200], y[:200])
+    assert model.max_risk_ > model.prior_.min()
+    assert model.score(X[200:], y[200:]) > 0.6
+    assert (model.n_features_used_ >= 1).all()
+    assert [trace.features[:1] for trace in model.acquire(X[200:203])] == [[0]] * 3

@@ -409,9 +409,8 @@ class AdaptiveIFC2F(CellClassifier):
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)
         risk = (state.posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
-        begun = state.asked.any(axis=1) | np.isinf(
-            self.min_rate_
-        )  # all rows are asked for a first value, or none
+        none = self.min_rate_ == np.inf  # all rows are asked for a first value, or none
+        begun = state.asked.any(axis=1) | none
         stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & begun
         return np.where(stop, -1, position)
 

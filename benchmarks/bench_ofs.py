@@ -33,8 +33,8 @@ from tamis import OFS
 Batch = tuple[np.ndarray, np.ndarray]
 
 
-def peer() -> type | None:
-    """Return float-evaluation's OFS; its package needs scikit-multiflow, so only the module is imported."""
+def peer(selector: str = "OFS") -> type | None:
+    """Return a selector of float-evaluation; its package needs scikit-multiflow, so only the module is imported."""
     found = importlib.util.find_spec("float")
     if found is None or not found.submodule_search_locations:
         return None
@@ -44,7 +44,7 @@ def peer() -> type | None:
         sys.modules[name].__path__ = [folder]
     base = importlib.import_module("float.feature_selection.base_feature_selector")
     sys.modules["float.feature_selection"].BaseFeatureSelector = base.BaseFeatureSelector
-    return importlib.import_module("float.feature_selection.ofs").OFS
+    return getattr(importlib.import_module(f"float.feature_selection.{selector.lower()}"), selector)
 
 
 class NumpyOFS:

@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis import FIRES, OFS, prequential
+from tamis import EFS, FIRES, OFS, prequential
 from tamis.streams import ArrayStream, load_dataset
 
 # As in the published tables: columns that are not selected are 0, no scaling, nothing beside the run.
@@ -43,6 +43,8 @@ METHODS = {
     "FIRES, default": FIRES,
     "OFS": partial(OFS, regularization=0),  # the paper ran a port without shrinkage
     "OFS, default": OFS,
+    "EFS": partial(EFS, normalize="range"),  # the port that the paper ran
+    "EFS, default": EFS,
 }
 
 

@@ -36,6 +36,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from tamis import (
     ABFS,
     DISCUSS,
+    EFS,
     FIRES,
     OFS,
     ChiSquare,
@@ -72,6 +73,8 @@ SELECTORS: dict[str, Callable[[float], Any]] = {
     "fires-rate-10": lambda share: FIRES(share, learning_rate=10.0),
     "fires-paper": FIRES.paper,
     "ofs": OFS,
+    "efs": EFS,
+    "efs-range": lambda share: EFS(share, normalize="range"),
     "t-score": lambda share: TScore(share, half_life=2000),
     "fisher": lambda share: FisherScore(share, half_life=2000),
     "mi": lambda share: MutualInformation(share, half_life=2000),

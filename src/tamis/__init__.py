@@ -13,6 +13,7 @@ _NAMES = {
     "AdaptiveIFC2F": "tamis.cells.adaptive",
     "AlphaInvesting": "tamis.columns.alpha_investing",
     "DISCUSS": "tamis.rows.discuss.discuss",
+    "EFS": "tamis.rows.efs",
     "ETANA": "tamis.cells.etana",
     "FETANA": "tamis.cells.fetana",
     "FixedSubset": "tamis.cells.fixed_subset",

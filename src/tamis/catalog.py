@@ -83,6 +83,13 @@ CATALOG: tuple[Entry, ...] = (
         not_mergeable="Whether a row changes the weights depends on the mistakes that the rows before have made.",
     ),
     Entry(
+        "efs", "EFS", "tamis.rows.efs", "rows",
+        "Keeps the features whose two weights in a balanced winnow have been multiplied furthest apart.",
+        "Carvalho, Cohen (2006), KDD",
+        sparse=True,
+        not_mergeable="Whether a row changes the weights depends on the mistakes that the rows before have made.",
+    ),
+    Entry(
         "t-score", "TScore", "tamis.rows.screening.t_score", "rows",
         "Keeps the features whose class means differ most against their standard errors.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",

@@ -4,6 +4,7 @@ from tamis.rows.abfs.abfs import ABFS
 from tamis.rows.auto.auto import Auto
 from tamis.rows.by_name import ByName
 from tamis.rows.discuss.discuss import DISCUSS
+from tamis.rows.efs import EFS
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
@@ -14,6 +15,7 @@ from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInform
 __all__ = [
     "ABFS",
     "DISCUSS",
+    "EFS",
     "FIRES",
     "OFS",
     "Auto",

@@ -42,7 +42,6 @@ Errata of public versions, and our deviations, each with its reason:
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -56,6 +55,7 @@ from tamis._check import Array, Rows, is_integer
 from tamis._jit import njit
 from tamis._parameters import SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
+from tamis.rows.appearance import slots_of, stretches
 
 __all__ = ["OFS"]
 
@@ -398,12 +398,8 @@ class OFS(RowSelector):
         self._support = np.pad(self._support, (0, more))
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        opened: list[int] = []  # the rows where a new class appears
-        if self._order.shape[0] < self.classes_.shape[0]:
-            codes, first = np.unique(y, return_index=True)
-            opened = np.sort(first[~np.isin(codes, self._order)]).tolist()
-        for start, stop in itertools.pairwise(dict.fromkeys([0, *opened, X.shape[0]])):
-            if start in opened:
+        for is_new, start, stop in stretches(y, self._order, self.classes_.shape[0]):
+            if is_new:
                 self._open_class(int(y[start]))
             self._learn_block(X, y, sample_weight, start, stop)
 
@@ -420,8 +416,7 @@ class OFS(RowSelector):
             data, indptr, indices = X.data, X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         else:
             data, indptr, indices = X.reshape(-1), np.arange(n_rows + 1) * n_features, np.empty(0, np.int32)
-        slot_of = np.zeros(self.classes_.shape[0], np.int64)
-        slot_of[self._order] = np.arange(self._order.shape[0])
+        slot_of = slots_of(self._order, self.classes_.shape[0])
         weights = np.ones(n_rows) if sample_weight is None else sample_weight
         partial, regularization = self.information == "partial", float(self.regularization)
         self._scale, self._n_kept = _learn_rows(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Perceptron
 from typer.testing import CliRunner
 
 import tamis
@@ -725,3 +726,20 @@ def test_a_number_is_predicted_and_the_report_says_how_to_do_it_again(call, fold
     )
     assert code == 0
     assert "mean abs. error" in out
+
+
+def test_what_a_run_saves_predicts_and_goes_on(call, here):
+    """One object has the selection, the scale of the columns and the learner: a linear learner is of no use without."""
+    code, _, err = call(
+        "run", "table.csv", "--label", "state", "--selector", "t-score", "--select", 1, "--save", "run.tamis",
+        "--max-rows", 950, "--baselines", "none", "--quiet", "--force",
+    )  # fmt: skip
+    assert code == 0, err
+    found = tamis.load(here / "run.tamis")
+    model, rows = found["pipeline"], tamis.open_file(here / "table.csv", label="state")
+    (X, y), (later, labels) = [*rows.batches(950)][:2]
+    assert model.get_feature_names_out().tolist() == ["pressure"]
+    whole = tamis.StreamPipeline(tamis.TScore(1), Perceptron(random_state=0)).fit(X, y)
+    assert model.decision_function(X).tolist() == whole.decision_function(X).tolist()
+    assert model.score(X, y) > 0.9
+    assert model.partial_fit(later, labels).n_seen_ == 1900

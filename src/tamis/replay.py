@@ -10,6 +10,7 @@ Who runs the learner keeps these rows, and hands them to a fresh learner, masked
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 
 from tamis._check import Array, Rows, check_number, is_integer
 
-__all__ = ["Replay"]
+__all__ = ["Replay", "joined_labels", "joined_rows"]
 
 
 class Replay:
@@ -89,11 +90,18 @@ class Replay:
         if not self.batches or wanted == 0:
             return None
         parts, labels = zip(*self.batches, strict=True)
-        joined = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-        return joined[-wanted:], _join(labels)[-wanted:]
+        return joined_rows(parts)[-wanted:], joined_labels(labels)[-wanted:]
 
 
-def _join(labels: tuple[Array, ...]) -> Array:
+def joined_rows(parts: Sequence[Rows]) -> Rows:
+    """Return batches, dense or CSR as the first of them, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def joined_labels(labels: Sequence[Array]) -> Array:
+    """Return the labels of batches as one array."""
     if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
-        labels = tuple(part.astype(object) for part in labels)
+        labels = [part.astype(object) for part in labels]
     return np.concatenate(labels)

@@ -33,7 +33,7 @@ from tamis._guard import Guarded
 from tamis._parameters import check_parameters, number, parameters
 from tamis.errors import DataError
 
-__all__ = ["RowSelector", "n_to_select", "top_mask"]
+__all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
 
 
 class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -305,14 +305,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
     def _same_columns(self, X: Rows, names: list[str] | None) -> None:
-        known = self._names()
-        if names is not None and known is not None and names != known:
-            raise DataError(_what_differs(names, known))
-        if X.shape[1] != self.n_features_in_:
-            raise DataError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
-                f" {self.n_features_in_} features as input."
-            )
+        check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
 
     def _names(self) -> list[str] | None:
         names = vars(self).get("feature_names_in_")
@@ -372,6 +365,24 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self._allows_nan
         tags.target_tags.required = True
         return tags
+
+
+def check_columns(
+    estimator: str, X: Rows, names: list[str] | None, n_features: int, known: list[str] | None
+) -> None:
+    """Refuse rows of other columns than those that were learned from.
+
+    Raises
+    ------
+    DataError
+        If so.
+    """
+    if names is not None and known is not None and names != known:
+        raise DataError(_what_differs(names, known))
+    if X.shape[1] != n_features:
+        raise DataError(
+            f"X has {X.shape[1]} features, but {estimator} is expecting {n_features} features as input."
+        )
 
 
 def n_to_select(n_features_to_select: int | float, n_features: int) -> int:

@@ -213,7 +213,12 @@ def run(
     ] = None,
     checkpoint_every: Annotated[int, option(_OUTPUT, "N", "Steps between two savings.")] = 100,
     save: Annotated[
-        str | None, option(_OUTPUT, "FILE", "Save selector and learner as they are at the end.")
+        str | None,
+        option(
+            _OUTPUT,
+            "FILE",
+            "Save selector and learner as they are at the end, and both as one pipeline for rows to come.",
+        ),
     ] = None,
     columns: Annotated[
         str | None,
@@ -379,7 +384,7 @@ class Output:
         if self.save is not None:
             import tamis
 
-            tamis.save(self.models, self.save)
+            tamis.save(self.models | {"pipeline": result.pipeline()}, self.save)
             written["models"] = self.save
         if self.columns is not None:
             _write_names(result.selected(), self.columns)

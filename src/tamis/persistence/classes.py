@@ -23,7 +23,9 @@ _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extract
 _MOVED = {  # classes that stand elsewhere now, by the name that older files give them
     "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
     "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
-    "tamis.evaluate.masking:Masker": "tamis.evaluate.test_then_train.masking:Masker",
+    "tamis.evaluate.masking:Masker": "tamis.pipeline.masking:Masker",
+    "tamis.evaluate.test_then_train.masking:Masker": "tamis.pipeline.masking:Masker",
+    "tamis.evaluate.test_then_train.scaling:RunningScale": "tamis.pipeline.scaling:RunningScale",
     "tamis.evaluate.metrics:RunningMetrics": "tamis.evaluate.metrics.classification:RunningMetrics",
     "tamis.evaluate.oracle:Oracle": "tamis.evaluate.experiment.oracle:Oracle",
     "tamis.evaluate.records:Records": "tamis.evaluate.test_then_train.run_log:RunLog",

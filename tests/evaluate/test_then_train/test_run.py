@@ -19,8 +19,8 @@ from sklearn.naive_bayes import GaussianNB
 from tamis import FIRES, prequential
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
-from tamis.evaluate.test_then_train.masking import Masker
 from tamis.evaluate.test_then_train.run_log import Table
+from tamis.pipeline.masking import Masker
 from tamis.streams import ArrayStream
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, View
-from tamis.evaluate.test_then_train.scaling import RunningScale
+from tamis.pipeline.masked_learner import MaskedLearner, View
+from tamis.pipeline.scaling import RunningScale
 from tamis.streams.stream import Batch
 
 __all__ = ["Rival", "error_of_mean", "mean_and_spread", "rivals_of"]

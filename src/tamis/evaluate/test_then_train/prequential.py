@@ -11,7 +11,8 @@ from tamis._interrupts import interrupts_wait
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step
 from tamis.evaluate.test_then_train.run import Run
-from tamis.evaluate.test_then_train.task import REGRESSION, Task, task_of
+from tamis.evaluate.test_then_train.task import REGRESSION, task_of
+from tamis.pipeline.selective_learner import usual_learner
 from tamis.streams.stream import Stream, as_stream
 
 __all__ = ["prequential"]
@@ -193,7 +194,7 @@ def prequential(
         check_number("max_rows", max_rows, low=1, integer=True)
     task = task_of(selector, learner)
     if learner is None:
-        learner = _usual_learner(task)
+        learner = usual_learner(numbers=task is REGRESSION)
     check_choice("auc", auc, (False, True, "auto"))
     check_choice("masking", masking, ("auto", "zeros"))
     check_choice("scale", scale, ("auto", "standard", "none"))
@@ -274,17 +275,6 @@ def _checked_delay(delay: Any) -> int | tuple[str, str]:
             f" got {delay!r}."
         )
     return names
-
-
-def _usual_learner(task: Task) -> Any:
-    from sklearn.linear_model import Perceptron, SGDRegressor
-
-    # Huber's loss: no row, and no unlucky step in many columns, throws the weights out for good.
-    return (
-        SGDRegressor(loss="huber", epsilon=1.0, random_state=0)
-        if task is REGRESSION
-        else Perceptron(random_state=0)
-    )
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:

@@ -20,8 +20,11 @@ from tamis.base import glance
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.test_then_train.remarks import remarks_on
-from tamis.evaluate.test_then_train.scaling import RunningScale
 from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task, task_named
+from tamis.pipeline import StreamPipeline
+from tamis.pipeline.masked_learner import MaskedRegressor
+from tamis.pipeline.scaling import RunningScale
+from tamis.pipeline.selective_learner import SelectiveLearner
 
 __all__ = ["STEP_COLUMNS", "WHOLE_NUMBERS", "Frame", "PrequentialResult", "Step"]
 
@@ -80,11 +83,6 @@ class PrequentialResult:
         it was stopped before the end of the stream.
     feature_names : list of str
         ``x0``, ``x1``, ... where the stream has no names.
-    scale : RunningScale or None
-        How the columns were scaled for the learner, which expects ``scale.transform(X)`` if you go on with it. None if
-        they were not, or the result was read from a folder.
-    target_scale : RunningScale or None
-        The same of a numeric target: what the learner predicts is ``p / target_scale.factor + target_scale.shift``.
 
     Notes
     -----
@@ -96,10 +94,9 @@ class PrequentialResult:
         frames: dict[str, Frame],
         settings: dict[str, Any],
         feature_names: list[str],
-        scale: RunningScale | None = None,
-        target_scale: RunningScale | None = None,
+        models: SelectiveLearner | None = None,
     ) -> None:
-        self.scale, self.target_scale = scale, target_scale
+        self._models = models
         self.frames = frames
         self.settings = settings
         self.feature_names = feature_names
@@ -108,6 +105,49 @@ class PrequentialResult:
     def task(self) -> Task:
         """What was predicted."""
         return task_named(self.settings.get("task", ""))
+
+    @property
+    def scale(self) -> RunningScale | None:
+        """How the columns were scaled for the learner, which expects ``scale.transform(X)`` if you go on with it.
+
+        None if they were not, or the result was read from a folder.
+        """
+        return None if self._models is None else self._models.scale
+
+    @property
+    def target_scale(self) -> RunningScale | None:
+        """The same of a numeric target: what the learner predicts is ``p / factor + shift``."""
+        learner = None if self._models is None else self._models.learner
+        return learner.target if isinstance(learner, MaskedRegressor) and learner.is_scaled else None
+
+    def pipeline(self) -> StreamPipeline:
+        """Return selector, scale and learner as they are now, as one model for rows to come.
+
+        Returns
+        -------
+        StreamPipeline
+            A copy: what it learns does not come to the selector and the learner of the run.
+
+        Raises
+        ------
+        ValueError
+            If the result was read from a folder, which has no models.
+
+        Examples
+        --------
+        >>> from tamis import TScore, prequential
+        >>> rng = np.random.default_rng(0)
+        >>> X = 1000 * rng.normal(size=(1500, 8))
+        >>> y = X[:, 3] > 0
+        >>> model = prequential((X[:1000], y[:1000]), TScore(1)).pipeline()
+        >>> model.score(X[1000:], y[1000:]) > 0.95, model.partial_fit(X[1000:], y[1000:]).n_seen_
+        (True, 1500)
+        """
+        if self._models is None:
+            raise ValueError("This result has no models: it was read from a folder, or learned from no row.")
+        wanted = ("batch_size", "scale", "replay", "masking")
+        options = {name: self.settings["options"][name] for name in wanted}
+        return StreamPipeline.of_run(self._models, self.feature_names, **options)
 
     @property
     def n_features(self) -> int:

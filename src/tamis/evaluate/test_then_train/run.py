@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, as_classes, as_target, encode_labels, refuse_nonfinite
+from tamis._check import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError
 from tamis.evaluate.metrics.auc import SlidingAUC
@@ -26,14 +26,12 @@ from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread, rivals_of
 from tamis.evaluate.test_then_train.delayed import LateLabels
-from tamis.evaluate.test_then_train.masked_learner import MaskedLearner, MaskedRegressor, View
-from tamis.evaluate.test_then_train.masking import Masker
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
-from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
 from tamis.evaluate.test_then_train.settings import plain, settings_of
 from tamis.evaluate.test_then_train.task import REGRESSION, Task
-from tamis.replay import Replay
+from tamis.pipeline.masked_learner import View
+from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Batch, Stream
 
@@ -78,21 +76,15 @@ class Run:
         known = stream.classes if told is None else told
         known = None if task is REGRESSION else known
         classes: Array = np.array([]) if known is None else as_classes(known)
-        self.is_scaled = options["scale"] == "standard" or (
-            options["scale"] == "auto" and wants_scale(learner)
-        )
-        self.scale: RunningScale | None = None  # made when the columns are known
-        self.learner = (
-            MaskedRegressor(learner, classes, options["masking"], self.is_scaled)
-            if task is REGRESSION
-            else MaskedLearner(learner, classes, options["masking"])
-        )
+        self.pair = SelectiveLearner(
+            selector, learner, classes, numbers=task is REGRESSION,
+            **{name: options[name] for name in ("scale", "masking", "replay")},
+        )  # fmt: skip
         self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
         delay = options["delay"]
         self.late = LateLabels(
             delay if isinstance(delay, int) else tuple(delay), options.get("max_waiting", 0)
         )
-        self.is_open = False  # nothing was learned yet
         self.draws: list[Rival] = []
         self.every: Rival | None = None  # the learner on every column, beside the selection
         self.metrics: RunningMetrics | RunningErrors = (
@@ -110,12 +102,9 @@ class Run:
             1, options["stability_window"]
         )  # made anew when the columns are known
         self.records = RunLog(options.get("keep_steps"), task)
-        self.replay = Replay(selector, options["replay"])
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
-        self.n_seen = self.n_steps = self.n_features = self.n_columns = self.replays = 0
+        self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
         self.names: list[str] | None = None
-        self.mask: NDArray[np.bool_] | None = None  # the selection now; None: there is none yet
-        self.support: NDArray[np.intp] | None = None  # its columns
         self.recorded: NDArray[np.bool_] | None = None  # the selection of the last record
         self.truth: NDArray[np.bool_] | None = None  # the relevant features of the last record
         self.model_bytes, self.weighed, self.weighing = (
@@ -143,11 +132,10 @@ class Run:
             else:
                 codes, self.labels = encode_labels(y, self.labels)
             due, upto = self.late.exchange(X, y, now, comes)
-            if self.is_open:
+            if self.pair.is_open:
                 self._test_and_train(X, y, codes, due, upto)
             else:
-                if self.scale is not None:
-                    self.scale.update(X)
+                self.pair.see(X)
                 if due is not None:
                     self._open(*due)
                     self.metrics.learn(
@@ -155,8 +143,7 @@ class Run:
                     )  # the baselines too have seen the first labels
                 self.n_seen += len(y)
         except ValueError as error:
-            # The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is.
-            refuse_nonfinite(X if isinstance(error, DataError) else self._masked(X), self.names)
+            self.pair.refuse(error, X, self.names)
             raise
         self.whole = True
 
@@ -181,63 +168,53 @@ class Run:
             self.names = self.late.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
         self.n_features = self.n_columns - 2 * self.late.is_timed
         self.stability = SlidingStability(self.n_features, self.options["stability_window"])
-        if self.is_scaled and (self.options["scale"] == "standard" or not sp.issparse(X)):
-            self.scale = RunningScale(self.n_features)
+        self.pair.begin(self.n_features, is_sparse=sp.issparse(X))
 
     def _classes_with(self, y: Array) -> Array:
         """Return the classes once the learner knows these labels too."""
         if self.task is REGRESSION:
             return self.labels
-        return self.labels if self.late.delay == 0 else encode_labels(y, self.learner.classes)[1]
+        return self.labels if self.late.delay == 0 else encode_labels(y, self.pair.learner.classes)[1]
 
     def _open(self, X: Rows, y: Array) -> None:
         """Train on the first rows that have labels."""
         classes = self._classes_with(y)
-        self._train_selector(X, y)
-        self.is_open = True
-        self.replay.add(X, y)
-        self._train_learner(X, y, classes)
-        if self._select():
-            self._begin_anew(classes)
+        self.pair.open(X, y, classes, self.stream.classes)
         self._open_rivals()
-        self._run_rivals(None, (X, y), classes, self.support)
+        self._run_rivals(None, (X, y), classes, self.pair.support)
 
     def _test_and_train(
         self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
     ) -> None:
         begin = time.perf_counter()
-        paper, renewed = self.options["protocol"] == "paper", False
-        classes = self.learner.classes if due is None else self._classes_with(due[1])
+        pair, paper, renewed = self.pair, self.options["protocol"] == "paper", False
+        classes = pair.learner.classes if due is None else self._classes_with(due[1])
         t0 = time.perf_counter()
         if paper:
-            self._train_selector(X, y)
-            if self._select():  # the learner has not seen this batch yet
-                self._begin_anew(classes)
+            pair.teach_selector(X, y)
+            if pair.select():  # the learner has not seen this batch yet
+                pair.begin_anew(classes)
         t1 = time.perf_counter()
-        mask, support = self.mask, self.support
-        view = self._view(X)
+        mask, support = pair.mask, pair.support
+        view = pair.view(X)
         t2 = time.perf_counter()
-        labels, scores = self.learner.predict(view), self._positive_scores(view)
+        labels, scores = pair.learner.predict(view), self._positive_scores(view)
         t3 = time.perf_counter()
         # Before the learner, which knows nothing of it: a batch that is refused has taught neither.
         if due is not None and not paper:
-            self._train_selector(*due)
-            renewed = self._select()
+            pair.teach_selector(*due)
+            renewed = pair.select()
         positive = None if scores is None else np.asarray(y == self.positive)
         t4 = time.perf_counter()
         if due is not None:
-            self.replay.add(*due)
-        if renewed:
-            self._begin_anew(classes)
-        elif due is not None:
-            known = view if due[0] is X else self.learner.view(due[0], mask, support, self.scale)
-            self.learner.learn(known, due[1], classes)
+            is_known = renewed or due[0] is X
+            known = view if is_known else pair.learner.view(due[0], mask, support, pair.scale)
+            pair.teach_learner(known, *due, classes, renewed=renewed)
         t5 = time.perf_counter()
         t6 = time.perf_counter()
-        self._run_rivals((X, y), due, classes, self.support if support is None else support)
+        self._run_rivals((X, y), due, classes, pair.support if support is None else support)
         beside = time.perf_counter() - t6
-        if self.scale is not None:
-            self.scale.update(X)
+        pair.see(X)
         self.n_seen += len(y)
         seldom = max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"])
         if self.n_steps % min(seldom, 1 + self.n_steps // _STEPS_OF_A_SHORT_RUN) == 0:
@@ -273,7 +250,7 @@ class Run:
             return
         try:
             self.draws, self.every = rivals_of(
-                self.learner,
+                self.pair.learner,
                 self.n_features,
                 n_draws=self.options["n_draws"] if wanted in ("random", "both") else 0,
                 every=wanted in ("all", "both"),
@@ -292,7 +269,7 @@ class Run:
         n_selected = self.n_features if support is None else len(support)
         for rival in self._rivals():
             rival.follow(n_selected, self.n_features)
-            rival.test_and_train(tested, due, classes, self.scale)
+            rival.test_and_train(tested, due, classes, self.pair.scale)
 
     def _rivals_now(self) -> tuple[float, ...]:
         """Return the score of the random draws, their spread, and that of all columns: of the run, of the window."""
@@ -300,54 +277,17 @@ class Run:
         every = (math.nan, math.nan) if self.every is None else self.every.score
         return (*mean_and_spread([*whole]), *mean_and_spread([*recent]), *every)
 
-    # -- selector and learner ------------------------------------------------------------------------------
-
-    def _train_selector(self, X: Rows, y: Array) -> None:
-        if self.selector is None:
-            return
-        if not self.is_open and isinstance(self.selector, RowSelector) and not self.selector._is_regression():
-            self.selector.partial_fit(X, y, classes=self.stream.classes)
-        else:
-            self.selector.partial_fit(X, y)
-
-    def _select(self) -> bool:
-        """Take over the selection; return whether the learner is to begin anew."""
-        if self.selector is None or (self.mask is None and getattr(self.selector, "waiting_", False)):
-            return False
-        mask = np.array(
-            self.selector.get_support(), dtype=bool
-        )  # a copy, lest the selector go on writing in it
-        changed = self.mask is None or bool((mask != self.mask).any())
-        if changed:
-            self.mask, self.support = mask, np.flatnonzero(mask)
-        return self.replay.is_due(changed=changed)
-
-    def _begin_anew(self, classes: Array) -> None:
-        """Let the learner forget, and learn from the last rows with the columns selected now."""
-        self.learner.forget()
-        self.learner.classes = classes
-        self.replays += 1
-        if (kept := self.replay.rows()) is not None:
-            self._train_learner(*kept, classes)
-
-    def _train_learner(self, X: Rows, y: Array, classes: Array) -> None:
-        self.learner.learn(self._view(X), y, classes)
-
-    def _view(self, X: Rows) -> View:
-        return self.learner.view(X, self.mask, self.support, self.scale)
-
-    def _masked(self, X: Rows) -> Rows:
-        """Return the batch with zeros in the columns that are not selected."""
-        return X if self.mask is None or self.support is None else Masker().mask(X, self.mask, self.support)
+    # -- learner -------------------------------------------------------------------------------------------
 
     def _positive_scores(self, view: View) -> Array | None:
         """Return what the AUC ranks the rows by; None where it is not asked for, or there are not two classes."""
-        if self.auc is None or self.learner.n_told != 2:
+        learner = self.pair.learner
+        if self.auc is None or learner.n_told != 2:
             return None
-        first, second = self.learner.model.classes_
+        first, second = learner.model.classes_
         if self.positive is None:
             self.positive = self._rarer(first, second)
-        scores = self.learner.scores(view)
+        scores = learner.scores(view)
         return scores if self.positive == second else -scores
 
     def _rarer(self, first: Any, second: Any) -> Any:
@@ -361,7 +301,7 @@ class Run:
         """Take the size of the models again, unless that would take more than a five-hundredth of the time."""
         begin = time.perf_counter()
         if begin - self.weighed >= 500 * self.weighing:
-            self.model_bytes = state_bytes(self.selector, self.learner.model)
+            self.model_bytes = state_bytes(self.selector, self.pair.learner.model)
             self.weighed = time.perf_counter()
             self.weighing = self.weighed - begin
 
@@ -459,7 +399,7 @@ class Run:
 
     def _top(self) -> tuple[NDArray[np.intp], Array]:
         """Return the columns scored highest now and their scores, best first."""
-        scores = None if self.support is None else getattr(self.selector, "scores_", None)
+        scores = None if self.pair.support is None else getattr(self.selector, "scores_", None)
         n_tracked = min(self.options["n_tracked"], self.n_features)
         if scores is None or n_tracked == 0:
             return np.empty(0, np.intp), np.empty(0)
@@ -494,9 +434,9 @@ class Run:
         self.write()
         settings = {
             **self.settings,
-            "learner_restarts": self.learner.restarts,
-            "replays": self.replays,
-            "scale": "none" if self.scale is None else "standard",
+            "learner_restarts": self.pair.learner.restarts,
+            "replays": self.pair.replays,
+            "scale": "none" if self.pair.scale is None else "standard",
             "positive": plain(self.positive),
             "interrupted": self.interrupted,
         }
@@ -508,9 +448,7 @@ class Run:
             settings["why_fewer"] = why
         names = list(self._names())
         frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
-        learner = self.learner
-        target = learner.target if isinstance(learner, MaskedRegressor) and learner.is_scaled else None
-        return PrequentialResult(frames, settings, names, self.scale, target)
+        return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None)
 
     def _reasons(self, names: Array) -> dict[str, Frame]:
         """Return why columns are kept and others are not, by a selector that tells: what they add, and beside which."""
@@ -531,26 +469,25 @@ class Run:
         """Return all there is to go on from here."""
         self.write()
         kept = {name: getattr(self, name) for name in _KEPT}
-        return kept | {
-            "records": self.records.state(),
-            "recent": self.replay.batches,
-            "late": self.late.state(),
-            "learner": self.learner.state(),
-            "draws": [draw.state() for draw in self.draws],
-            "every": None if self.every is None else self.every.state(),
-            "position": self.stream.position(),
-        }
+        return (
+            kept
+            | self.pair.state()
+            | {
+                "records": self.records.state(),
+                "late": self.late.state(),
+                "draws": [draw.state() for draw in self.draws],
+                "every": None if self.every is None else self.every.state(),
+                "position": self.stream.position(),
+            }
+        )
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
         if (position := state.pop("position", None)) is not None:
             self.stream.go_to(position)
         self.records.restore(state.pop("records"))
-        self.replay.batches = state.pop("recent")
         self.late.restore(state.pop("late"))
-        if (saved := state.pop("selector")) is not None:
-            self.selector.__dict__ = saved.__dict__
-        self.learner.restore(state.pop("learner"))
+        self.pair.restore(state)
         every, draws = state.pop("every"), state.pop("draws")
         self.__dict__.update(state)
         if every is not None or draws:
@@ -560,13 +497,12 @@ class Run:
 
     def own_classes(self) -> list[type]:
         """Return the classes of the caller that a checkpoint may hold."""
-        return [type(model) for model in (self.selector, self.learner.model) if model is not None]
+        return [type(model) for model in (self.selector, self.pair.learner.model) if model is not None]
 
 
 _KEPT = (
-    "selector", "metrics", "auc", "precision_recall", "positive", "scale", "stability", "n_seen", "n_steps",
-    "n_features", "n_columns", "replays", "names", "mask", "support", "recorded", "truth", "model_bytes", "labels",
-    "is_open",
+    "metrics", "auc", "precision_recall", "positive", "stability", "n_seen", "n_steps", "n_features", "n_columns",
+    "names", "recorded", "truth", "model_bytes", "labels",
 )  # fmt: skip
 
 

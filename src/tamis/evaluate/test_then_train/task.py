@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import is_regressor
-
-from tamis.base import RowSelector
-from tamis.catalog import CATALOG
 from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.regression import ERRORS
+from tamis.pipeline.selective_learner import predicts_numbers
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Task", "task_named", "task_of"]
 
@@ -89,37 +86,5 @@ def task_of(selector: Any, learner: Any) -> Task:
     >>> from sklearn.linear_model import Perceptron, SGDRegressor
     >>> task_of(None, SGDRegressor()).name, task_of(None, None).name
     ('regression', 'classification')
-    >>> from tamis import FIRES
-    >>> task_of(FIRES(), SGDRegressor())
-    Traceback (most recent call last):
-    ...
-    ValueError: SGDRegressor predicts numbers, but FIRES is set to learn classes: choose FIRES(model='gaussian').
     """
-    is_own = isinstance(selector, RowSelector)
-    if learner is None:
-        return REGRESSION if is_own and selector._is_regression() else CLASSIFICATION
-    task = REGRESSION if _predicts_numbers(learner) else CLASSIFICATION
-    if is_own and selector._is_regression() != (task is REGRESSION):
-        given, kind = type(learner).__name__, type(selector).__name__
-        says = ("numbers", "classes") if task is REGRESSION else ("classes", "numbers")
-        raise ValueError(
-            f"{given} predicts {says[0]}, but {kind} is set to learn {says[1]}: choose {_advice(kind, task)}."
-        )
-    return task
-
-
-def _predicts_numbers(learner: Any) -> bool:
-    try:
-        return bool(is_regressor(learner))
-    except (AttributeError, TypeError):  # somebody else's, without scikit-learn's tags
-        return False
-
-
-def _advice(kind: str, task: Task) -> str:
-    if task is CLASSIFICATION:
-        return "a regressor"
-    told = next((dict(entry.regression) for entry in CATALOG if entry.name == kind), {})
-    if told:
-        return f"{kind}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
-    known = [entry.name for entry in CATALOG if entry.family == "rows" and "regression" in entry.targets]
-    return f"one of {', '.join(known)}"
+    return REGRESSION if predicts_numbers(selector, learner) else CLASSIFICATION

@@ -11,9 +11,9 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, prequential
 from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread
-from tamis.evaluate.test_then_train.masked_learner import MaskedLearner
-from tamis.evaluate.test_then_train.scaling import RunningScale, wants_scale
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
+from tamis.pipeline.masked_learner import MaskedLearner
+from tamis.pipeline.scaling import RunningScale, wants_scale
 from tests.twins.prequential import standardised
 
 

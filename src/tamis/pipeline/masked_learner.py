@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._check import Array, Rows
-from tamis.evaluate.test_then_train.masking import Masker
-from tamis.evaluate.test_then_train.scaling import RunningScale
 from tamis.learners.leaving_out import narrowed, takes_nan, way_of
 from tamis.learners.reset import ResetOnDrift
+from tamis.pipeline.masking import Masker
+from tamis.pipeline.scaling import RunningScale
 
-__all__ = ["MaskedLearner", "MaskedRegressor", "View"]
+__all__ = ["MaskedLearner", "MaskedRegressor", "View", "in_order"]
 
 
 class View(NamedTuple):
@@ -113,7 +113,7 @@ class MaskedLearner:
             if self.n_told:  # a label it was not told of: it begins anew with all of them
                 self.forget()
                 self.restarts += 1
-            told["classes"] = np.sort(classes) if _sortable(classes) else classes
+            told["classes"] = in_order(classes)
         self.model.partial_fit(view.learned, y, **told)
         self.classes, self.n_told = classes, len(classes)
 
@@ -135,6 +135,10 @@ class MaskedLearner:
         """Begin anew; the model stays the same object."""
         self.model.__dict__ = clone(self.model).__dict__
         self.n_told = 0
+
+    def rest(self) -> None:
+        """Give back the memory of the last batch that was masked."""
+        self._masker = Masker(self._masker.blank)
 
     _kept: tuple[str, ...] = ("model", "classes", "n_told", "restarts")
 
@@ -193,5 +197,7 @@ class MaskedRegressor(MaskedLearner):
         self.n_told = 1
 
 
-def _sortable(labels: Array) -> bool:
-    return labels.dtype != object or len({type(label) for label in labels.tolist()}) == 1
+def in_order(labels: Array) -> Array:
+    """Return labels as a learner is told of them: sorted, unless they are of several types."""
+    sortable = labels.dtype != object or len({type(label) for label in labels.tolist()}) == 1
+    return np.sort(labels) if sortable else labels

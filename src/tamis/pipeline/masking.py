@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
-from tamis.evaluate.test_then_train.scaling import RunningScale, bounded
+from tamis.pipeline.scaling import RunningScale, bounded
 
 __all__ = ["Masker"]
 

@@ -1,0 +1,407 @@
+"""StreamPipeline: scale, select, learn, row by row, as one model of scikit-learn's kind.
+
+The rows are cut into blocks of `batch_size`, counted from the first row that ever came, however many come at once.
+Whole blocks are learned as they are by :func:`tamis.prequential`. Rows that are too few for a block are learned by a
+copy, which answers until the block is whole. So what the model says depends on the rows and their order alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import (
+    Array,
+    Rows,
+    as_classes,
+    as_column,
+    as_rows,
+    as_target,
+    encode_labels,
+    is_integer,
+    refuse_nonfinite,
+)
+from tamis._guard import Guarded
+from tamis._parameters import Kind, check_parameters, having, integer, parameters
+from tamis.base.rows import check_columns
+from tamis.pipeline.masked_learner import in_order
+from tamis.pipeline.selective_learner import SelectiveLearner, predicts_numbers, usual_learner
+from tamis.replay import joined_labels, joined_rows
+
+__all__ = ["StreamPipeline"]
+
+_SELECTOR = having("an estimator with partial_fit and get_support", "partial_fit", "get_support")
+_LEARNER = having("a classifier or regressor with partial_fit", "partial_fit", "predict")
+_REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
+
+# What a pipeline says while rows wait for their block; it is made again from these rows, so it is not saved.
+_ahead: WeakKeyDictionary[StreamPipeline, SelectiveLearner] = WeakKeyDictionary()
+
+
+def _has(name: str) -> Any:
+    return available_if(lambda self: hasattr(self._learner(), name))
+
+
+class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """A running scaler, a row selector and a learner, as one model that learns from rows as they come.
+
+    It is what :func:`tamis.prequential` evaluates, and predicts what that has predicted: columns that are not selected
+    are left out in the way that suits the learner, and the learner begins anew when the selector says so.
+
+    Parameters
+    ----------
+    selector : RowSelector or estimator with `partial_fit` and `get_support`, optional
+        It is copied. By default every column is kept.
+    learner : classifier or regressor with `partial_fit`, optional
+        It is copied. By default ``Perceptron(random_state=0)``, or ``SGDRegressor(loss="huber", epsilon=1.0,
+        random_state=0)`` for a selector that is set to learn from numbers.
+    batch_size : int, default=100
+        Rows of a block, counted from the first row: after each the selection is looked at anew.
+    scale : {"auto", "standard", "none"}, default="auto"
+        Whether the learner is given columns standardised by the mean and the standard deviation of the rows before:
+        ``"auto"``, on dense rows where it matters to the learner. The selector sees the rows as they are.
+    replay : {"auto", "never"} or int, default="auto"
+        When the learner begins anew, and from how many of the last rows; see :func:`tamis.prequential`.
+    masking : {"auto", "zeros"}, default="auto"
+        How columns that are not selected are left out; see :func:`tamis.prequential`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Only of a classifier.
+    selector_, learner_ : estimator
+        As far as they have learned, for reading.
+    scores_ : ndarray of shape (n_features,), float64
+        What the selector thinks of each column, if it says so.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), str
+        Present if the rows came as a frame with column names.
+    n_seen_ : int
+        Rows learned from.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, or of selector and learner one is for classes and one for numbers.
+    DataError
+        If rows cannot be learned from; the model is left as it was.
+
+    Notes
+    -----
+    **Row-exact.** The result does not depend on how rows are cut into calls. A call copies the models once, or twice
+    if it ends within a block, so many rows at once are quicker. For one row in each call ``batch_size=1`` is quickest.
+
+    **Missing values** pass where the selector passes over them (without one: where the learner takes them). A learner
+    that takes none still refuses them in the columns that it is given: all of them in the first block, then those
+    selected.
+
+    **Labels.** While only one class is known, it is what is predicted, and the learner learns nothing. A label that
+    the learner was not told of when it began starts it anew, for scikit-learn's linear models cannot grow.
+
+    Memory: the models, two of them while a block is not full, and the rows of a block.
+
+    Examples
+    --------
+    The class is decided by two of thirty columns, whose values are a thousand times as large as the others:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from tamis import FIRES, StreamPipeline
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 30)) * np.where(np.arange(30) % 2, 1000.0, 1.0)
+    >>> y = np.where(X[:, 3] > X[:, 9], "up", "down")
+    >>> model = StreamPipeline(FIRES(2), SGDClassifier(random_state=0))
+    >>> for at in range(0, 2000, 40):
+    ...     _ = model.partial_fit(X[at : at + 40], y[at : at + 40])
+    >>> model.get_feature_names_out().tolist(), round(model.score(X[2000:], y[2000:]), 2)
+    (['x3', 'x9'], 0.99)
+
+    Ten rows at once, or all of them, give the same model:
+
+    >>> whole = StreamPipeline(FIRES(2), SGDClassifier(random_state=0)).fit(X[:2000], y[:2000])
+    >>> bool((whole.decision_function(X) == model.decision_function(X)).all())
+    True
+    """
+
+    _allowed = parameters(
+        selector=(_SELECTOR, None),
+        learner=(_LEARNER, None),
+        batch_size=integer("[1, inf)"),
+        scale=("auto", "standard", "none"),
+        replay=(_REPLAY, "auto", "never"),
+        masking=("auto", "zeros"),
+    )
+    _learned_by = ("_begin",)
+
+    def __init__(
+        self, selector: Any = None, learner: Any = None, *, batch_size: int = 100, scale: str = "auto",
+        replay: str | int = "auto", masking: str = "auto",
+    ) -> None:  # fmt: skip
+        self.selector = selector
+        self.learner = learner
+        self.batch_size = batch_size
+        self.scale = scale
+        self.replay = replay
+        self.masking = masking
+
+    @classmethod
+    def of_run(cls, models: SelectiveLearner, names: list[str] | None, **options: Any) -> StreamPipeline:
+        """Return what selector and learner of a run are now, as a model that goes on without them.
+
+        Parameters
+        ----------
+        models : SelectiveLearner
+            They are copied.
+        names : list of str, optional
+            Of the columns.
+        options
+            Of the pipeline: `batch_size`, `scale`, `replay` and `masking`.
+
+        Returns
+        -------
+        StreamPipeline
+            The next row begins a block.
+        """
+        selector = None if models.selector is None else clone(models.selector)
+        found = cls(selector, clone(models.learner.model), **options)
+        found._models, found._waiting, found._declared = models.another(), [], None
+        found.n_features_in_, found.is_sparse_, found.n_seen_ = (
+            models.n_features,
+            models.is_sparse,
+            models.n_seen,
+        )
+        if names is not None:
+            found.feature_names_in_ = np.array(names, dtype=object)
+        return found
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget what was learned, then learn from the rows in order; see `partial_fit`."""
+        return self._in_one_piece(X, y, None, forget=True)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from rows. If it raises, the model is as it was before the call.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            Dense or sparse: what comes later is turned into what came first.
+        y : array-like of shape (n_rows,)
+            Labels, or numbers for a regressor.
+        classes : array-like, optional
+            Labels known in advance, at the first call: they spare the learner a new beginning when they come.
+
+        Returns
+        -------
+        self
+        """
+        return self._in_one_piece(X, y, classes, forget=False)
+
+    def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
+        check_parameters(self)
+        before = dict(self.__dict__)
+        try:
+            if forget:
+                for name in [name for name in vars(self) if name.endswith("_")]:
+                    delattr(self, name)
+                self.__dict__.pop("_models", None)
+            X, names = as_rows(X)
+            y = as_column(y, X.shape[0], type(self).__name__)
+            if not hasattr(self, "_models"):
+                self._begin(X, names, classes)
+            self._learn(self._as_first(X, names), y)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> None:
+        self.n_features_in_ = X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.is_sparse_ = bool(sp.issparse(X))
+        self._declared = None if classes is None else as_classes(classes)
+        self._models = self._new_models()
+        self._waiting: list[tuple[Rows, Array]] = []
+
+    def _new_models(self) -> SelectiveLearner:
+        numbers = predicts_numbers(self.selector, self.learner)
+        return SelectiveLearner(
+            None if self.selector is None else clone(self.selector),
+            clone(self._learner()),
+            np.array([]) if self._declared is None else self._declared,
+            numbers=numbers, scale=self.scale, masking=self.masking, replay=self.replay,
+        )  # fmt: skip
+
+    def _learner(self) -> Any:
+        if self.learner is not None:
+            return self.learner
+        return usual_learner(numbers=predicts_numbers(self.selector, None))
+
+    def _learn(self, X: Rows, y: Array) -> None:
+        """Learn whole blocks by a copy that takes the place of the models, and the rest by another one."""
+        y = as_target(y) if self._models.numbers else y.copy()
+        rows, labels = (
+            joined_rows([*(X for X, _ in self._waiting), X]),
+            joined_labels([*(y for _, y in self._waiting), y]),
+        )
+        whole = len(labels) - len(labels) % self.batch_size
+        models = self._models.another() if whole else self._models
+        for at in range(0, whole, self.batch_size):
+            self._take(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
+        rest = [] if whole == len(labels) else [(rows[whole:].copy(), labels[whole:].copy())]
+        ahead = self._ahead_of(models, rest)
+        self._models, self._waiting = models, rest
+        _ahead[self] = ahead
+        self.n_seen_ = ahead.n_seen
+
+    def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
+        """Return models that have learned from the rows that wait, too."""
+        models.learner.rest()
+        if not rest:
+            return models
+        ahead = models.another()
+        for block in rest:
+            self._take(ahead, *block)
+        ahead.learner.rest()
+        return ahead
+
+    def _take(self, models: SelectiveLearner, X: Rows, y: Array) -> None:
+        try:
+            known = models.learner.classes
+            classes = known if models.numbers else encode_labels(y, known)[1]
+            models.learn(X, y, classes, self._declared)
+        except ValueError as error:
+            models.refuse(error, X, self._names())
+            raise
+
+    def _now(self) -> SelectiveLearner:
+        """Return the models that have learned from every row."""
+        check_is_fitted(self)
+        if self not in _ahead:  # it was loaded, or is a copy
+            _ahead[self] = self._ahead_of(self._models, self._waiting)
+        return _ahead[self]
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def _as_first(self, X: Rows, names: list[str] | None) -> Rows:
+        """Return rows as the first ones came, dense or sparse; refuse other columns, and what nobody can learn."""
+        check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
+        first = self._learner() if self.selector is None else self.selector  # who passes over NaN
+        refuse_nonfinite(X, self._names(), allow_nan=get_tags(first).input_tags.allow_nan)
+        if sp.issparse(X) == self.is_sparse_:
+            return X
+        return sp.csr_matrix(X) if self.is_sparse_ else X.toarray()
+
+    def _names(self) -> list[str] | None:
+        names = vars(self).get("feature_names_in_")
+        return None if names is None else list(names)
+
+    def _answer(self, X: Any, verb: str) -> Any:
+        """Return what the learner says of rows."""
+        models = self._now()
+        X = self._as_first(*as_rows(X))
+        learner = models.learner
+        try:
+            view = models.view(X)
+            if verb == "predict":
+                return learner.predict(view)
+            if learner.n_told == 0:  # one class is known, and it is sure
+                return np.ones(X.shape[0] if verb == "decision_function" else (X.shape[0], 1))
+            return np.array(getattr(view.predictor, verb)(view.asked), dtype=np.float64)
+        except ValueError as error:
+            models.refuse(error, X, self._names())
+            raise
+        finally:
+            learner.rest()
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Return the label (or number) of each row, shape (n_rows,)."""
+        found: Array = self._answer(X, "predict")
+        return found
+
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes); where the learner gives it."""
+        found: NDArray[np.float64] = self._answer(X, "predict_proba")
+        return found
+
+    @_has("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each class, or of the second of two; where the learner gives it."""
+        found: NDArray[np.float64] = self._answer(X, "decision_function")
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or of a regressor R^2, on rows that were not learned from."""
+        measure = r2_score if predicts_numbers(self.selector, self._learner()) else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns that are selected now, as they are given: not scaled.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray, CSR matrix or (with ``set_output``) frame of shape (n_rows, n_kept)
+        """
+        return super().transform(X)
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        mask = self._now().mask
+        return np.ones(self.n_features_in_, dtype=bool) if mask is None else mask.copy()
+
+    @property
+    def classes_(self) -> Array:
+        """The labels, in the order of the columns of `predict_proba`."""
+        models = self._now()
+        if models.numbers:
+            raise AttributeError("A pipeline that predicts numbers has no classes_.")
+        return in_order(models.learner.classes)
+
+    @property
+    def selector_(self) -> Any:
+        """The selector as far as it has learned; None where every column is kept."""
+        return self._now().selector
+
+    @property
+    def learner_(self) -> Any:
+        """The learner as far as it has learned: it expects columns masked and scaled."""
+        return self._now().learner.model
+
+    @property
+    def scores_(self) -> NDArray[np.float64]:
+        """What the selector thinks of each column; larger is more relevant."""
+        found: NDArray[np.float64] = self._now().selector.scores_
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_seen_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, learner = super().__sklearn_tags__(), self._learner()
+        inner = get_tags(learner)
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags.required = True
+        tags.input_tags.sparse = inner.input_tags.sparse
+        passes_nan = self.selector is None or get_tags(self.selector).input_tags.allow_nan
+        tags.input_tags.allow_nan = passes_nan and inner.input_tags.allow_nan
+        return tags

@@ -199,12 +199,12 @@ class SelectiveLearner:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take what was saved out of a state; selector and model become the saved ones and stay the same objects."""
+        """Take back what was saved; selector and model become the saved ones and stay the same objects."""
         self.replay.batches = state.pop("recent")
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
         self.learner.restore(state.pop("learner"))
-        self.__dict__.update({name: state.pop(name) for name in _KEPT if name != "selector"})
+        self.__dict__.update(state)
 
 
 _KEPT = (

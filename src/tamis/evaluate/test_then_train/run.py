@@ -469,17 +469,14 @@ class Run:
         """Return all there is to go on from here."""
         self.write()
         kept = {name: getattr(self, name) for name in _KEPT}
-        return (
-            kept
-            | self.pair.state()
-            | {
-                "records": self.records.state(),
-                "late": self.late.state(),
-                "draws": [draw.state() for draw in self.draws],
-                "every": None if self.every is None else self.every.state(),
-                "position": self.stream.position(),
-            }
-        )
+        return kept | {
+            "models": self.pair.state(),
+            "records": self.records.state(),
+            "late": self.late.state(),
+            "draws": [draw.state() for draw in self.draws],
+            "every": None if self.every is None else self.every.state(),
+            "position": self.stream.position(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
@@ -487,7 +484,7 @@ class Run:
             self.stream.go_to(position)
         self.records.restore(state.pop("records"))
         self.late.restore(state.pop("late"))
-        self.pair.restore(state)
+        self.pair.restore(state.pop("models"))
         every, draws = state.pop("every"), state.pop("draws")
         self.__dict__.update(state)
         if every is not None or draws:

@@ -138,6 +138,10 @@ ODD = {
     "infinite": "a,b,y\n" + "1.5,inf,0\n2.5,1.5,1\n0.5,0.25,1\n" * 20,
     "unlabelled": "a,b,y\n" + "1.5,2,0\n2.5,1,1\n0.5,0,\n" * 20,
     "empty": "a,b,y\n" + "1.5,,0\n2.5,,1\n" * 20,
+    "export": "sep=;\nNr.;Maß;Preis;Preis;y;\n"
+    + "".join(f"{i + 7};{i % 9},5;{i},50 €;{i},5;{i % 2};\n" for i in range(60)),
+    "notes": "# by LabSys\n# units: see manual\n y , crp, temp\n"
+    + " a , <0.5 , - \n b , 7.5 , 38.5 \n b , 6.5 , 37.5\n a , 1.5 , 36.5\n" * 15,
 }
 
 

@@ -9,6 +9,8 @@ import pytest
 from tamis.errors import StreamError
 from tamis.streams import open_file
 from tamis.streams.dialect import delimiter_of, encoding_of, time_format_of
+from tamis.streams.files import open_table
+from tamis.streams.look import look_at_table
 
 pytest.importorskip("pyarrow")
 
@@ -238,3 +240,92 @@ def test_a_frame_is_told_what_to_use():
     for given in (pa.table({"a": [1]}), np.zeros((2, 2)), ([[1]], [0])):
         with pytest.raises(TypeError, match=r"rows in memory are a stream already.* \(X, y\)"):
             open_file(given, label="y")
+
+
+# -- what stands above the names, blanks around them, and names that are none ------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    ("above", "delimiter"),
+    [
+        ("sep=;\r\n", ";"),
+        ("SEP=|\n", "|"),
+        ('"sep=;"\n', ";"),
+        ("# von Hand, größe\n# one; two; three\n", ","),
+    ],
+)
+def test_lines_above_the_names_are_passed_over(tmp_path, above, delimiter, encoding):
+    plain = write(tmp_path / "plain.csv", ROWS, delimiter)
+    path = tmp_path / "t.csv"
+    path.write_bytes((above + plain.read_text(encoding="utf-8")).encode(encoding))
+    stream, other = open_file(path, label="y"), open_file(plain, label="y")
+    assert stream.feature_names == other.feature_names == ["größe", "text", "preis"]
+    for _ in range(2):  # each pass begins below them
+        np.testing.assert_array_equal(stream.take(3)[0], other.take(3)[0])
+    n = above.count("\n")
+    assert look_at_table(open_table(path), "y").notes[0] == (
+        f"{n} line{'s' * (n > 1)} above the names passed over, the first is {above.splitlines()[0]!r}"
+    )
+
+
+def test_lines_above_the_names_count_where_a_line_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("# one\n# two\na,y\n" + "1.5,0\n" * 50 + "1,2,3\n")
+    with pytest.raises(StreamError, match=r"has 3 values in line 54, the others have 2: mend that line\."):
+        open_file(path, label="y")
+
+
+def test_names_that_begin_with_a_sign_of_notes_are_names(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("# made by hand\n#a,b,y\n1,2,0\n3,4,1\n")
+    assert open_file(path, label="y").feature_names == ["#a", "b"]
+    path.write_text("#a,b,y\n1,2,0\n3,4,1\n")
+    assert open_file(path, label="y").feature_names == ["#a", "b"]
+
+
+def test_names_below_other_lines_are_hinted_at(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("made by hand\n\na,b,y\n1,2,0\n3,4,1\n")
+    with pytest.raises(
+        StreamError, match=r"has 3 values in line .*, or delete what stands above it if it holds the names"
+    ):
+        open_file(path, label="y")
+
+
+def test_blanks_around_names_and_texts_are_none_of_theirs(tmp_path):
+    rows = " outcome , a, kind ,b\n" + " no , 1.5, red ,n/a\n yes ,2.5 ,red, 3 \nno, NA , blue, 4\n" * 2
+    path = tmp_path / "t.csv"
+    path.write_text(rows)
+    stream = open_file(path, label="outcome", missing="keep")
+    X, y = stream.take(6)
+    assert stream.feature_names == ["a", "kind", "b"]
+    np.testing.assert_array_equal(X[:3], [[1.5, 0, np.nan], [2.5, 0, 3], [np.nan, 1, 4]])
+    assert y.tolist() == ["no", "yes", "no"] * 2
+    path.write_text("name,y\n a,0\na,1\n")  # without blanks around the names they are what the file says
+    assert open_file(path, label="y", categorical=["name"]).take(2)[0].tolist() == [[0.0], [1.0]]
+
+
+@pytest.mark.parametrize(
+    ("first", "is_row"),
+    [("5.1,3.5,1.4,0.2,setosa", True), ("0.1,-0.2,d,1e-3,leave", True), ("1.5,2.5,3.5,4.5,5.5", True),
+     ("0.1,0.25,0.5,0.75,label", False), ("2019,2020,2021,2022,label", False), ("0,1,2,3,4", False),
+     ("1,1,2,3,4", True), ("a,b,c,d,1.5", False)],
+)  # fmt: skip
+def test_a_first_row_of_values_is_not_taken_for_names(tmp_path, first, is_row):
+    path = tmp_path / "t.csv"
+    path.write_text(first + "\n" + "1.5,2.5,3.5,4.5,x\n2.5,1.5,0.5,3.5,z\n")
+    if is_row:
+        with pytest.raises(StreamError, match=r"begins with a line of numbers .* choose header=False"):
+            open_file(path, label=-1)
+        assert open_file(path, label=-1, header=False).feature_names == ["x0", "x1", "x2", "x3"]
+    else:
+        assert open_file(path, label=-1).feature_names == first.split(",")[:4]
+
+
+def test_two_columns_of_one_name_and_two_kinds_are_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("price;price;y\n" + "1,50 €;2,5;0\n2,50 €;1,5;1\n" * 20)
+    assert "2 columns are named 'price'" in look_at_table(open_table(path), "y").problems[0].text
+    with pytest.raises(StreamError, match="2 columns named 'price'"):
+        open_file(path, label="y")

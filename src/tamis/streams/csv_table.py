@@ -23,11 +23,13 @@ from tamis.streams.dialect import (
     FORMULA,
     RANKING,
     Marks,
+    above_names,
     bare,
     decimal_of,
     delimiter_of,
     encoding_of,
     is_number,
+    names_are_values,
     time_format_of,
 )
 from tamis.streams.source import LONGEST_LINE, Source
@@ -36,7 +38,8 @@ from tamis.streams.tables import Head, Table, pyarrow_module, types_of
 __all__ = ["CSVTable", "Mixed", "quoted"]
 
 _BLOCK_BYTES = 1 << 20
-_MISSING = ("?", " ?", "None")  # beside the empty text, NA, NaN, null and their like
+_PADDED = ("{}", " {}", "{} ", " {} ")
+_MISSING = ("?", "None")  # beside the empty text, NA, NaN, null and their like
 _FACTS = (
     "options", "_header", "_na", "grouped", "time_formats", "encoding", "delimiter", "decimal", "newline",
     "read_names", "text", "label", "whole_labels",
@@ -48,16 +51,18 @@ class CSVTable(Table):
     """Separated text, as :mod:`tamis.streams.dialect` finds it written; types are inferred from the first block.
 
     Numbers are read as float64. What the options do not say is judged by the first block: separator, decimal mark (the
-    other one may set thousands apart), encoding, and how dates are put.
+    other one may set thousands apart), encoding, and how dates are put. Notes above the names are passed over.
     """
 
     format = "csv"
+    above = ""  # lines above the names
 
     def __init__(self, source: Source, **options: Any) -> None:
         super().__init__(source, **options)
         self._csv = pyarrow_module("pyarrow.csv")
         self._header = bool(options["header"])
-        self._na = [*self._csv.ConvertOptions().null_values, *_MISSING, *(options.get("na") or ())]
+        words = [*self._csv.ConvertOptions().null_values, *_MISSING, *(options.get("na") or ())]
+        self._na = [form.format(word) for form in _PADDED for word in words]
         # Columns of numbers whose thousands are set apart, or that have a sign of a currency or of per cent: which one.
         self.grouped: dict[str, str] = {}
         self.time_formats: dict[
@@ -83,6 +88,7 @@ class CSVTable(Table):
                 text = self._as_utf8()(head, self._is_whole)
             except UnicodeDecodeError as error:
                 self.source.fail(error)
+            text = text[len(self.above.encode()) :]
             block = text if self._is_whole else text[: self._end_of_rows(text)]
             if self._is_whole or block.count(self.newline) > 1:  # more than the names
                 return block
@@ -122,9 +128,12 @@ class CSVTable(Table):
                 f"{self.source.name!r} holds bytes that are no text: check that it is a CSV file (utf-16 is said with"
                 " encoding='utf-16')."
             )
+        self.above, said = above_names(text)
         tab = ".tsv" in Path(self.source.name).suffixes
-        self.delimiter = self.options.get("delimiter") or delimiter_of(
-            text, len(head) <= 1 << 16, "\t" if tab else ","
+        self.delimiter = (
+            self.options.get("delimiter")
+            or said
+            or delimiter_of(text[len(self.above) :], len(head) <= 1 << 16, "\t" if tab else ",")
         )
         self.decimal = self.options.get("decimal") or "."
         self.newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
@@ -153,6 +162,8 @@ class CSVTable(Table):
         table = self._parse(head)
         self.read_names, self._types = list(table.schema.names), list(table.schema.types)
         self._first = next(iter(table.to_batches()), None) if self.read_names else None
+        if self._first is not None:
+            self._first = pa.RecordBatch.from_arrays(self._trimmed(self._first.columns), self.read_names)
         return {
             name: _different(column)
             for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False)
@@ -161,8 +172,7 @@ class CSVTable(Table):
 
     def _refuse_numbers_for_names(self) -> None:
         names = self.read_names
-        labels = all(name.isdigit() for name in names) and len(set(names)) == len(names)
-        if all(is_number(name, self.decimal) for name in names) and not labels:
+        if names_are_values(names, self.decimal):
             raise StreamError(
                 f"{self.source.name!r} begins with a line of numbers ({', '.join(names[:4])} ...) where the columns'"
                 " names should be: choose header=False."
@@ -172,7 +182,9 @@ class CSVTable(Table):
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
-        return self.read_names if self._header else [f"x{i}" for i in range(len(self.read_names))]
+        if not self._header:
+            return [f"x{i}" for i in range(len(self.read_names))]
+        return [name.strip(BLANKS) for name in self.read_names]
 
     def types(self) -> dict[str, Any]:
         """Return the Arrow type of each column, as the first block has it."""
@@ -191,7 +203,9 @@ class CSVTable(Table):
         if self._first is None:
             return None
         columns = [
-            _ungrouped(column, self.decimal, self.grouped[name]) if name in self.grouped else column
+            _ungrouped(column, self.decimal, self.grouped[name])
+            if name in self.grouped and column.type == "string"  # of two of one name the other may be numbers
+            else column
             for name, column in zip(self.names(), self._unquoted(self._first.columns), strict=True)
         ]
         return Head(columns, self._first.num_rows, self._is_whole)
@@ -236,8 +250,13 @@ class CSVTable(Table):
         # Of standard input what is there: its next rows may be long in coming.
         read = cast("BufferedReader", file).read1 if self.source.is_stdin else file.read
         as_utf8, held, tried = self._as_utf8(), bytearray(), 0
+        above = len(self.above.encode())
         while data := read(_BLOCK_BYTES):
             held += as_utf8(data, False)
+            if above:
+                passed = min(above, len(held))
+                del held[:passed]
+                above -= passed
             if len(held) < 2 * tried:
                 continue
             if end := self._end_of_rows(held):
@@ -327,13 +346,21 @@ class CSVTable(Table):
         for part in self._parse(block, self._column_types(), known).to_batches():
             if known is not None and known != self.read_names:
                 part = part.select(self.read_names)
-            columns = self._unquoted(part.columns)
+            columns = self._unquoted(self._trimmed(part.columns))
             for j in grouped:
                 columns[j] = self._number(columns[j], names[j], row + 1)
             if self.whole_labels:  # labels that are whole numbers so far
                 self.whole_labels, columns[label] = _as_whole(columns[label])
             row += part.num_rows
             yield columns, part.num_rows
+
+    def _trimmed(self, columns: list[Any]) -> list[Any]:
+        """Return columns without the blanks around texts, where there are some around the names."""
+        import pyarrow.compute as pc
+
+        if self.names() == self.read_names or not self._header:
+            return columns
+        return [pc.utf8_trim(column, BLANKS) if column.type == "string" else column for column in columns]
 
     def _unquoted(self, columns: list[Any]) -> list[Any]:
         """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
@@ -383,6 +410,7 @@ class CSVTable(Table):
 
     def fail(self, error: Exception, before: int = 0) -> None:
         """Say what is wrong in a block that begins after so many lines."""
+        before += self.above.count("\n")
         text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
         found = re.search(
             r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([\w\[\]]+): invalid value '(.*?)'",

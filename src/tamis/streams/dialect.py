@@ -12,10 +12,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import pairwise
 
 __all__ = [
-    "BLANKS", "DELIMITERS", "RANKING", "Marks", "as_text", "bare", "decimal_of", "delimiter_of", "encoding_of",
-    "time_format_of",
+    "BLANKS", "DELIMITERS", "RANKING", "Marks", "above_names", "as_text", "bare", "decimal_of", "delimiter_of",
+    "encoding_of", "names_are_values", "time_format_of",
 ]  # fmt: skip
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -103,6 +104,51 @@ def delimiter_of(text: str, whole: bool, preferred: str = ",") -> str:
     first = lines[0] if lines else ""  # lines of different length: what the names are separated by
     at = {candidate: first.count(candidate) for candidate in dict.fromkeys((preferred, *DELIMITERS))}
     return max(at, key=at.__getitem__) if any(at.values()) else preferred
+
+
+_SAYS_SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\r?\n', re.IGNORECASE)
+_NOTES = re.compile(r"\ufeff?(?:#[^\n]*\n)+")
+
+
+def above_names(text: str) -> tuple[str, str | None]:
+    r"""Return the lines above the names, and the separator that they say.
+
+    Spreadsheets write ``sep=;`` there, instruments notes that begin with #. A last line with # that is cut into as many
+    values as the line below it holds the names.
+
+    >>> above_names("sep=;\na;b\n"), above_names("# of 2024\na,b\n1,2\n"), above_names("#a,b\n1,2\n")
+    (('sep=;\n', ';'), ('# of 2024\n', None), ('', None))
+    """
+    if said := _SAYS_SEPARATOR.match(text):
+        return said[0], said[1]
+    found = _NOTES.match(text)
+    if found is None:
+        return "", None
+    below = text[found.end() :]
+    delimiter = delimiter_of(below, whole=False)
+    notes, first = found[0].splitlines(keepends=True), below.partition("\n")[0]
+    if 0 < first.count(delimiter) == notes[-1].count(delimiter):
+        notes.pop()
+    return "".join(notes), None
+
+
+def names_are_values(names: list[str], decimal: str) -> bool:
+    """Return whether names look like a row of values: most are numbers, though neither positions nor a rising scale.
+
+    >>> names_are_values(["5.1", "3.5", "1.4", "setosa"], "."), names_are_values(["0.1", "0.5", "0.9", "label"], ".")
+    (True, False)
+    """
+    numbers = [name for name in names if is_number(name, decimal)]
+    if 2 * len(numbers) <= len(names):
+        return False
+    if all(name.isdigit() for name in numbers):
+        return len(numbers) == len(names) and len(set(names)) < len(names)
+    try:
+        values = [float(name.replace(",", ".") if decimal == "," else name) for name in numbers]
+    except ValueError:  # thousands set apart
+        return True
+    rises = all(left < right for left, right in pairwise(values))
+    return len(numbers) == len(names) or not rises
 
 
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:

@@ -26,6 +26,7 @@ _UNIQUE, _MANY = 0.95, 0.5  # share of different texts of an identifier, and of 
 _RARE = 0.05  # share of the rows
 _NUMBERS = 50  # different ones in a label, and a tenth of the rows, beyond which they are no classes
 _SHOWN = 4
+_NAMELESS = "(no name)"
 _NAMED_AS_ONE = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|index|serial|row)$|(?<=[a-z])I[Dd]$", re.IGNORECASE)
 
 
@@ -176,6 +177,11 @@ def look_at_table(
     found = Look(path, n_columns=len(names))
     if isinstance(table, CSVTable):
         found.written = {"delimiter": table.delimiter, "decimal": table.decimal, "encoding": table.encoding}
+        if n := table.above.count("\n"):
+            first = _shown(table.above.lstrip("\ufeff").splitlines()[0])
+            found.notes.append(
+                f"{_plural(n, 'line', 'lines')} above the names passed over, the first is {first!r}"
+            )
     if label is not None:
         found.label = names[label_column(label, names, path)]
     chosen = [
@@ -191,7 +197,7 @@ def look_at_table(
     declared = {name for name in names if table.categories(name)}
     for name, column in zip(names, head.columns, strict=True):
         found.columns.append(_column(name, column, text | declared))
-    _see_signs(found, table)
+    _see_signs(found, table, dropped)
     for name, n in Counter(names).items():
         if n > 1 and name not in dropped:
             told = f"{n:,} columns are named {name!r}: rename all but one"
@@ -382,12 +388,14 @@ def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
             found.problems.append(Problem(text, "categorical", one.name))
 
 
-def _see_signs(found: Look, table: Table) -> None:
+def _see_signs(found: Look, table: Table, dropped: set[str]) -> None:
     """Numbers of a currency, or per cent: what is read of them?"""
     if not isinstance(table, CSVTable):
         return
     for column in list(found.columns):
-        if column.kind == "number" and (sign := table.grouped.get(column.name)):
+        if column.name in dropped or column.kind != "number":
+            continue
+        if sign := table.grouped.get(column.name):
             found.change(column.name, note=f"numbers written with {sign}")
             told = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.such_as)}"
             found.notes.append(f"{told} (--categorical {column.name} makes categories of them)")
@@ -437,7 +445,7 @@ def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
         if kinds.is_floating(column.type) and (n := pc.sum(pc.is_inf(column)).as_py()):
             infinite.append(f"{seen.name} ({n:,})")
     if holes and missing == "error":
-        shares = [f"{one.name} ({_share(one.n_missing, found.n_rows)})" for one in holes]
+        shares = [f"{one.name or _NAMELESS} ({_share(one.n_missing, found.n_rows)})" for one in holes]
         told = f"{_some(shares)} lack values"
         if len(holes) == 1:
             column = head.columns[found.columns.index(holes[0])]
@@ -473,7 +481,9 @@ def _see_the_rest(found: Look, gone: set[str]) -> None:
 
 def _some(parts: list[str]) -> str:
     more = len(parts) - _SHOWN
-    return ", ".join(parts[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(part or _NAMELESS for part in parts[:_SHOWN]) + (
+        f" and {more:,} more" if more > 0 else ""
+    )
 
 
 def _plural(n: int, one: str, many: str) -> str:

@@ -26,6 +26,7 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
 LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
 _HEAD_BYTES = 1 << 20
+_FIRST_LINES = 20  # in which the names may stand
 
 
 class Source:
@@ -165,8 +166,10 @@ class Source:
             raise StreamError(f"{self.name!r} is truncated or damaged ({text}): copy it again.") from error
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
             line, expected, got = ragged.groups()
+            names_below = int(line) <= _FIRST_LINES and int(got) > int(expected)
+            also = ", or delete what stands above it if it holds the names" if names_below else ""
             raise StreamError(
-                f"{self.name!r} has {got} values in line {line}, the others have {expected}: mend that line."
+                f"{self.name!r} has {got} values in line {line}, the others have {expected}: mend that line{also}."
             ) from error
         if "invalid UTF8" in text or "codec can't decode" in text:
             raise StreamError(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tamis._check import check_choice, check_number
+from tamis._check import check_choice, check_number, told
 from tamis.errors import StreamError
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import encoding_of
@@ -329,7 +329,13 @@ class FollowedStream(Stream):
         encoding = written.get("encoding") or encoding_of(head, True)
         if "\n".encode(encoding) != b"\n":
             raise StreamError(f"{part.name!r} is {encoding}: only text in UTF-8 or Latin-1 can be followed.")
-        return CSVTable(HeldSource(part.name, head), header=self._header, **written)
+        table = CSVTable(HeldSource(part.name, head), header=self._header, **written)
+        if table.above:
+            first = told(table.above.lstrip("\ufeff").splitlines()[0])
+            raise StreamError(
+                f"{part.name!r} begins with {first} above its names: only rows below names can be followed."
+            )
+        return table
 
     # -- batches -------------------------------------------------------------------------------------------
 

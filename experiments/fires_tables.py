@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis import EFS, FIRES, OFS, prequential
+from tamis import EFS, FIRES, FSDS, OFS, prequential
 from tamis.streams import ArrayStream, load_dataset
 
 # As in the published tables: columns that are not selected are 0, no scaling, nothing beside the run.
@@ -45,6 +45,7 @@ METHODS = {
     "OFS, default": OFS,
     "EFS": partial(EFS, normalize="range"),  # the port that the paper ran
     "EFS, default": EFS,
+    "FSDS": FSDS,
 }
 
 

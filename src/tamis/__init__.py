@@ -20,6 +20,7 @@ _NAMES = {
     "ByName": "tamis.rows.by_name",
     "ChiSquare": "tamis.rows.screening",
     "FIRES": "tamis.rows.fires.fires",
+    "FSDS": "tamis.rows.fsds",
     "ForwardStepwise": "tamis.columns.stepwise",
     "FisherScore": "tamis.rows.screening",
     "Auto": "tamis.rows.auto.auto",

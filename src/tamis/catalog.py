@@ -90,6 +90,13 @@ CATALOG: tuple[Entry, ...] = (
         not_mergeable="Whether a row changes the weights depends on the mistakes that the rows before have made.",
     ),
     Entry(
+        "fsds", "FSDS", "tamis.rows.fsds", "rows",
+        "Keeps the features that the longest directions of a sketch of the rows are made of; labels are not looked at.",
+        "Huang, Yoo, Kasiviswanathan (2015), CIKM",
+        targets=("binary", "multiclass", "regression"), regression=(("task", "regression"),),
+        not_mergeable="What the sketch forgets of a block depends on the rows before.",
+    ),
+    Entry(
         "t-score", "TScore", "tamis.rows.screening.t_score", "rows",
         "Keeps the features whose class means differ most against their standard errors.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",

@@ -7,6 +7,7 @@ from tamis.rows.discuss.discuss import DISCUSS
 from tamis.rows.efs import EFS
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
+from tamis.rows.fsds import FSDS
 from tamis.rows.joint.joint import JointScreening
 from tamis.rows.ofs import OFS
 from tamis.rows.random_subset import RandomSubset
@@ -17,6 +18,7 @@ __all__ = [
     "DISCUSS",
     "EFS",
     "FIRES",
+    "FSDS",
     "OFS",
     "Auto",
     "ByName",

@@ -477,6 +477,107 @@ def settled(path):
     return parts | {"settings": tamis.dumps(state["settings"])}
 
 
+KEYED = f"id,{HEADER}"
+
+
+def late(n, seed=0, longest=60):
+    """Rows without labels, and their labels some rows later, each in a row of its own that has nothing else."""
+    rng, events = np.random.default_rng(seed), []
+    for i, line in enumerate(lines(n, seed)):
+        values, _, label = line.rpartition(",")
+        events += [
+            (i, f"{10**17 + i},{values},\n"),
+            (i + rng.integers(1, longest), f"{10**17 + i},,,,,{label}"),
+        ]
+    return [text for _, text in sorted(events, key=lambda event: event[0])]
+
+
+def matched(made, most=10**9):
+    """The same by its definition."""
+    waiting, found = {}, []
+    for line in made:
+        key, _, values = line.rstrip("\n").partition(",")
+        values, _, label = values.rpartition(",")
+        if not label:
+            waiting.setdefault(key, values)
+            if len(waiting) > most:
+                del waiting[next(iter(waiting))]
+        elif key in waiting:
+            found.append(f"{waiting.pop(key)},{label}\n")
+        elif values.strip(","):
+            found.append(f"{values},{label}\n")
+    return found, waiting
+
+
+def rounded(found):
+    """Categories have codes in the order in which rows came, with or without label."""
+    return [(*row[:2], *row[3:]) for row in all_rows(found)]
+
+
+@pytest.mark.parametrize("most", [10**9, 20])
+def test_labels_find_their_rows_by_key(tmp_path, most):
+    made = late(200)
+    path = write(tmp_path / "a.csv", made, KEYED)
+    expected, waiting = matched(made, most)
+    stream = follow(path, label_key="id", max_waiting=most)
+    found = batches(stream)
+    assert stream.feature_names == ["heat", "sound", "colour", "pressure"]
+    plain = batches(open_file(write(tmp_path / "b.csv", expected), label="state"))
+    assert rounded(found) == rounded(plain)[: len(expected) // 10 * 10]
+    assert stream.counts["pending"] == len(waiting)
+    assert stream.counts["given_up"] == stream.counts["unmatched"] == 200 - len(expected) - len(waiting)
+    assert (stream.counts["given_up"] > 0) == (most == 20)
+
+
+@pytest.mark.parametrize("cut", [70, 333, 1000])
+def test_rows_that_wait_for_their_label_belong_to_the_position(tmp_path, cut):
+    made = late(120)
+    whole = batches(follow(write(tmp_path / "whole.csv", made, KEYED), label_key="id"))
+    path, text, found, position = write(tmp_path / "a.csv", [], KEYED), "".join(made).encode(), [], None
+    for start in range(0, len(text), cut):
+        with path.open("ab") as file:
+            file.write(text[start : start + cut])
+        stream = follow(path, label_key="id")
+        if position is not None:
+            stream.go_to(tamis.loads(tamis.dumps(position)))
+        found += batches(stream)
+        position = stream.position() or position
+    assert found == whole
+
+
+def test_what_becomes_of_odd_keys(tmp_path):
+    made = [
+        "1,1,1,red,1,\n", "2,2,2,red,2,\n",
+        "1,9,9,blue,9,\n",  # waits already: the first one counts
+        "1,8,8,blue,8,on\n",  # its label; what else it says is not read
+        "7,,,,,off\n",  # nobody waits for it
+        "3,3,3,red,3,off\n",  # a row with its label
+        "2,,,,,off\n", "2,,,,,on\n",  # the second label comes too late
+        "4,4,4,red,4,\n",  # is never labelled
+    ]  # fmt: skip
+    path = write(tmp_path / "a.csv", made, KEYED)
+    stream = follow(path, label_key="id")
+    assert rounded(batches(stream, 3)) == [(1, 1, 1, "on"), (3, 3, 3, "off"), (2, 2, 2, "off")]
+    assert stream.counts == {
+        "bad": 0, "unlabelled": 0, "repeated": 0, "pending": 1, "given_up": 0, "unmatched": 2, "twice": 1,
+    }  # fmt: skip
+    with path.open("a") as file:
+        file.write(",5,5,red,5,\n6,five,5,red,5,\n")
+    bad = follow(path, label_key="id", dead_letters=tmp_path / "bad.jsonl")
+    batches(bad, 3)
+    assert [json.loads(line)["row"] for line in (tmp_path / "bad.jsonl").read_text().splitlines()] == [10, 11]
+    with pytest.raises(StreamError, match="has no 'id' in row 10: a label finds its row by it"):
+        batches(follow(path, label_key="id"), 3)
+    with pytest.raises(StreamError, match="'serial'"):
+        batches(follow(path, label_key="serial"), 3)
+
+
+def test_labels_that_are_numbers_find_their_rows(tmp_path):
+    made = ["a,1,\n", "b,2,\n", "a,,1\n", "c,3,0\n", "b,,0\n"]
+    stream = follow(write(tmp_path / "a.csv", made, "id,heat,state\n"), label_key="id")
+    assert batches(stream, 3) == [([[1.0], [3.0], [2.0]], [1, 0, 0])]
+
+
 class Told:
     """Writes a line for each step."""
 
@@ -496,7 +597,8 @@ class Told:
 
 
 def run_on(source, folder, **how):
-    stream = follow(source, dead_letters=folder / "bad.jsonl", **how)
+    keyed = {"label_key": "id", "max_waiting": 50} if source.name == "late.csv" else {}
+    stream = follow(source, dead_letters=folder / "bad.jsonl", **keyed, **how)
     return prequential(
         stream, FIRES(1), batch_size=10, baselines="none", auc=False, keep_steps=40,
         checkpoint=folder / "run.tamis", checkpoint_every=3, on_step=Told(folder / "told.jsonl", stream),
@@ -514,18 +616,19 @@ def in_a_child(work):
     return pid
 
 
-@pytest.mark.parametrize("kind", ["csv", "parts", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "late", "parts", "parquet"])
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
     n_kills = int(os.environ.get("TAMIS_KILLS", "4"))
     chance = random.Random(n_kills)
-    made = lines(400 + 200 * n_kills)
+    made = (late if kind == "late" else lines)(400 + 200 * n_kills)
     if kind != "parquet":
         for at in range(95, len(made), 83):
             made.insert(at, "not,a,row\n")
-    source = tmp_path / ("a.csv" if kind == "csv" else "parts")
+    grows = kind in ("csv", "late")
+    source = tmp_path / {"csv": "a.csv", "late": "late.csv"}.get(kind, "parts")
     for folder in ("killed", "whole"):
         (tmp_path / folder).mkdir()
-    if kind != "csv":
+    if not grows:
         source.mkdir()
     write(tmp_path / "warm.csv", lines(100))
     run_on(tmp_path / "warm.csv", tmp_path / "whole")  # compiles before anything is forked
@@ -536,8 +639,8 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
         more = made[given : given + chance.randrange(40, 180)]
         given += len(more)
         n_parts += 1
-        if kind == "csv":
-            text = "".join([HEADER] * (n_parts == 1) + more)
+        if grows:
+            text = "".join([KEYED if kind == "late" else HEADER] * (n_parts == 1) + more)
             held = chance.randrange(1, 9)
             with source.open("a") as file:
                 file.write(text[:-held])
@@ -559,7 +662,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
         killed += os.WIFSIGNALED(status)
         if checkpoint.exists():
             reached.add(tamis.load(checkpoint)["run"]["n_seen"])
-        if kind == "csv":
+        if grows:
             with source.open("a") as file:
                 file.write(text[-held:])
     run_on(source, tmp_path / "killed")

@@ -33,7 +33,7 @@ Examples:
 
 _SOURCE, _OUTPUT = "Following", "Output"
 _RECORDS = 2000  # that are kept
-_MENDED = ("missing", "drop_unlabelled")  # what a place for bad rows takes care of
+_MENDED = ("missing", "drop_unlabelled")  # what a place for bad rows takes care of, or a key of labels
 
 
 def add(root: typer.Typer) -> None:
@@ -56,6 +56,17 @@ def follow(
         str | None,
         option(_SOURCE, "NAME", "Column in which the producer numbers the rows of standard input, upwards."),
     ] = None,
+    label_key: Annotated[
+        str | None,
+        option(
+            _SOURCE,
+            "NAME",
+            "Column by which a label that comes later finds its row: a row without one waits for a row of its key.",
+        ),
+    ] = None,
+    max_waiting: Annotated[
+        int, option(_SOURCE, "N", "Rows that may wait for their label; of more, the oldest are given up.")
+    ] = 100_000,
     idle: Annotated[
         float | None,
         option(_SOURCE, "SECONDS", "End when nothing new has come for so long; 0: take what is there."),
@@ -85,6 +96,9 @@ def follow(
     """Select features on a stream without an end: test-then-train, each row once, also after a kill."""
     testing.check()
     check_whole("--every", every, 1)
+    check_whole("--max-waiting", max_waiting, 1)
+    if label_key is not None and testing.delay:
+        raise MisuseError("--label-key takes labels when they come, --delay makes them late: choose one.")
     _check(source, number, checkpoint, reading)
     assert source is not None
     output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
@@ -97,7 +111,8 @@ def follow(
     for place in (told, dead_letters) if position is None else ():
         _empty(place)
     classes = "regression" not in entry.targets
-    stream = _opened(source, reading, number, idle, dead_letters, classes=classes, quiet=quiet)
+    late = {"label_key": label_key, "max_waiting": max_waiting}
+    stream = _opened(source, reading, number, idle, dead_letters, late, classes=classes, quiet=quiet)
     if position is not None:
         stream.go_to(position)
     elif not stream.begin(testing.batch_size):
@@ -172,21 +187,20 @@ def _check(source: str | None, number: str | None, checkpoint: str | None, readi
 
 
 def _opened(
-    source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None, *,
-    classes: bool, quiet: bool,
+    source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None,
+    late: dict[str, Any], *, classes: bool, quiet: bool,
 ) -> FollowedStream:  # fmt: skip
     from tamis.streams import follow_files
 
     def judge(table: Table) -> dict[str, Any]:
-        return reading.judged(
-            table, classes=classes, quiet=quiet, passing_over=_MENDED if dead_letters else ()
-        )
+        is_mended = dead_letters is not None or late["label_key"] is not None
+        return reading.judged(table, classes=classes, quiet=quiet, passing_over=_MENDED if is_mended else ())
 
     label = reading.place()
     assert label is not None
     return follow_files(
         source, label=label, format=reading.format, header=reading.header, **reading.written(), number=number,
-        idle=idle, dead_letters=dead_letters, judge=judge, **reading.choices(),
+        idle=idle, dead_letters=dead_letters, judge=judge, **late, **reading.choices(),
     )  # fmt: skip
 
 

@@ -289,6 +289,13 @@ class TableStream(FileStream):
         self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
     ) -> Batch:
         """Return the Arrow columns of some rows as numbers and labels."""
+        X = self.as_numbers(encoders, columns, n_rows, first_row)
+        return self._labelled(X, columns[self._label], first_row)
+
+    def as_numbers(
+        self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
+    ) -> Array:
+        """Return the features of some rows as numbers."""
         features = [columns[i] for i, _ in self._features]
         X = np.empty((n_rows, len(features)), dtype=self._dtype(features))
         try:
@@ -298,7 +305,11 @@ class TableStream(FileStream):
             raise StreamError(f"{self._source.name!r}: {error}") from None
         self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
         self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
-        return self._labelled(X, columns[self._label], first_row)
+        return X
+
+    def split(self, columns: list[Any]) -> tuple[Any, list[Any]]:
+        """Return the column of the labels, and those of which features are made."""
+        return columns[self._label], [columns[i] for i in dict.fromkeys(i for i, _ in self._features)]
 
     def encoders(self) -> list[ColumnEncoder]:
         """Return an encoder for each column that knows nothing yet."""
@@ -322,9 +333,10 @@ class TableStream(FileStream):
                 )
             self.n_dropped += int(unknown.sum())
             X, labels = X[~unknown], labels.filter(~unknown)
-        return X, self._label_values(labels)
+        return X, self.label_values(labels)
 
-    def _label_values(self, labels: Any) -> Array:
+    def label_values(self, labels: Any) -> Array:
+        """Return labels, none of which is missing."""
         import pyarrow.types as kinds
 
         kind = labels.type

@@ -11,6 +11,7 @@ part       what is known of one file: how much of it was taken, and which file i
 text       rows of a text file that grows, or of standard input
 row_groups rows of a Parquet file
 numbered   which rows of a producer that numbers them are new
+keyed      rows whose label comes later, in another row of the same key
 bad_rows   rows that cannot be read: where they go, why, how many
 ========== ==========================================================================
 """

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.files import TableStream
+from tamis.streams.followed.keyed import KeyedRows, keys_of, says_nothing_else
 from tamis.streams.source import HeldSource
 from tamis.streams.stream import Batch
 from tamis.streams.tables import KnownTable, Table, types_of
@@ -65,6 +68,24 @@ class Columns:
     def as_batch(self, columns: list[Any], n: int, row: int) -> Batch:
         """Return rows as numbers and labels; `row` is the place of the first one."""
         return self.rows.as_batch(self._encoders, columns, n, row)
+
+    def as_late_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: KeyedRows) -> Batch:
+        """Return the rows whose label is there now, in the order in which the labels came."""
+        keys = keys_of(columns[self.table.names().index(key)], key, self.table.source.name, row)
+        labels, features = self.rows.split(columns)
+        has_label = ~labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        is_row = ~(has_label & says_nothing_else(features, n))
+        given = [column.filter(is_row) for column in columns]
+        X = self.rows.as_numbers(self._encoders, given, int(is_row.sum()), row)
+        told = self.rows.label_values(labels.filter(has_label))
+        rows: list[Any] = [None] * n
+        its_label: list[Any] = [None] * n
+        for i, values in zip(np.flatnonzero(is_row).tolist(), X, strict=True):
+            rows[i] = values
+        for i, label in zip(np.flatnonzero(has_label).tolist(), told, strict=True):
+            its_label[i] = label
+        found, labels_found = waiting.match(keys, rows, its_label)
+        return np.array(found).reshape(len(found), X.shape[1]), np.array(labels_found, dtype=told.dtype)
 
     def mark(self) -> Known:
         """Return what is known now, to come back to."""

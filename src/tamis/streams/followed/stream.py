@@ -16,6 +16,7 @@ from tamis.streams.files import TIMES, label_column
 from tamis.streams.followed.bad_rows import BadRows
 from tamis.streams.followed.columns import Columns, Known
 from tamis.streams.followed.files import Files
+from tamis.streams.followed.keyed import KeyedRows
 from tamis.streams.followed.numbered import new_rows
 from tamis.streams.followed.part import Part
 from tamis.streams.followed.row_groups import RowGroups
@@ -41,6 +42,7 @@ class _Mark(NamedTuple):
     last: int | None
     letters: int
     n_notes: int
+    late: dict[str, int]
 
 
 def follow_files(
@@ -62,6 +64,8 @@ def follow_files(
     number: str | None = None,
     idle: float | None = None,
     dead_letters: str | os.PathLike[str] | None = None,
+    label_key: str | None = None,
+    max_waiting: int = 100_000,
     judge: Judge | None = None,
 ) -> FollowedStream:
     r"""Open a stream without an end: it waits for rows that are not there yet.
@@ -83,6 +87,13 @@ def follow_files(
         End when nothing new has come for so many seconds; 0: take what is there. By default wait for ever.
     dead_letters : path-like, optional
         File for the rows that cannot be read, a line of JSON each with its reason. By default such a row is refused.
+    label_key : str, optional
+        Name of a column by which a label that comes later finds its row. A row without label waits for a row of the
+        same key with one, of which nothing else is read; there every other column may be empty. The row is then given
+        with its label, in the order in which labels come. A row that has values and a label, and whose key does not
+        wait, is given as it is.
+    max_waiting : int, default=100_000
+        Rows that may wait for their labels, at least 1; of more, the oldest are given up.
     judge : callable, optional
         Is given the first batch as a :class:`tamis.streams.tables.Table` and returns what else is known of the columns,
         such as ``{"drop": [...]}``.
@@ -124,13 +135,14 @@ def follow_files(
         check_choice("format", format, ("csv", "parquet"))
     if idle is not None:
         check_number("idle", idle, low=0)
+    check_number("max_waiting", max_waiting, low=1, integer=True)
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
                "time_format": time_format}  # fmt: skip
     how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
            "drop_unlabelled": drop_unlabelled}  # fmt: skip
     return FollowedStream(
         os.fspath(path), label, written, how, format=format, header=header, number=number, idle=idle,
-        dead_letters=dead_letters, judge=judge,
+        dead_letters=dead_letters, label_key=label_key, max_waiting=int(max_waiting), judge=judge,
     )  # fmt: skip
 
 
@@ -159,11 +171,14 @@ class FollowedStream(Stream):
         number: str | None,
         idle: float | None,
         dead_letters: str | os.PathLike[str] | None,
+        label_key: str | None,
+        max_waiting: int,
         judge: Judge | None,
     ) -> None:
         self.path, self._label, self._written, self._how = path, label, written, how
         self._format, self._header, self._number = format, header, number
         self._idle, self._judge = idle, judge
+        self._label_key, self._max_waiting = label_key, max_waiting
         self.is_pipe = path == "-"
         if number is not None and not self.is_pipe:
             raise ValueError(
@@ -182,6 +197,9 @@ class FollowedStream(Stream):
         self._pipe = Pipe(self._header) if self.is_pipe else None
         self._current: Part | None = self._pipe
         self._counts = Counter(known["counts"])
+        self._late = None if self._label_key is None else KeyedRows(self._max_waiting)
+        if self._late is not None and position is not None:
+            self._late.restore(position["late"], position["late_counts"])
         self._last: int | None = known["last"]  # number of the last row
         self._notes: list[dict[str, Any]] = list(known["notes"])
         self._places: dict[str, list[Any]] = dict(known["places"])
@@ -202,6 +220,7 @@ class FollowedStream(Stream):
         return {
             "kind": "followed", "path": self.path, "format": self._format, "label": self._label,
             "header": self._header, "number": self._number, **self._how,
+            **({} if self._late is None else {"label_key": self._label_key, "max_waiting": self._max_waiting}),
             **{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()},
         }  # fmt: skip
 
@@ -215,8 +234,16 @@ class FollowedStream(Stream):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows could not be read, had no label, or had come before: ``bad``, ``unlabelled``, ``repeated``."""
-        return {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
+        """How many rows could not be read, had no label, or had come before: ``bad``, ``unlabelled``, ``repeated``.
+
+        With a `label_key` also how many wait for their label, ``pending``, and what else there was, as
+        :class:`~tamis.streams.followed.keyed.KeyedRows` counts it: ``given_up``, ``unmatched``, ``twice``.
+        """
+        found = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
+        if self._late is not None:
+            found["pending"] = len(self._late.waiting)
+            found |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
+        return found
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -252,6 +279,7 @@ class FollowedStream(Stream):
             **self._columns.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
             "last": mark.last, "letters": self._bad.mark(mark.letters), "notes": self._notes[: mark.n_notes],
             "places": dict(self._places),
+            **({} if self._late is None else {"late": self._late.state(), "late_counts": mark.late}),
         }  # fmt: skip
 
     def go_to(self, position: dict[str, Any]) -> None:
@@ -272,8 +300,10 @@ class FollowedStream(Stream):
         assert self._columns is not None
         self._mark = _Mark(
             n_rows, self._columns.mark(), dict(self._counts), dict(self._bad.reasons), self._last, self._bad.length,
-            len(self._notes),
+            len(self._notes), {} if self._late is None else dict(self._late.counts),
         )  # fmt: skip
+        if self._late is not None:
+            self._late.settle()
 
     # -- what the columns are ------------------------------------------------------------------------------
 
@@ -283,9 +313,10 @@ class FollowedStream(Stream):
         while self._columns is None:
             if (table := self._first_table(size)) is not None:
                 how = {**self._how, **({} if self._judge is None else self._judge(table))}
-                if self._number is not None:
-                    label_column(self._number, table.names(), self.path)
-                    how["drop"] = [*how["drop"], self._number]
+                for name in (self._number, self._label_key):
+                    if name is not None:
+                        label_column(name, table.names(), self.path)
+                        how["drop"] = [*how["drop"], name]
                 columns = Columns(self.path, table, self._label, how)
                 self._know(columns)
                 columns.begin()
@@ -431,11 +462,14 @@ class FollowedStream(Stream):
             if self._number is not None:
                 at = self._columns.table.names().index(self._number)
                 columns, n, last, gaps = new_rows(columns, at, self._number, last, before)
-            X, y = self._columns.as_batch(columns, n, before + 1)
+            if self._late is None:
+                X, y = self._columns.as_batch(columns, n, before + 1)
+            else:
+                X, y = self._columns.as_late_batch(columns, n, before + 1, str(self._label_key), self._late)
         except StreamError as error:
             self._columns.back_to(known)
-            if not self._bad.are_kept:
-                raise
+            if not self._bad.are_kept and (self._late is None or len(rows) == 1):
+                raise  # where rows are left out, only one alone is at the place that is told
             if len(rows) > 1:
                 half = len(rows) // 2
                 first = self._sifted(part, rows[:half], before)

@@ -1,0 +1,143 @@
+"""Rows whose label comes later, in another row of the same key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tamis._check import Array
+from tamis.errors import StreamError
+
+__all__ = ["KeyedRows", "keys_of", "says_nothing_else"]
+
+
+class KeyedRows:
+    """Rows that wait for their labels, by key, in bounded memory.
+
+    Parameters
+    ----------
+    most : int
+        Rows that may wait; of more, the oldest are given up.
+
+    Attributes
+    ----------
+    counts : Counter
+        ``given_up``: rows that waited too long. ``unmatched``: labels that no row waited for. ``twice``: rows without
+        label whose key waited already; the first one counts.
+
+    Examples
+    --------
+    >>> rows = KeyedRows(10)
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> rows.match(["a", "b", "c"], [X[0], X[1], X[2]], [None, None, "fraud"])
+    ([array([3.])], ['fraud'])
+    >>> rows.match(["b", "z"], [None, None], ["fine", "fine"])
+    ([array([2.])], ['fine'])
+    >>> list(rows.waiting), rows.counts["unmatched"]
+    (['a'], 1)
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.waiting: dict[str, tuple[int, Array]] = {}  # how many came before, and the values
+        self.counts: Counter[str] = Counter()
+        self._n_came = 0
+        self._since: list[
+            tuple[str, tuple[int, Array], bool]
+        ] = []  # what came (True) and went since the last batch
+
+    def match(
+        self, keys: list[str], rows: list[Array | None], labels: list[Any]
+    ) -> tuple[list[Array], list[Any]]:
+        """Take in rows in order; return those whose label is there now, and the labels.
+
+        Parameters
+        ----------
+        keys : list of str
+        rows : list of (ndarray of shape (n_features,) or None)
+            None: the row has nothing but a key and a label.
+        labels : list of (label or None)
+        """
+        found: list[Array] = []
+        told: list[Any] = []
+        for key, row, label in zip(keys, rows, labels, strict=True):
+            if label is None:
+                self._wait(key, row)
+                continue
+            known = self._let_go(key) if key in self.waiting else row
+            if known is None:
+                self.counts["unmatched"] += 1
+            else:
+                found.append(known)
+                told.append(label)
+        return found, told
+
+    def _wait(self, key: str, row: Array | None) -> None:
+        if key in self.waiting:
+            self.counts["twice"] += 1
+            return
+        assert row is not None
+        self.waiting[key] = self._n_came, row.copy()
+        self._n_came += 1
+        self._since.append((key, self.waiting[key], True))
+        if len(self.waiting) > self.most:
+            self._let_go(next(iter(self.waiting)))
+            self.counts["given_up"] += 1
+
+    def _let_go(self, key: str) -> Array:
+        self._since.append((key, self.waiting[key], False))
+        return self.waiting.pop(key)[1]
+
+    # -- what belongs to a position ------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """A batch ends here."""
+        self._since.clear()
+
+    def state(self) -> dict[str, Any]:
+        """Return the rows that waited at the end of the last batch, the oldest first."""
+        then = dict(self.waiting)
+        for key, row, came in reversed(self._since):
+            if came:
+                del then[key]
+            else:
+                then[key] = row
+        ordered = sorted(then.items(), key=lambda one: one[1][0])
+        rows = np.array([row for _, (_, row) in ordered])
+        return {"keys": [key for key, _ in ordered], "rows": rows}
+
+    def restore(self, state: dict[str, Any], counts: dict[str, int]) -> None:
+        """Go back to what waited then."""
+        self.waiting = {
+            key: (i, row) for i, (key, row) in enumerate(zip(state["keys"], state["rows"], strict=True))
+        }
+        self._n_came, self.counts = len(self.waiting), Counter(counts)
+        self.settle()
+
+
+def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
+    """Return the keys of rows, of which `row` is the first.
+
+    Raises
+    ------
+    StreamError
+        If a row has none.
+    """
+    import pyarrow as pa
+
+    keys: list[Any] = column.cast(pa.string()).to_pylist()
+    if None in keys:
+        raise StreamError(
+            f"{path!r} has no {name!r} in row {row + keys.index(None)}: a label finds its row by it."
+        )
+    return keys
+
+
+def says_nothing_else(columns: list[Any], n: int) -> Array:
+    """Return of which rows all of these columns are missing."""
+    found = np.ones(n, dtype=bool)
+    for column in columns:
+        found &= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return found

@@ -150,6 +150,10 @@ for (const label of document.querySelectorAll('svg text, .tick text, .legend li'
     if (drawn.width && !inside(drawn, box ? label.closest('svg').getBoundingClientRect() : screen))
         found.push(label.textContent);
 }
+for (const caption of document.querySelectorAll('caption')) {
+    const drawn = caption.getBoundingClientRect();
+    if (drawn.width && !inside(drawn, {left: 0, right: innerWidth})) found.push(caption.textContent);
+}
 for (const box of document.querySelectorAll('.scroll')) {
     const shadow = getComputedStyle(box).backgroundImage;
     if (box.scrollWidth > box.clientWidth + 1 && (box.tabIndex !== 0 || shadow === 'none'))

@@ -19,6 +19,7 @@ _NAMES = {
     "FixedSubset": "tamis.cells.fixed_subset",
     "ByName": "tamis.rows.by_name",
     "ChiSquare": "tamis.rows.screening",
+    "FCBF": "tamis.rows.fcbf",
     "FIRES": "tamis.rows.fires.fires",
     "FSDS": "tamis.rows.fsds",
     "ForwardStepwise": "tamis.columns.stepwise",

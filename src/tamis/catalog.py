@@ -97,6 +97,12 @@ CATALOG: tuple[Entry, ...] = (
         not_mergeable="What the sketch forgets of a block depends on the rows before.",
     ),
     Entry(
+        "fcbf", "FCBF", "tamis.rows.fcbf", "rows",
+        "Keeps the features that tell of the class in a sliding window, and more of it than of each other.",
+        "Yu, Liu (2003), ICML",
+        not_mergeable="The window holds the last rows of one stream.",
+    ),
+    Entry(
         "t-score", "TScore", "tamis.rows.screening.t_score", "rows",
         "Keeps the features whose class means differ most against their standard errors.",
         "Wang, Barbu (2023), IEEE TKDE 35(11)",

@@ -5,6 +5,7 @@ from tamis.rows.auto.auto import Auto
 from tamis.rows.by_name import ByName
 from tamis.rows.discuss.discuss import DISCUSS
 from tamis.rows.efs import EFS
+from tamis.rows.fcbf import FCBF
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.fsds import FSDS
@@ -17,6 +18,7 @@ __all__ = [
     "ABFS",
     "DISCUSS",
     "EFS",
+    "FCBF",
     "FIRES",
     "FSDS",
     "OFS",

@@ -68,11 +68,11 @@ from tamis._guard import looked_at
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
-from tamis.errors import DataError
 from tamis.rows.discuss.bayes_watch import expect, judge
 from tamis.rows.discuss.present import LOOK, Present
 from tamis.rows.discuss.uncertainty_walk import Rules, View, view
 from tamis.rows.squash import EARLY, Squash
+from tamis.rows.whole_weights import repeated
 from tamis.summaries.entropy import WindowCounts, update_row
 
 __all__ = ["DISCUSS"]
@@ -334,7 +334,7 @@ class DISCUSS(RowSelector):
         refuse_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
-            X, y = _repeat(X, y, sample_weight)
+            X, y = repeated(X, y, sample_weight)
         with looked_at(self._counts):  # once, not at each of many short calls
             self._learn_rows(X, y)
 
@@ -541,12 +541,3 @@ class DISCUSS(RowSelector):
         """Of how many last rows a learner should begin anew."""
         age = self._present.age(self._counts) if hasattr(self, "n_seen_") else self.window
         return int(min(age, self.window))
-
-
-def _repeat(X: Array, y: Array, sample_weight: Array) -> tuple[Array, Array]:
-    """Return each row as often as its weight says."""
-    times = np.rint(sample_weight).astype(np.intp)
-    if (times != sample_weight).any():
-        weight = sample_weight[times != sample_weight][0]
-        raise DataError(f"sample_weight holds {weight}, but a window counts whole rows: give whole numbers.")
-    return np.repeat(X, times, axis=0), np.repeat(y, times)

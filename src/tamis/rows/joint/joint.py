@@ -58,6 +58,7 @@ from tamis.rows.joint.pair_counts import (
     zeros,
 )
 from tamis.rows.relation_change import bars_of, changed_table
+from tamis.rows.whole_weights import repeated
 
 __all__ = ["JointScreening"]
 
@@ -217,7 +218,7 @@ class JointScreening(RowSelector):
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if sample_weight is not None:
-            X, y = _repeated(X, y, sample_weight)
+            X, y = repeated(X, y, sample_weight)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         self.drift_detected_, start = False, 0
         if not self._arrays:
@@ -424,13 +425,3 @@ def _chosen(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains
         if redundant(x, chosen):
             chosen.remove(x)
     return chosen
-
-
-def _repeated(X: Rows, y: Array, sample_weight: Array) -> tuple[Rows, Array]:
-    """Return each row as often as its weight says."""
-    times = sample_weight.astype(np.int64)
-    if (times != sample_weight).any():
-        wrong = sample_weight[times != sample_weight][0]
-        raise ValueError(f"sample_weight holds {wrong:g}, but rows are counted: give whole numbers.")
-    at = np.repeat(np.arange(len(y)), times)
-    return X[at], y[at]

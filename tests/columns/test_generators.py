@@ -31,6 +31,7 @@ from tamis.columns.generators import (
     Ratios,
     explore,
 )
+from tamis.columns.generators.transforms import shift_and_floor
 from tamis.errors import CheckpointError, DataError
 from tests.twins import column_generators as twin
 
@@ -487,3 +488,9 @@ def test_bad_streams_are_named(rng):
     selector.offer(X[:, 1], "mine")
     with pytest.raises(DataError, match="'mine' was not made by this stream"):
         explore(selector, Originals(X))
+
+
+def test_the_shift_of_a_logarithm_passes_over_what_is_missing():
+    """By the mean of what is known less the least: -1, 3 and a gap have the mean 1, so the least becomes 2."""
+    shift, floor = shift_and_floor(np.array([[-1.0, 2.0], [np.nan, np.nan], [3.0, 5.0]]))
+    assert (shift.tolist(), floor.tolist()) == ([3.0, 0.0], [2.0, 2.0])

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from river import checks, compose, drift, naive_bayes, tree
 from river.datasets import synth
 
-from tamis import ABFS, FIRES, FisherScore, ResetOnDrift, prequential
+from tamis import DISCUSS, FIRES, FisherScore, ResetOnDrift, prequential
 from tamis.adapters.river import RiverClassifier, RiverDetector, RiverReplay, RiverSelector
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DriftDetector
@@ -234,7 +234,7 @@ def test_features_that_come_later_are_learned(rng):
     for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         selector.learn_one(dict(enumerate(row if i >= 200 else row[:2])), label)
     assert selector.transform_one(dict(enumerate(X[0].tolist()))) == {2: X[0, 2]}
-    fixed = RiverSelector(ABFS(), every=50)
+    fixed = RiverSelector(DISCUSS(), every=50)
     fixed.learn_many(pd.DataFrame(X[:50, :2]), y[:50])
     with pytest.raises(DataError, match="cannot grow: give room for names to come"):
         fixed.learn_many(pd.DataFrame(X[50:100]), y[50:100])

@@ -14,7 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis import ABFS, FIRES, OFS, ByName, FisherScore, MutualInformation, Screening, TScore
+from tamis import (
+    ABFS,
+    DISCUSS,
+    FIRES,
+    OFS,
+    ByName,
+    FisherScore,
+    ForwardPartialCorrelation,
+    MutualInformation,
+    Screening,
+    TScore,
+)
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
 
@@ -26,6 +37,7 @@ GROWING = [
     *(FIRES(5, learning_rate=0.1, **options) for options in FIRES_OPTIONS), FIRES.paper(5), OFS(5), TScore(5),
     FisherScore(5, half_life=40), MutualInformation(5), Screening(5), TScore(None, level=0.1),
     Screening(3, redundancy=8),
+    *(ABFS(20, 0.01, **options) for options in ({}, {"categorical": "all"}, {"cuts": "range"}, {"categorical": [2]})),
 ]  # fmt: skip
 
 
@@ -78,6 +90,29 @@ def test_growing_gives_the_bits_of_the_fixed_width(selector: Any, n_classes: int
         loaded.partial_fit(rows[:9], y[:9]).scores_.tobytes()
         == grown.partial_fit(rows[:9], y[:9]).scores_.tobytes()
     )
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"max_columns": 20}, {"n_features_to_select": None}, {"task": "regression"}], ids=repr
+)
+def test_forward_selection_knows_what_it_would_have_known(options: dict[str, Any]) -> None:
+    """Its ridge is that of the names so far, so the same is chosen once the names are the same."""
+    rows, y = named_rows(600)
+    y = y % 2 if "task" not in options else y * 1.0
+    X, names = fixed(rows)
+    wide = ForwardPartialCorrelation(**{"n_features_to_select": 5, **options})
+    grown, widths = ByName(copy.deepcopy(wide)), set()
+    for start in range(0, 600, 16):
+        part = slice(start, start + 16)
+        grown.partial_fit(rows[part], y[part])
+        wide.partial_fit(X[part], y[part])
+        widths.add(len(grown.selector_._columns))  # type: ignore[attr-defined]
+    assert len(widths) > (1 if "max_columns" in options else 5)
+    assert grown.feature_names_ == names
+    np.testing.assert_allclose(grown.scores_, wide.scores_, rtol=1e-9, atol=1e-12)
+    assert grown.get_support().tolist() == wide.get_support().tolist()
+    with pytest.raises(ValueError, match="mask of a fixed number of columns"):
+        ABFS(categorical=[True, False]).fit(np.eye(2), [0, 1]).widen(3)
 
 
 @given(data=st.data())
@@ -201,16 +236,16 @@ def test_what_does_not_go_together_is_refused() -> None:
         ByName(FIRES(2), absent="missing", max_columns=9).fit(rows, y)
     with pytest.raises(ValueError, match="absent='missing' needs max_columns"):
         ByName(TScore(2), absent="missing").fit(rows, y)
-    model = ByName(ABFS()).fit(rows[:20], y[:20])
+    model = ByName(DISCUSS()).fit(rows[:20], y[:20])
     with pytest.raises(
-        DataError, match=r"1 columns are new, but a ABFS cannot grow: give room .* max_columns="
+        DataError, match=r"1 columns are new, but a DISCUSS cannot grow: give room .* max_columns="
     ):
         model.partial_fit([{"new": 1.0}], [0])
     for wrong, words in ((3, "selector must be a row selector"), (ByName(OFS()), "selector must be")):
         with pytest.raises(ValueError, match=words):
             ByName(wrong).fit(rows, y)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="A ABFS has a fixed number of columns"):
-        ABFS().fit(np.eye(4), [0, 1, 0, 1]).widen(9)
+    with pytest.raises(ValueError, match="A DISCUSS has a fixed number of columns"):
+        DISCUSS().fit(np.eye(4), [0, 1, 0, 1]).widen(9)
 
 
 def test_more_wanted_than_there_are_names_keeps_all() -> None:

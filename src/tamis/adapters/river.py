@@ -283,8 +283,8 @@ class RiverSelector(base.SupervisedTransformer):
     Parameters
     ----------
     selector : RowSelector
-        It is copied. What a row does not name is 0. Names may come at any time where the selector grows (FIRES, OFS,
-        the screens); of the others, in the first `every` rows, or as many as there is room for.
+        It is copied. What a row does not name is 0. Names may come at any time where the selector grows (see
+        :class:`~tamis.rows.by_name.ByName`); of the others, in the first `every` rows, or as many as there is room for.
     every : int, default=100
         Rows that are collected before the selector learns from them: it is made for batches.
     max_columns : int, optional

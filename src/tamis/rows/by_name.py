@@ -66,10 +66,11 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    FIRES, OFS and the screens grow. What OFS and the screens then know is, bit for bit, what they would know had all
-    columns been there from the first row on, and so is what FIRES knows with ``scaling=None``; else FIRES sums over the
-    columns, and they are equal to rounding. Two things do depend on how many columns there are: the step of FIRES,
-    if no `learning_rate` is given, and OFS with a fraction or ``information="partial"``. A fraction as
+    FIRES, OFS, EFS, FSDS, ABFS, forward selection and the screens grow. What OFS, EFS, ABFS and the screens then know
+    is, bit for bit, what they would know had all columns been there from the first row on, and so is what FIRES knows
+    with ``scaling=None``; else FIRES sums over the columns, and they are equal to rounding, as are FSDS and the matrix
+    of forward selection. Some things do depend on how many columns there are: the step of FIRES, if no `learning_rate`
+    is given, OFS with a fraction or ``information="partial"``, and the ridge of forward selection. A fraction as
     `n_features_to_select` is one of the names so far; of a number larger than that, all are kept.
 
     Examples

@@ -6,6 +6,8 @@ squares of very small or large numbers vanish or overflow. What is seen through 
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +50,13 @@ class Squash:
             z = np.clip((0.5 * X - self._middle) / self._unit, -1e300, 1e300)
         found: Floats = z / (1.0 + np.abs(z))
         return found
+
+    def widened(self, n_new: int) -> Squash:
+        """Return the same with further columns, which were 0 in all rows."""
+        wide = copy.copy(self)
+        wide._middle = np.pad(self._middle, (0, n_new))
+        wide._unit = np.pad(self._unit, (0, n_new), constant_values=1e-300)
+        return wide
 
     def back(self, u: float, column: int) -> float:
         """Return the number that is seen as u."""

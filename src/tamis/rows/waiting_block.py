@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from tamis._check import Array, Rows
 from tamis.errors import StateError
 
-__all__ = ["WaitingBlock", "joined"]
+__all__ = ["WaitingBlock", "joined", "padded"]
 
 
 class WaitingBlock:
@@ -67,6 +67,13 @@ class WaitingBlock:
         grown.n_rows = end
         return grown
 
+    def widened(self, n_features: int) -> Self:
+        """Return the block with further columns, which are 0 in the rows that wait."""
+        wide = copy.copy(self)
+        wide.X = padded(self.X, n_features)
+        wide.sparse = tuple(padded(part, n_features) for part in self.sparse)
+        return wide
+
     def rows(self) -> tuple[Rows, Array, Array]:
         """Return copies of the rows, targets and weights."""
         some = slice(self.n_rows)
@@ -84,6 +91,13 @@ class WaitingBlock:
     def emptied(self) -> Self:
         """Return a block without rows, in memory of its own: who goes back to this one finds its rows."""
         return type(self)(self.size, self.X.shape[1])
+
+
+def padded(X: Rows, n_features: int) -> Rows:
+    """Return rows with further columns of zeros, in arrays of their own or with the same values."""
+    if sp.issparse(X):
+        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return np.pad(X, ((0, 0), (0, n_features - X.shape[1])))
 
 
 def joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:

@@ -248,6 +248,20 @@ class ABFS(RowSelector):
         self.drift_detected_ = False
         self.drifts_: list[int] = []
 
+    def _widen(self, n_features: int) -> None:
+        are_categories = isinstance(self.categorical, str)
+        if self.categorical is not None and not are_categories and np.asarray(self.categorical).dtype == bool:
+            raise ValueError(
+                "categorical is a mask of a fixed number of columns: name the columns, or choose 'all'."
+            )
+        new = np.arange(self.n_features_in_, n_features)
+        if are_categories:
+            values, numeric = self._values.widened(np.append(self._values.columns, new)), self._numeric
+        else:
+            values, numeric = copy.copy(self._values), np.append(self._numeric, new)
+        self._observers = self._observers.widened(numeric, values)
+        self._values, self._numeric = values, numeric
+
     def _new_detector(self) -> DriftDetector:
         if isinstance(self.detector, str):
             return make(self.detector)

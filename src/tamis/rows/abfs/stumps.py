@@ -7,6 +7,7 @@ in a row of the stream is a loop over neighbouring numbers.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 
@@ -194,6 +195,15 @@ class Values:
                 self._grow(full)
         return out
 
+    def widened(self, columns: NDArray[np.intp]) -> Values:
+        """Return the same with further columns, in whose rows there was no value but 0."""
+        new, wide = Values(np.arange(len(columns) - len(self.columns))), copy.copy(self)
+        new.number(np.zeros((1, len(new.columns))))
+        wide.columns, wide.used = columns, np.append(self.used, new.used)
+        wide.start = np.append(self.start, self.start[-1] + new.start[1:])
+        wide._keys, wide._ids = np.append(self._keys, new._keys), np.append(self._ids, new._ids)
+        return wide
+
     def _grow(self, full: int) -> None:
         """Double the room of one column, and house all values anew under their old numbers."""
         width = np.diff(self.start)
@@ -271,6 +281,23 @@ class Observers:
         self.total = np.r_[self.total, np.zeros(more)]
         self._normal = np.concatenate([self._normal, fresh], axis=1)
         self._counts = np.concatenate([self._counts, np.zeros((more, self._counts.shape[1]))])
+
+    def widened(self, numeric: NDArray[np.intp], values: Values) -> Observers:
+        """Return the same with further numeric features, or further columns of values, which were 0 in all rows."""
+        wide, more = copy.copy(self), len(numeric) - len(self.numeric)
+        self._follow()
+        wide._counts = np.pad(self._counts, ((0, 0), (0, values.start[-1] - self._start[-1])))
+        wide._counts[:, values.start[len(self.values.columns) : -1]] = self.total[
+            :, None
+        ]  # the value 0 is the first
+        fresh = _no_normals(len(self.total), more)
+        if self._squash is not None or not self.robust:  # else the early rows are still to be seen
+            fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
+        wide.numeric, wide.values, wide._start = numeric, values, values.start
+        wide._normal = np.concatenate([self._normal, fresh], axis=2)
+        wide._early = np.pad(self._early[0], ((0, 0), (0, more))), *self._early[1:]
+        wide._squash = None if self._squash is None else self._squash.widened(more)
+        return wide
 
     def _follow(self) -> None:
         """Move the counts to where their values live now."""

@@ -55,7 +55,7 @@ from tamis.rows.forward.marginals import Marginals
 from tamis.rows.forward.recency import Recency
 from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ERRORS, choose, favoured, solve
-from tamis.rows.waiting_block import WaitingBlock, joined
+from tamis.rows.waiting_block import WaitingBlock, joined, padded
 
 __all__ = ["ForwardPartialCorrelation"]
 
@@ -234,6 +234,42 @@ class ForwardPartialCorrelation(RowSelector):
         self._settled = 0  # the row from which on a new set is news no more
         self._start_row = self._young = 0  # the last drift, and rows before it that spoke for it
         self._nothing_chosen(n_columns)
+
+    @property
+    def _counts_columns(self) -> bool:
+        return True  # the ridge (3), the level (5) and how long rows are remembered
+
+    def _widen(self, n_features: int) -> None:
+        n, more = len(self._columns), min(n_features, self.max_columns) - len(self._columns)
+        if self._marginals is None and n_features > n + more:
+            self._marginals = self._marginals_of_matrix()
+        if self._marginals is not None:
+            self._marginals = copy.copy(self._marginals)
+            self._marginals.widen(n_features)
+        if more > 0:  # then every feature was in the matrix
+            self._scatter = copy.copy(self._scatter)
+            self._scatter.insert(n, more)
+            self._columns = np.arange(n + more)
+            self._known = np.pad(self._known, (0, more), "edge")
+            self._alone, self._left = np.pad(self._alone, (0, more)), np.pad(self._left, (0, more))
+            self._blame = np.pad(self._blame, (0, more), constant_values=-1)
+            if self._recency is not None:
+                self._recency = copy.copy(self._recency)
+                self._recency.widen(n + more)
+        self._relevance_now = np.pad(self._relevance_now, (0, n_features - self.n_features_in_))
+        self._pending = self._pending.widened(n_features)
+        self._recent = tuple((padded(X, n_features), y, weight) for X, y, weight in self._recent)
+
+    def _marginals_of_matrix(self) -> Marginals:
+        """Return what is known of each feature alone, where all of them are in the matrix in their order."""
+        scatter, n = self._scatter, len(self._columns)
+        known = Marginals(n, self._n_targets)
+        known.weight = scatter.weight
+        if scatter.weight > 0.0:
+            known.mean, known.target_mean = scatter.mean[:n].copy(), scatter.mean[n:].copy()
+            known.variance = np.diag(scatter.S)[:n] * scatter.unit[:n] ** 2 / scatter.weight
+            known.covariance = (scatter.S[:n, n:] * scatter.unit[n:]).T * scatter.unit[:n] / scatter.weight
+        return known
 
     def _nothing_chosen(self, n_columns: int) -> None:
         self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)

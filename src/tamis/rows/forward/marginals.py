@@ -95,6 +95,12 @@ class Marginals:
         self.target_mean = np.pad(self.target_mean, (0, new))
         self.covariance = np.pad(self.covariance, ((0, new), (0, 0)))
 
+    def widen(self, n_features: int) -> None:
+        """Append features that were 0 in all rows so far."""
+        new = n_features - len(self.mean)
+        self.mean, self.variance = np.pad(self.mean, (0, new)), np.pad(self.variance, (0, new))
+        self.covariance = np.pad(self.covariance, ((0, 0), (0, new)))
+
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows so far."""
         self.weight *= keep

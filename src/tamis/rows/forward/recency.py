@@ -185,6 +185,12 @@ class Recency:
         self.memory, self.models = (mine, known[1]), (_model(mine), _model(known[1]))
         self.evidence, self.stakes = later.evidence.copy(), _stakes(known[1])
 
+    def widen(self, n_features: int) -> None:
+        """Append columns that were 0 in all rows so far."""
+        self.memory = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
+        for memory in self.memory:
+            memory.widen(n_features)
+
     def replace(self, at: Array) -> None:
         """Put standardised columns of which nothing is known yet in the place of some."""
         self.memory = copy.deepcopy(self.memory)

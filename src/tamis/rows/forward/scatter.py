@@ -159,6 +159,12 @@ class Scatter:
         self.mean, self.unit = np.pad(self.mean, (0, new)), np.pad(self.unit, (0, new))
         self.S = np.asfortranarray(np.pad(self.S, ((0, new), (0, new))))
 
+    def insert(self, at: int, n_new: int) -> None:
+        """Put columns that were 0 in all rows so far before that one."""
+        n = len(self.mean)
+        self.grow(n + n_new)
+        self.reorder(np.concatenate([np.arange(at), np.arange(n, n + n_new), np.arange(at, n)]))
+
     def reorder(self, order: Array) -> None:
         """Put the columns into another order."""
         self.mean, self.unit = self.mean[order], self.unit[order]

@@ -96,21 +96,32 @@ def test_growing_gives_the_bits_of_the_fixed_width(selector: Any, n_classes: int
     "options", [{}, {"max_columns": 20}, {"n_features_to_select": None}, {"task": "regression"}], ids=repr
 )
 def test_forward_selection_knows_what_it_would_have_known(options: dict[str, Any]) -> None:
-    """Its ridge is that of the names so far, so the same is chosen once the names are the same."""
+    """What it chooses depends on the names so far, and on what was chosen before; what it knows does not."""
     rows, y = named_rows(600)
     y = y % 2 if "task" not in options else y * 1.0
     X, names = fixed(rows)
     wide = ForwardPartialCorrelation(**{"n_features_to_select": 5, **options})
-    grown, widths = ByName(copy.deepcopy(wide)), set()
+    model, widths = ByName(copy.deepcopy(wide)), set()
     for start in range(0, 600, 16):
         part = slice(start, start + 16)
-        grown.partial_fit(rows[part], y[part])
+        model.partial_fit(rows[part], y[part])
         wide.partial_fit(X[part], y[part])
-        widths.add(len(grown.selector_._columns))  # type: ignore[attr-defined]
+        widths.add(len(model.selector_._columns))  # type: ignore[attr-defined]
     assert len(widths) > (1 if "max_columns" in options else 5)
-    assert grown.feature_names_ == names
-    np.testing.assert_allclose(grown.scores_, wide.scores_, rtol=1e-9, atol=1e-12)
-    assert grown.get_support().tolist() == wide.get_support().tolist()
+    assert model.feature_names_ == names
+    grown: Any = model.selector_
+    assert grown.scores_.shape == wide.scores_.shape
+    if wide._marginals is None:
+        known = [(grown._scatter, wide._scatter, name) for name in ("mean", "unit", "S")]
+    else:
+        known = [(grown._marginals, wide._marginals, name) for name in ("mean", "variance", "covariance")]
+    for ours, theirs, name in known:
+        pair = [getattr(one, name) for one in (ours, theirs)]
+        pair = [np.triu(one) if name == "S" else one for one in pair]  # what is below is not kept
+        np.testing.assert_allclose(*pair, rtol=1e-9, atol=1e-12)
+
+
+def test_a_mask_of_categories_cannot_grow() -> None:
     with pytest.raises(ValueError, match="mask of a fixed number of columns"):
         ABFS(categorical=[True, False]).fit(np.eye(2), [0, 1]).widen(3)
 
@@ -176,6 +187,122 @@ def test_every_selector_learns_from_dicts_in_the_room_it_is_given(key: str) -> N
     with pytest.raises(DataError, match="The rows name 21 columns, but max_columns is 20: raise it"):
         model.partial_fit([{f"new{i}": 1.0 for i in range(21 - len(names))}], [1])
     assert model.feature_names_ == names
+
+
+def words(n: int = 3000, n_words: int = 400, seed: int = 0) -> tuple[list[dict[str, float]], Any]:
+    """Mails of which each third has words of its own, and one word of spam that comes with it."""
+    rng = np.random.default_rng(seed)
+    y, rows = rng.integers(0, 2, n), []
+    for i in range(n):
+        third = 3 * i // n
+        row = {f"w{third}-{int(j)}": 1.0 for j in np.minimum(rng.zipf(1.4, 8), n_words)}
+        if rng.random() < (0.6 if y[i] else 0.1):
+            row[f"spam{third}"] = 1.0
+        rows.append(row)
+    return rows, y
+
+
+BUDGETED = [
+    TScore(5), FisherScore(5, half_life=500), Screening(5, scores=["t", "fisher"]), OFS(5), FIRES(5),
+    FIRES(5, half_life=300, learning_rate=0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("selector", BUDGETED, ids=repr)
+def test_a_budget_of_names_keeps_what_is_selected(selector: Any) -> None:
+    rows, y = words()
+    model, found = ByName(selector, budget=60), set()
+    for start in range(0, len(rows), 50):
+        before = model.selected_ if start else []
+        model.partial_fit(rows[start : start + 50], y[start : start + 50], classes=[0, 1])
+        names = model.feature_names_
+        assert len(set(names)) == len(names) <= 60
+        assert model.selector_.n_features_in_ <= 60
+        assert start < 100 or set(before) <= set(names)
+        found |= set(model.selected_)
+    assert {"spam0", "spam1", "spam2"} <= found
+    assert model.n_evicted_ > 20
+    assert model.n_passed_over_ > 0
+    for place, name in enumerate(model.feature_names_):
+        assert model._places[name] == place
+    loaded, twin = tamis.loads(tamis.dumps(model)), copy.deepcopy(model)
+    for one in (loaded, twin):
+        one.partial_fit(rows[:50], y[:50])
+    assert loaded.scores_.tobytes() == twin.scores_.tobytes()
+    assert loaded.feature_names_ == twin.feature_names_
+
+
+@pytest.mark.parametrize("selector", [TScore(5), FisherScore(5, half_life=300)], ids=repr)
+def test_a_place_that_is_given_away_knows_nothing_of_who_had_it(selector: Any) -> None:
+    """The scores are those of rows in which each name counts since it came in last, and is 0 before."""
+    rows, y = words(1500)
+    model, tenants, cells = ByName(selector, budget=60), [], []
+    for start in range(0, len(rows), 50):
+        model.partial_fit(rows[start : start + 50], y[start : start + 50], classes=[0, 1])
+        now = model.feature_names_
+        gone = {place for place, name in enumerate(tenants) if name != now[place]}
+        cells = [cell for cell in cells if cell[1] not in gone]
+        tenants = now
+        places = {name: place for place, name in enumerate(now)}
+        cells += [
+            (i, places[name], 1.0) for i in range(start, start + 50) for name in rows[i] if name in places
+        ]
+    assert model.n_evicted_ > 20
+    i, j, values = zip(*cells, strict=True)
+    X, wide = sp.csr_matrix((values, (i, j)), shape=(1500, 60)), copy.deepcopy(selector)
+    for start in range(0, 1500, 50):
+        wide.partial_fit(X[start : start + 50], y[start : start + 50], classes=[0, 1])
+    assert model.scores_.tobytes() == wide.scores_.tobytes()
+
+
+def test_names_that_come_back_and_names_for_which_there_is_no_place() -> None:
+    def batch(name: str) -> list[dict[str, float]]:
+        return [{"good": float(i % 2), name: 1.0} for i in range(10)]
+
+    y = np.arange(10) % 2
+    model = ByName(FisherScore(1), budget=2).partial_fit(batch("first"), y)
+    for _ in range(8):
+        model.partial_fit(batch("second"), y)
+    assert (model.feature_names_, model.n_evicted_, model.n_passed_over_) == (["good", "first"], 0, 8)
+    for _ in range(12):
+        model.partial_fit(batch("second"), y)
+    assert (model.feature_names_, model.n_evicted_) == (["good", "second"], 1)
+    for _ in range(12):
+        model.partial_fit(batch("first"), y)
+    assert (model.feature_names_, model.n_evicted_) == (["good", "first"], 2)
+    assert model.selected_ == ["good"]
+    before = tamis.dumps(model)
+    with pytest.raises(DataError, match="infinity in column 'good' of row 1"):
+        model.partial_fit([{"third": 1.0}, {"good": np.inf}], [0, 1])
+    with pytest.raises(DataError, match="inconsistent"):
+        model.partial_fit(batch("third"), y[:-1])
+    assert tamis.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    "selector", [DISCUSS(), MutualInformation(2), TScore(None, level=0.1), ABFS()], ids=repr
+)
+def test_who_cannot_forget_has_no_budget(selector: Any) -> None:
+    with pytest.raises(
+        ValueError, match="cannot forget single columns: choose FIRES, OFS, TScore or FisherScore"
+    ):
+        ByName(selector, budget=5).fit([{"a": 1.0}, {"b": 2.0}], [0, 1])
+    with pytest.raises(ValueError, match="cannot forget single columns"):
+        copy.deepcopy(selector).fit(sp.csr_matrix(np.eye(4)), [0, 1, 0, 1]).forget_columns([1])
+
+
+def test_columns_that_are_forgotten() -> None:
+    with pytest.raises(ValueError, match="columns must be from 0 to 3, got"):
+        OFS(2).fit(np.eye(4), [0, 1, 0, 1]).forget_columns([4])
+    with pytest.raises(ValueError, match="Dense rows have a fixed number of columns"):
+        TScore(2).fit(np.eye(4), [0, 1, 0, 1]).forget_columns([0])
+    with pytest.raises(ValueError, match="beside max_columns"):
+        ByName(OFS(2), budget=5, max_columns=7).fit([{"a": 1.0}, {"b": 2.0}], [0, 1])
+    selector = OFS(3).fit(np.eye(4), [0, 1, 0, 1])
+    before = selector.scores_
+    selector.forget_columns([1, 1])
+    assert selector.scores_[1] == 0.0 != before[1]
+    assert np.delete(selector.scores_, 1).tolist() == np.delete(before, 1).tolist()
 
 
 def test_missing_is_what_was_never_seen() -> None:

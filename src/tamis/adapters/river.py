@@ -289,6 +289,8 @@ class RiverSelector(base.SupervisedTransformer):
         Rows that are collected before the selector learns from them: it is made for batches.
     max_columns : int, optional
         Room for so many names, as in :class:`tamis.rows.by_name.ByName`.
+    budget : int, optional
+        Know so many names at the most, as there.
 
     Raises
     ------
@@ -308,11 +310,18 @@ class RiverSelector(base.SupervisedTransformer):
     [0, 1]
     """
 
-    def __init__(self, selector: RowSelector, every: int = 100, max_columns: int | None = None) -> None:
+    def __init__(
+        self,
+        selector: RowSelector,
+        every: int = 100,
+        max_columns: int | None = None,
+        budget: int | None = None,
+    ) -> None:
         self.selector = selector
         self.every = every
         self.max_columns = max_columns
-        self._model = ByName(selector, max_columns=max_columns)
+        self.budget = budget
+        self._model = ByName(selector, max_columns=max_columns, budget=budget)
         self._known: set[Any] = set()
         self._kept: dict[Any, None] | None = None
         self._rows: list[dict[Any, float]] = []

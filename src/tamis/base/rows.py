@@ -28,6 +28,7 @@ from tamis._check import (
     encode_labels,
     is_integer,
     refuse_nonfinite,
+    told,
 )
 from tamis._guard import Guarded
 from tamis._parameters import check_parameters, number, parameters
@@ -100,6 +101,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Make room, in new arrays, for further columns, which were 0 in all rows so far; without it, there is none."""
         raise ValueError(f"A {type(self).__name__} has a fixed number of columns: begin a new one.")
 
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        """Know of columns, in new arrays, that they were 0 in all rows so far; without it, none can be forgotten."""
+        raise ValueError(f"A {type(self).__name__} cannot forget single columns: begin a new one.")
+
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
     def blank(self) -> Self:
@@ -119,6 +124,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _can_widen(self) -> bool:
         return type(self)._widen is not RowSelector._widen
+
+    @property
+    def _can_forget_columns(self) -> bool:
+        return type(self)._forget_columns is not RowSelector._forget_columns
 
     @property
     def _counts_columns(self) -> bool:
@@ -201,6 +210,31 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
         self._widen(int(n_features))
         self.n_features_in_ = int(n_features)
+        return self
+
+    def forget_columns(self, columns: Any) -> Self:
+        """Forget what is known of some columns, where the method can: they were 0 in all rows so far.
+
+        So a place can be given to another feature; :class:`tamis.rows.by_name.ByName` does it with a `budget`.
+
+        Parameters
+        ----------
+        columns : array-like of int
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the method cannot, there is no such column, or dense rows were learned from where that matters.
+        """
+        _ = self.waiting_  # raises if nothing was learned
+        places = np.unique(np.asarray(columns, dtype=np.intp))
+        if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
+            raise ValueError(f"columns must be from 0 to {self.n_features_in_ - 1}, got {told(columns)}.")
+        self._forget_columns(places)
         return self
 
     def check_state(self) -> None:

@@ -10,6 +10,7 @@ have no name.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from itertools import chain
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from tamis.errors import DataError
 __all__ = ["ByName"]
 
 _GROWTH = 1.25
+_TRIAL = 10  # batches that a name may show what it is worth
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 
 
@@ -45,6 +47,8 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     max_columns : int, optional
         Room for so many names. Needed by a selector that cannot grow, if names come after its first rows, and by
         ``absent="missing"``. By default as many as there are.
+    budget : int, optional
+        Know so many names at the most, at least 1. When more come, those of the lowest scores are forgotten; see Notes.
 
     Attributes
     ----------
@@ -56,6 +60,9 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         Relevance of each name now; larger is more relevant.
     selected_ : list
         The names that are kept now, in the order of their places.
+    n_evicted_, n_passed_over_ : int
+        With a `budget`: names that were forgotten, and names of a batch for which there was no place, each as often as
+        it happened.
 
     Raises
     ------
@@ -73,6 +80,12 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     is given, OFS with a fraction or ``information="partial"``, and the ridge of forward selection. A fraction as
     `n_features_to_select` is one of the names so far; of a number larger than that, all are kept.
 
+    **Budget.** FIRES, OFS, TScore, FisherScore and Screening of these two can forget single columns. New names enter in
+    the order of how many rows of the batch name them. Where places are lacking, names leave in the order of their
+    scores, the lowest first; but none that is selected, that the batch names, or that came in in the last ten batches.
+    New names that find no place are passed over in this batch. A name that left may come back: it is new then, and
+    counts as 0 in all rows before. Which names leave depends on how rows are cut into batches.
+
     Examples
     --------
     >>> from tamis import ByName, FisherScore
@@ -88,6 +101,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         selector=Kind("a row selector", lambda value: isinstance(value, RowSelector)),
         absent=("zero", "missing"),
         max_columns=(integer("[1, inf)"), None),
+        budget=(integer("[1, inf)"), None),
     )
 
     selector_: RowSelector
@@ -95,11 +109,17 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     _learned_by: tuple[str, ...] = ("_begin",)
 
     def __init__(
-        self, selector: RowSelector, *, absent: str = "zero", max_columns: int | None = None
+        self,
+        selector: RowSelector,
+        *,
+        absent: str = "zero",
+        max_columns: int | None = None,
+        budget: int | None = None,
     ) -> None:
         self.selector = selector
         self.absent = absent
         self.max_columns = max_columns
+        self.budget = budget
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -135,15 +155,21 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         places = vars(self).get("_places") or self._begin()
         n_known = len(places)
         try:
-            rows, taken = self._rows(X, places), copy.copy(self.selector_)
+            taken = copy.copy(self.selector_)
+            if self.budget is None:
+                rows = self._rows(X, places)
+            else:
+                places = dict(places)
+                rows = self._rows_in_budget(X, places, taken)
             self._make_room(taken, len(places))
             width = max(
                 taken.n_features_in_ if hasattr(taken, "n_seen_") else 0, self._first_width(len(places))
             )
             taken.partial_fit(self._as_wide(rows, width), y, classes, sample_weight)
         except BaseException:
-            for name in list(places)[n_known:]:
-                del places[name]
+            if self.budget is None:
+                for name in list(places)[n_known:]:
+                    del places[name]
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
@@ -157,9 +183,26 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             )
         if self.absent == "missing" and self.max_columns is None:
             raise ValueError("absent='missing' needs max_columns: how many names there may be.")
+        if self.budget is not None:
+            self._check_budget()
         self.selector_ = clone(self.selector)
         self._places = {}
+        self._since: list[
+            int
+        ] = []  # the batch in which the name of each place came in, where there is a budget
+        self._n_batches = self.n_evicted_ = self.n_passed_over_ = 0
         return self._places
+
+    def _check_budget(self) -> None:
+        if self.max_columns is not None or self.absent != "zero":
+            raise ValueError(
+                f"budget={self.budget} is of no use beside max_columns or absent='missing': leave these out."
+            )
+        if not self.selector._can_forget_columns:
+            raise ValueError(
+                f"budget={self.budget}, but a {type(self.selector).__name__} of these parameters cannot forget single"
+                " columns: choose FIRES, OFS, TScore or FisherScore."
+            )
 
     def _first_width(self, n_names: int) -> int:
         """Return how many columns the selector begins with: one that is told a number wants as many."""
@@ -180,7 +223,56 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
                 f" give room for names to come, as in ByName(..., max_columns={2 * n_names})."
             )
         room = n_names if selector._counts_columns else int(_GROWTH * selector.n_features_in_)
-        selector.widen(max(n_names, room))
+        selector.widen(max(n_names, room if self.budget is None else min(room, self.budget)))
+
+    # -- a budget of names ---------------------------------------------------------------------------------
+
+    def _rows_in_budget(
+        self, X: Any, places: dict[Any, int], selector: RowSelector
+    ) -> tuple[Array, Array, Array]:
+        """Return the cells of names that have a place; names come in, and leave."""
+        if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
+            names, values, indptr = _cells(X)
+        else:
+            rows, columns = self._named_rows(X)
+            names, values, indptr = [columns[j] for j in rows.indices], rows.data, rows.indptr
+        self._let_in(names, places, selector)
+        known = np.fromiter((name in places for name in names), np.bool_, len(names))
+        indices = np.fromiter((places[name] for name in names if name in places), np.int64)
+        n_before = np.concatenate([[0], np.cumsum(known)])
+        values, indptr = values[known], n_before[indptr]
+        self._refuse_nonfinite(values, indices, indptr, places)
+        return values, indices, indptr
+
+    def _let_in(self, names: list[Any], places: dict[Any, int], selector: RowSelector) -> None:
+        """Give places to new names, the most frequent first, as far as there are any or others leave."""
+        assert self.budget is not None
+        often = Counter(name for name in names if name not in places)
+        lacking = len(often) - (self.budget - len(places))
+        leaving = self._least_useful(set(names), lacking) if lacking > 0 and places else []
+        freed = [places.pop(name) for name in leaving]
+        if freed:
+            selector.forget_columns(freed)
+        free = [*freed, *range(len(places) + len(freed), self.budget)]
+        coming = sorted(often, key=lambda name: -often[name])[: len(free)]
+        since = [*self._since, *[0] * (len(places) + len(coming) - len(self._since))]
+        for name, place in zip(coming, free, strict=False):
+            places[name], since[place] = place, self._n_batches
+        self._since, self._n_batches = since, self._n_batches + 1
+        self.n_evicted_ += len(freed)
+        self.n_passed_over_ += len(often) - len(coming)
+
+    def _least_useful(self, named: set[Any], n: int) -> list[Any]:
+        """Return up to `n` names that may leave, those of the lowest scores first."""
+        if self.selector_.waiting_:
+            return []
+        kept, scores = self.get_support(), self.scores_
+        may_leave = [
+            (scores[place], self._since[place], name)
+            for place, name in enumerate(self.feature_names_)
+            if not kept[place] and name not in named and self._n_batches - self._since[place] >= _TRIAL
+        ]
+        return [name for *_, name in sorted(may_leave, key=lambda one: one[:2])[:n]]
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -198,10 +290,13 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             _give_places(names, places)
             place = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
             values, indices, indptr = rows.data, place[rows.indices], rows.indptr
+        self._refuse_nonfinite(values, indices, indptr, places)
+        return values, indices, indptr
+
+    def _refuse_nonfinite(self, values: Array, indices: Array, indptr: Array, places: dict[Any, int]) -> None:
         if not np.isfinite(values).all():
             cells = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(places)))
-            refuse_nonfinite(cells, [str(name) for name in places], allow_nan=self.selector_._allows_nan)
-        return values, indices, indptr
+            refuse_nonfinite(cells, list(map(str, _by_place(places))), allow_nan=self.selector_._allows_nan)
 
     def _named_rows(self, X: Any) -> tuple[Rows, list[Any]]:
         if isinstance(X, tuple) and len(X) == 2 and sp.issparse(X[0]):
@@ -232,7 +327,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def feature_names_(self) -> list[Any]:
         """The names, in the order of their places."""
         check_is_fitted(self)
-        return list(self._places)
+        return _by_place(self._places) if self.n_evicted_ else list(self._places)
 
     @property
     def scores_(self) -> NDArray[np.float64]:
@@ -316,6 +411,10 @@ def _as_float(name: Any, value: Any) -> float:
         return float(as_numbers(f"Column {name!r}", [value])[0])
     except TypeError as error:
         raise DataError(str(error)) from None
+
+
+def _by_place(places: dict[Any, int]) -> list[Any]:
+    return sorted(places, key=places.__getitem__)
 
 
 def _give_places(names: list[Any], places: dict[Any, int]) -> None:

@@ -397,6 +397,14 @@ class OFS(RowSelector):
         self._weights = np.pad(self._weights, ((0, 0), (0, more)))
         self._support = np.pad(self._support, (0, more))
 
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._weights = self._weights.copy()
+        self._weights[:, columns] = 0.0
+        kept = self._support[: self._n_kept]
+        kept = kept[~np.isin(kept, columns)]
+        self._support = np.pad(kept, (0, len(self._support) - len(kept)))
+        self._n_kept = len(kept)
+
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         for is_new, start, stop in stretches(y, self._order, self.classes_.shape[0]):
             if is_new:

@@ -251,14 +251,32 @@ class ClassMoments(Guarded):
         ValueError
             If some rows were dense.
         """
-        if not np.array_equal(self._weight, self._sparse_weight):
-            raise ValueError(
-                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
-            )
+        self._refuse_dense()
         more = ((0, 0), (0, n_features - self.n_features))
         self._present, self._mean, self._m2 = (np.pad(a, more) for a in (self._present, self._mean, self._m2))
         if self._stored.shape[1]:
             self._stored = np.pad(self._stored, more)
+
+    def _refuse_dense(self) -> None:
+        if not np.array_equal(self._weight, self._sparse_weight):
+            raise ValueError(
+                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
+            )
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know of some features that they were 0 in all rows so far, which must have been CSR rows.
+
+        Raises
+        ------
+        ValueError
+            If some rows were dense.
+        """
+        self._refuse_dense()
+        for name in ("_present", "_mean", "_m2", "_stored"):
+            known = getattr(self, name).copy()
+            if known.shape[1]:
+                known[:, columns] = 0.0
+            setattr(self, name, known)
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: row c becomes what row `order[c]` was."""

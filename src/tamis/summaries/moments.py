@@ -185,6 +185,11 @@ class RunningMoments(Guarded):
         more = (0, n_features - len(self.mean))
         self.mean, self.m2 = np.pad(self.mean, more), np.pad(self.m2, more)
 
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know of some features that they were 0 in all rows so far."""
+        self.mean, self.m2 = self.mean.copy(), self.m2.copy()
+        self.mean[columns] = self.m2[columns] = 0.0
+
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows by `keep`, in [0, 1]."""
         self.weight, self.m2 = keep * self.weight, keep * self.m2

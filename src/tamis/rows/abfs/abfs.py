@@ -248,6 +248,19 @@ class ABFS(RowSelector):
         self.drift_detected_ = False
         self.drifts_: list[int] = []
 
+    def _new_detector(self) -> DriftDetector:
+        if isinstance(self.detector, str):
+            return make(self.detector)
+        fresh = copy.deepcopy(self.detector)
+        fresh.reset()
+        return fresh
+
+    def _begin_candidate(self) -> None:
+        n_classes = int(self._codes.max(initial=-1)) + 1
+        robust = self.cuts == "robust"
+        self._observers = Observers(self._numeric, self._values, n_classes, self.bias_correction, robust)
+        self._weight = self._tried = 0.0  # the candidate's weight, now and when it was last tried
+
     def _widen(self, n_features: int) -> None:
         are_categories = isinstance(self.categorical, str)
         if self.categorical is not None and not are_categories and np.asarray(self.categorical).dtype == bool:
@@ -261,19 +274,6 @@ class ABFS(RowSelector):
             values, numeric = copy.copy(self._values), np.append(self._numeric, new)
         self._observers = self._observers.widened(numeric, values)
         self._values, self._numeric = values, numeric
-
-    def _new_detector(self) -> DriftDetector:
-        if isinstance(self.detector, str):
-            return make(self.detector)
-        fresh = copy.deepcopy(self.detector)
-        fresh.reset()
-        return fresh
-
-    def _begin_candidate(self) -> None:
-        n_classes = int(self._codes.max(initial=-1)) + 1
-        robust = self.cuts == "robust"
-        self._observers = Observers(self._numeric, self._values, n_classes, self.bias_correction, robust)
-        self._weight = self._tried = 0.0  # the candidate's weight, now and when it was last tried
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)

@@ -254,6 +254,11 @@ class FIRES(RowSelector):
         self._models.widen(n_features)
         self._moments.widen(n_features)
 
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
+        self._models.forget(columns)
+        self._moments.forget(columns)
+
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         n_rows, size = X.shape[0], self.batch_size
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):

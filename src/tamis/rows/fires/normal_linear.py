@@ -277,6 +277,12 @@ class NormalLinear:
         self.mu, self._average = np.pad(self.mu, more), np.pad(self._average, more)
         self.sigma = np.pad(self.sigma, more, constant_values=self.prior)
 
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know nothing of some features but the prior."""
+        self.mu, self.sigma, self._average = self.mu.copy(), self.sigma.copy(), self._average.copy()
+        self.mu[:, columns], self.sigma[:, columns] = 0.0, self.prior
+        self._average[:, columns] = 0.0
+
     def step(
         self,
         X: Rows,

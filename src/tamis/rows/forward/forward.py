@@ -239,6 +239,13 @@ class ForwardPartialCorrelation(RowSelector):
     def _counts_columns(self) -> bool:
         return True  # the ridge (3), the level (5) and how long rows are remembered
 
+    def _nothing_chosen(self, n_columns: int) -> None:
+        self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+        self._alone, self._left = np.zeros(n_columns), np.zeros(n_columns)
+        self._blame, self._ridge = np.full(n_columns, -1), 0.0
+        self._model = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)
+        self._relevance_now = np.zeros(self.n_features_in_)
+
     def _widen(self, n_features: int) -> None:
         n, more = len(self._columns), min(n_features, self.max_columns) - len(self._columns)
         if self._marginals is None and n_features > n + more:
@@ -270,13 +277,6 @@ class ForwardPartialCorrelation(RowSelector):
             known.variance = np.diag(scatter.S)[:n] * scatter.unit[:n] ** 2 / scatter.weight
             known.covariance = (scatter.S[:n, n:] * scatter.unit[n:]).T * scatter.unit[:n] / scatter.weight
         return known
-
-    def _nothing_chosen(self, n_columns: int) -> None:
-        self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-        self._alone, self._left = np.zeros(n_columns), np.zeros(n_columns)
-        self._blame, self._ridge = np.full(n_columns, -1), 0.0
-        self._model = np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0)
-        self._relevance_now = np.zeros(self.n_features_in_)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self.drift_detected_ = False

@@ -269,6 +269,17 @@ class Screener(RowSelector):
             self._evidence.widen(n_features)
         self._moments, self._bins = moments, bins
 
+    @property
+    def _can_forget_columns(self) -> bool:
+        alone = self.level is None and self.redundancy is None  # else rows or their evidence are kept too
+        return alone and _OF_MOMENTS.issuperset(self._score_names())
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        if not self._can_forget_columns:
+            super()._forget_columns(columns)
+        self._moments = copy.copy(self._moments)
+        self._moments.forget(columns)
+
     def restart(self) -> Self:
         """Forget the rows, but not the classes and columns: for a world that has changed.
 

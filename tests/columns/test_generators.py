@@ -494,3 +494,12 @@ def test_the_shift_of_a_logarithm_passes_over_what_is_missing():
     """By the mean of what is known less the least: -1, 3 and a gap have the mean 1, so the least becomes 2."""
     shift, floor = shift_and_floor(np.array([[-1.0, 2.0], [np.nan, np.nan], [3.0, 5.0]]))
     assert (shift.tolist(), floor.tolist()) == ([3.0, 0.0], [2.0, 2.0])
+
+
+def test_adjacent_columns_are_a_view_and_others_a_copy(rng):
+    X = rng.normal(size=(20, 5))
+    table = Columns(X)
+    for places, is_view in (([1, 2, 3], True), ([4], True), (slice(0, 2), True), ([1, 3], False), ([3, 2, 1], False)):
+        block = table.block(places)
+        np.testing.assert_array_equal(block, X[:, places])
+        assert np.shares_memory(block, X) == is_view

@@ -499,7 +499,13 @@ def test_the_shift_of_a_logarithm_passes_over_what_is_missing():
 def test_adjacent_columns_are_a_view_and_others_a_copy(rng):
     X = rng.normal(size=(20, 5))
     table = Columns(X)
-    for places, is_view in (([1, 2, 3], True), ([4], True), (slice(0, 2), True), ([1, 3], False), ([3, 2, 1], False)):
+    for places, is_view in (
+        ([1, 2, 3], True),
+        ([4], True),
+        (slice(0, 2), True),
+        ([1, 3], False),
+        ([3, 2, 1], False),
+    ):
         block = table.block(places)
         np.testing.assert_array_equal(block, X[:, places])
         assert np.shares_memory(block, X) == is_view

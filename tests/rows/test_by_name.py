@@ -403,3 +403,22 @@ def test_growing_over_the_words_of_real_mail_gives_the_bits_of_the_fixed_width(l
             wide.partial_fit(part, y[start : start + 100], classes=[0, 1])
         assert grown.scores_.tobytes() == wide.scores_.tobytes()
         assert grown.get_support().tolist() == wide.get_support().tolist()
+
+
+def test_rows_alike_are_the_rows_that_they_are_one_by_one() -> None:
+    """Rows of the same names in the same order take a shorter way; others, or one that lacks a name, do not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 7)).round(3), rng.integers(0, 2, 60)
+    names = [f"x{j}" for j in rng.permutation(7)]
+    alike = [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    turned = [dict(reversed(row.items())) if i % 2 else row for i, row in enumerate(alike)]
+    for selector in (TScore(3), FIRES(3), OFS(3, random_state=0)):
+        one, other = (ByName(copy.deepcopy(selector)) for _ in range(2))
+        for start in (0, 20, 40):
+            part = slice(start, start + 20)
+            one.partial_fit(alike[part], y[part])
+            other.partial_fit(turned[part], y[part])
+        assert one.feature_names_ == other.feature_names_ == names
+        assert one.scores_.tobytes() == other.scores_.tobytes()
+    with pytest.raises(DataError, match="NaN in column 'x5' of row 1"):
+        ByName(FIRES(3)).fit([alike[0], {**alike[1], "x5": np.nan}], [0, 1])

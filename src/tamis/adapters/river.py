@@ -351,9 +351,10 @@ class RiverSelector(base.SupervisedTransformer):
     def _learn(self) -> None:
         rows, labels = self._rows, self._labels
         self._rows, self._labels = [], []
-        if not self._known.issuperset(
-            itertools.chain.from_iterable(rows)
-        ):  # ties go to the first column: let that not depend on the order in a row
+        # Ties go to the first column: let that not depend on the order in a row.
+        are_alike = all(map(list(rows[0]).__eq__, map(list, rows)))
+        names = rows[0] if are_alike else itertools.chain.from_iterable(rows)
+        if not self._known.issuperset(names):
             self._known = self._known.union(*rows)
             rows = [dict(sorted(row.items(), key=lambda item: str(item[0]))) for row in rows]
         self._model.partial_fit(rows, labels)
@@ -362,7 +363,11 @@ class RiverSelector(base.SupervisedTransformer):
     def transform_one(self, x: dict[Any, float]) -> dict[Any, float]:
         """Return the selected values of a row; all of them before the selector has learned."""
         kept = self._kept
-        return x if kept is None else {name: value for name, value in x.items() if name in kept}
+        if kept is None:
+            return x
+        if len(kept) < len(x):  # the shorter walk
+            return {name: x[name] for name in kept if name in x}
+        return {name: value for name, value in x.items() if name in kept}
 
     def transform_many(self, X: Any) -> Any:
         """Return the selected columns of a pandas frame."""

@@ -30,8 +30,8 @@ from tamis.errors import DataError
 __all__ = ["ByName"]
 
 _GROWTH = 1.25
-_TRIAL = 10  # batches that a name may show what it is worth
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
+_TRIAL = 10  # batches that a name may show what it is worth
 
 
 class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
@@ -279,6 +279,8 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any, places: dict[Any, int]) -> tuple[Array, Array, Array]:
         """Return values, places and ends of the rows, as CSR has them; new names are given their places."""
         if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
+            if (alike := self._rows_alike(X, places)) is not None:
+                return alike
             names, values, indptr = _cells(X)
             try:
                 indices = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
@@ -297,6 +299,22 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         if not np.isfinite(values).all():
             cells = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(places)))
             refuse_nonfinite(cells, list(map(str, _by_place(places))), allow_nan=self.selector_._allows_nan)
+
+    def _rows_alike(
+        self, X: list[dict[Any, Any]], places: dict[Any, int]
+    ) -> tuple[Array, Array, Array] | None:
+        """Return the same of rows that have the same names in the same order, by one look at these; None of others."""
+        names = list(X[0])
+        if not names or not all(map(names.__eq__, map(list, X))) or (values := _numbers(X)) is None:
+            return None
+        _give_places(names, places)
+        place = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
+        order = np.argsort(place)
+        values = values.reshape(len(X), -1)[:, order].ravel()
+        indices = np.tile(place[order], len(X))
+        indptr = np.arange(0, len(values) + 1, len(names))
+        self._refuse_nonfinite(values, indices, indptr, places)
+        return values, indices, indptr
 
     def _named_rows(self, X: Any) -> tuple[Rows, list[Any]]:
         if isinstance(X, tuple) and len(X) == 2 and sp.issparse(X[0]):
@@ -391,17 +409,24 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
 def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
     """Return the names and values of all rows, one after the other, and where each row ends."""
-    kinds = set(map(type, chain.from_iterable(map(dict.values, rows))))
-    try:
-        if not all(issubclass(kind, _NUMBERS) for kind in kinds):
-            raise TypeError
-        values = np.fromiter(chain.from_iterable(map(dict.values, rows)), np.float64)
-    except (TypeError, OverflowError):
+    values = _numbers(rows)
+    if values is None:
         rows = [
             {name: _as_float(name, value) for name, value in row.items() if value is not None} for row in rows
         ]
         values = np.array([value for row in rows for value in row.values()])
     return list(chain.from_iterable(rows)), values, np.cumsum([0, *map(len, rows)])
+
+
+def _numbers(rows: list[dict[Any, Any]]) -> NDArray[np.float64] | None:
+    """Return the values of all rows, one after the other; None if one is no number of a usual kind."""
+    values = [*chain.from_iterable(map(dict.values, rows))]
+    if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, values))):
+        return None
+    try:
+        return np.fromiter(values, np.float64, len(values))
+    except OverflowError:
+        return None
 
 
 def _as_float(name: Any, value: Any) -> float:

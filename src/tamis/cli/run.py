@@ -384,7 +384,9 @@ class Output:
         if self.save is not None:
             import tamis
 
-            tamis.save(self.models | {"pipeline": result.pipeline()}, self.save)
+            has_run = len(result.frames["steps"]["step"]) > 0
+            whole = {"pipeline": result.pipeline()} if has_run else {}
+            tamis.save(self.models | whole, self.save)
             written["models"] = self.save
         if self.columns is not None:
             _write_names(result.selected(), self.columns)

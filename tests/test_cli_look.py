@@ -240,3 +240,16 @@ def test_every_command_numbers_the_columns_of_svmlight_as_the_file_does(call, tm
     model = tmp_path / "m.tamis"
     assert json.loads(call("train", words, "--save", model, "--json", "-q")[1])["may_ask_for"][7] == best
     assert tamis.load(model)["model"].open().next_feature == best
+
+
+def test_a_decimal_mark_that_was_said_and_is_another_one_is_told(call, tmp_path):
+    path = tmp_path / "said.csv"
+    path.write_text("a;b;y\n" + "1,5;2,25;0\n2,5;1,75;1\n" * 30)
+    code, _, err = call("run", path, "--label", "y", "--decimal", ".")
+    assert code == 1
+    assert "a holds '1,5', '2,5', but decimal mark . was said; add --decimal ,." in err
+    words = shlex.split(
+        json.loads(call("look", path, "--label", "y", "--decimal", ".", "--json")[1])["command"]
+    )
+    code, out, _ = call(*words[1:], "--selector", "fires", "--batch-size", 10, "--json")
+    assert (code, json.loads(out)["summary"]["n_rows"]) == (0, 50)

@@ -376,6 +376,11 @@ def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
         found.change(one.name, kind="mixed")
         few = list(dict.fromkeys(one.words))
         told = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
+        if one.decimal and table.options.get("decimal"):
+            text = f"{one.name} holds {told}, but decimal mark {table.decimal} was said"
+            mends = Problem(text, "decimal", one.decimal)
+            found.problems += [mends] * all(problem.option != "decimal" for problem in found.problems)
+            continue
         if one.decimal:
             other = "points" if table.decimal == "." else "commas"
             text = f"{one.name} holds {told}, but the decimal marks of the others are {other}"

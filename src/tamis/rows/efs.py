@@ -323,9 +323,9 @@ class EFS(RowSelector):
         slots = slots_of(self._order, self.classes_.shape[0])[y[start:stop]]
         weights = np.ones(n_rows) if sample_weight is None else sample_weight
         _learn_rows(
-            data, indptr[start : stop + 1], indices, not sp.issparse(X), self.normalize == "range", slots,
-            weights[start:stop], self._positive, self._negative, float(self.threshold), float(self.margin),
-            float(self.promotion), float(self.demotion),
+            data.astype(np.float64, copy=False), indptr[start : stop + 1], indices, not sp.issparse(X),
+            self.normalize == "range", slots, weights[start:stop], self._positive, self._negative,
+            float(self.threshold), float(self.margin), float(self.promotion), float(self.demotion),
         )  # fmt: skip
 
     def _relevance(self) -> NDArray[np.float64]:

@@ -85,6 +85,7 @@ def test_any_batching_and_layout_gives_the_same_bits(rng):
         np.testing.assert_array_equal(parts.selected_, whole.selected_)
 
 
+@pytest.mark.slow
 def test_keeps_one_of_many_copies_and_no_noise(rng):
     X, y = rows(rng, 1000)
     assert sorted(FCBF().fit(X, y).selected_) == [0, 1, 2]

@@ -33,7 +33,7 @@ from tamis.learners.hoeffding.nodes import (
     note,
 )
 
-__all__ = ["begin_alternate", "compare_alternate", "poisson"]
+__all__ = ["begin_alternate", "compare_alternate", "poisson", "uniform"]
 
 _LEAST_WIDTH = 300.0
 _TOTAL, _WIDTH = 2, 4  # in a detector's state
@@ -42,16 +42,22 @@ _POISSON = np.cumsum(np.exp(-1.0) / np.array([1.0, 1, 2, 6, 24, 120, 720, 5040, 
 
 
 @njit()
-def poisson(seed: int, row: int, born: int) -> float:
-    """Return a Poisson(1) number that only the arguments decide; 1 instead of 0, as in other adaptive trees."""
+def uniform(seed: int, row: int, born: int) -> float:
+    """Return a number in [0, 1) that only the arguments decide."""
     z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
     for extra in (np.uint64(born), np.uint64(0)):  # splitmix64, twice
         z = (z + extra) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
-    share = np.float64(z >> np.uint64(11)) * 2.0**-53
-    k = 0
+    share: float = np.float64(z >> np.uint64(11)) * 2.0**-53
+    return share
+
+
+@njit()
+def poisson(seed: int, row: int, born: int) -> float:
+    """Return a Poisson(1) number that only the arguments decide; 1 instead of 0, as in other adaptive trees."""
+    share, k = uniform(seed, row, born), 0
     while k < _POISSON.shape[0] and share >= _POISSON[k]:
         k += 1
     return float(max(k, 1))

@@ -49,7 +49,16 @@ from tamis.learners.hoeffding.nodes import (
 )
 from tamis.learners.hoeffding.splits import Rules, add_branch, best_split, observe, split
 
-__all__ = ["learn", "reach", "votes_of"]
+__all__ = [
+    "admit",
+    "guess_of",
+    "has_room",
+    "learn",
+    "learn_at_leaf",
+    "note_new_category",
+    "reach",
+    "votes_of",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,21 +76,26 @@ def learn(
     votes = np.empty(tree.weights.shape[1])
     for i in range(start, len(codes) + 1):
         if tree.state[PENDING] > 0:
-            nodes, slots, detectors = wanted(tree)
-            if (
-                tree.state[FREE_NODES] < nodes
-                or tree.state[FREE_SLOTS] < slots
-                or tree.state[FREE_DETECTORS] < detectors
-            ):
+            if not has_room(tree):
                 return i
             _carry_out(tree, rules)
             if rules.step:
                 return i
         if i < len(codes):
-            _admit(tree, cells[i])
+            admit(tree, cells[i])
             births[i] = _learn_row(tree, X[i], cells[i], codes[i], guesses, rules, votes)
             tree.state[ROWS] += 1
     return len(codes)
+
+
+@njit()
+def has_room(tree: Arrays) -> bool:
+    """Return whether there is room for what is pending."""
+    nodes, slots, detectors = wanted(tree)
+    state = tree.state
+    return bool(
+        state[FREE_NODES] >= nodes and state[FREE_SLOTS] >= slots and state[FREE_DETECTORS] >= detectors
+    )
 
 
 @njit()
@@ -97,13 +111,13 @@ def _carry_out(tree: Arrays, rules: Rules) -> None:
             add_branch(tree, node, number)
         else:
             split(tree, node)
-            if rules.adaptive:
+            if rules.watched:
                 give_detector(tree, node)
     tree.state[PENDING] = 0
 
 
 @njit()
-def _admit(tree: Arrays, cells: Ints) -> None:
+def admit(tree: Arrays, cells: Ints) -> None:
     """Take categories met for the first time into the lists of their features."""
     for g in range(cells.shape[0]):
         cell = cells[g]
@@ -132,13 +146,13 @@ def _learn_row(
         leaf = tree.notes[PATH, length - 1]
         birth = tree.links[leaf, BORN] if birth < 0 else birth
         weight = poisson(rules.seed, tree.state[ROWS], tree.links[top, BORN]) if rules.seed >= 0 else 1.0
-        guess = _guess(tree, leaf, row, cells, y, weight, guesses, rules, votes)
+        guess = guess_of(tree, leaf, row, cells, y, weight, guesses, rules, votes)
         replaced = False
         for p in range(length):
             node = tree.notes[PATH, p]
             tree.weights[node, y] += weight
             tree.numbers[node, WEIGHT] += weight
-            if not rules.adaptive or tree.links[node, DETECTOR] < 0:
+            if not rules.watched or tree.links[node, DETECTOR] < 0:
                 continue
             error = 1.0 if guess != y else 0.0
             risen = watch(tree.detectors[tree.links[node, DETECTOR]], error, 0.002, 32) > 0
@@ -152,20 +166,20 @@ def _learn_row(
             if replaced:
                 break
         if not replaced:
-            _learn_at_leaf(tree, leaf, row, cells, y, weight, rules)
-            _note_new_category(tree, length, row, cells)
+            learn_at_leaf(tree, leaf, row, cells, y, weight, rules)
+            note_new_category(tree, length, row, cells)
     return birth
 
 
 @njit()
-def _guess(
+def guess_of(
     tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, guesses: Ints, rules: Rules,
     votes: Floats,
 ) -> int:  # fmt: skip
     """Return what the leaf predicts before it learns the row, and keep count of which vote was right."""
     if rules.leaf == GIVEN:
         return int(guesses[leaf])
-    if tree.numbers[leaf, WEIGHT] <= 0.0 or not (rules.adaptive or rules.leaf == BAYES_OR_MAJORITY):
+    if tree.numbers[leaf, WEIGHT] <= 0.0 or not (rules.watched or rules.leaf == BAYES_OR_MAJORITY):
         return -1
     majority = int(np.argmax(tree.weights[leaf]))
     if rules.leaf == MAJORITY:
@@ -180,9 +194,10 @@ def _guess(
 
 
 @njit()
-def _learn_at_leaf(
+def learn_at_leaf(
     tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules
 ) -> None:
+    """Learn a row into the statistics of a leaf, and look from time to time whether it should split."""
     observe(tree, tree.links[leaf, SLOT], row, cells, y, weight)
     tree.numbers[leaf, SINCE_TRY] += weight
     if tree.numbers[leaf, SINCE_TRY] < rules.grace_period:
@@ -196,7 +211,7 @@ def _learn_at_leaf(
 
 
 @njit()
-def _note_new_category(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
+def note_new_category(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
     """Note a branch for each category of the row that a split into many on its way has none for."""
     for p in range(length - 1):
         node = tree.notes[PATH, p]

@@ -62,7 +62,7 @@ class Rules(NamedTuple):
     binary: bool
     max_depth: int
     max_nodes: int
-    adaptive: bool
+    watched: bool  # whether the errors of its rows are
     seed: int
     step: bool  # whether to stop at each change of the tree
 

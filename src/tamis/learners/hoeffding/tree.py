@@ -33,28 +33,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import (
-    Array,
-    as_classes,
-    columns_of,
-)
-from tamis._parameters import SEED, having, integer, number, parameters
-from tamis.learners.dense_rows import DenseRowClassifier
-from tamis.learners.hoeffding.categories import Categories
+from tamis._check import Array
+from tamis._parameters import SEED, having, parameters
+from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.components import LeafClassifiers
 from tamis.learners.hoeffding.learning import learn, reach, votes_of
-from tamis.learners.hoeffding.leaves import GIVEN, MAJORITY
+from tamis.learners.hoeffding.leaves import MAJORITY
 from tamis.learners.hoeffding.nodes import BIRTHS, BORN, DROPPED, LIVE, PENDING, REPLACED, STARTED, Pools
 from tamis.learners.hoeffding.shape import Node, nodes_of
 from tamis.learners.hoeffding.splits import Rules
 
 __all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree"]
 
-_LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 _NO_GUESSES = np.zeros(0, dtype=np.int64)
 
 
-class HoeffdingTree(DenseRowClassifier):
+class HoeffdingTree(TreeClassifier):
     """A decision tree that splits a leaf once enough rows say which feature is best there (VFDT).
 
     Parameters
@@ -143,20 +137,11 @@ class HoeffdingTree(DenseRowClassifier):
         _pools_.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
     """
 
-    _adaptive = False
-
     _allowed = parameters(
-        grace_period=integer("[1, inf)"),
-        delta=number("(0, 1)"),
-        tie_threshold=number("[0, inf)"),
         leaf=(
-            *_LEAVES,
+            *LEAVES,
             having("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba"),
         ),
-        n_cuts=integer("[1, 10000]"),
-        binary_splits=(True, False),
-        max_depth=(integer("[0, inf)"), None),
-        max_nodes=(integer("[1, inf)"), None),
     )
 
     def __init__(
@@ -183,7 +168,6 @@ class HoeffdingTree(DenseRowClassifier):
         self.max_nodes = max_nodes
 
     _pools_: Pools
-    _categories_: Categories
     _own_: LeafClassifiers | None
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -195,13 +179,9 @@ class HoeffdingTree(DenseRowClassifier):
         return before
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        self._categorical_ = columns_of(self.categorical, n_features, names)
-        self._numeric_ = np.setdiff1d(np.arange(n_features), self._categorical_)
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+        super()._open(n_features, names, classes)
         self._pools_ = Pools(len(self._numeric_), len(self._categorical_), len(self.classes_))
-        self._categories_ = Categories()
         self._own_ = None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
-        self.n_seen_ = 0
 
     def _grow(self, n_classes: int) -> None:
         self._pools_.grow_classes(n_classes)
@@ -210,25 +190,8 @@ class HoeffdingTree(DenseRowClassifier):
         numbers, cells = self._encoded(rows, learn=True)
         self._learn_encoded(rows, numbers, cells, codes)
 
-    def _encoded(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
-        """Return the numeric columns, and the cells of the categorical ones."""
-        if not len(self._categorical_):
-            return rows, np.empty((len(rows), 0), dtype=np.int64)
-        cells = self._categories_.cells(rows[:, self._categorical_], learn=learn)
-        self._pools_.grow_cells(self._categories_.n_cells)
-        return np.ascontiguousarray(rows[:, self._numeric_]), cells
-
-    def _rules(self) -> Rules:
-        return Rules(
-            GIVEN if self._own_ is not None else _LEAVES.index(self.leaf),
-            float(self.grace_period), float(self.delta), float(self.tie_threshold), int(self.n_cuts),
-            bool(self.binary_splits), -1 if self.max_depth is None else int(self.max_depth),
-            -1 if self.max_nodes is None else int(self.max_nodes), self._adaptive, self._seed(),
-            self._own_ is not None,
-        )  # fmt: skip
-
-    def _seed(self) -> int:
-        return -1
+    def _grow_cells(self, n_cells: int) -> None:
+        self._pools_.grow_cells(n_cells)
 
     def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
         pools, own, rules, at = self._pools_, self._own_, self._rules(), 0
@@ -245,44 +208,11 @@ class HoeffdingTree(DenseRowClassifier):
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Among equally probable classes the first.
-        """
-        votes = self.predict_proba(X)
-        found: Array = self.classes_[votes.argmax(axis=1)]
-        return found
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), float64
-        """
-        check_is_fitted(self)
-        rows = self._bounded(self._rows(X, False))
-        numbers, cells = self._encoded(rows, learn=False)
-        votes = np.empty((len(rows), len(self.classes_)))
-        mode = MAJORITY if self._own_ is not None else _LEAVES.index(self.leaf)
+    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+        mode = MAJORITY if self._own_ is not None else LEAVES.index(self.leaf)
         votes_of(self._pools_.arrays(), numbers, cells, mode, votes)
         if self._own_ is not None:
             self._own_.votes(self._births(numbers, cells), rows, votes)
-        return votes
 
     def _births(self, numbers: Array, cells: Array) -> NDArray[np.int64]:
         leaves = np.empty(len(numbers), dtype=np.int64)
@@ -397,8 +327,6 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
     (np.int64(1), True)
     """
 
-    _adaptive = True
-
     _allowed = parameters(
         bootstrap=(True, False),
         random_state=SEED[0],
@@ -426,11 +354,8 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
         self.bootstrap = bootstrap
         self.random_state = random_state
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._open(n_features, names, classes)
-
-    def _seed(self) -> int:
-        return int(self.random_state) if self.bootstrap else -1
+    def _rules(self, **_: Any) -> Rules:
+        return super()._rules(watched=True, seed=int(self.random_state) if self.bootstrap else -1)
 
     def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
         if self._own_ is None:

@@ -124,6 +124,21 @@ def test_finds_the_features_and_follows_them():
     assert adaptive.score(X[8000:], new[8000:]) >= max(0.95, plain.score(X[8000:], new[8000:]))
 
 
+def test_a_leaf_that_has_seen_one_class_does_not_split_by_rounding():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(6000, 4))
+    y = X[:, 0] > 0.5
+    noisy, at = y ^ (rng.random(6000) < 0.1), 0
+    model = HoeffdingTree(tie_threshold=1.0, grace_period=50)
+    while at == 0 or model.n_nodes_ == 1:
+        model.partial_fit(X[at : at + 50], noisy[at : at + 50])
+        at += 50
+    assert all(np.count_nonzero(node.class_weights) == 2 for node in model.nodes_[1:])
+    far = abs(X[:, 0] - model.nodes_[0].threshold) > 0.1
+    model.partial_fit(X[far], y[far])
+    assert model.n_nodes_ == 3
+
+
 def test_alternates_that_are_no_better_are_dropped():
     rng = np.random.default_rng(3)
     X = rng.uniform(size=(6000, 3))

@@ -49,6 +49,8 @@ __all__ = ["Rules", "best_split", "observe", "split"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_SLACK = 1.000001 / float(np.log(2.0))
+_ROUNDING = 1e-12  # bits that a split may seem to gain where it gains none
 
 
 class Rules(NamedTuple):
@@ -94,20 +96,32 @@ def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: f
 
 
 @njit()
-def share_of(kept: Floats, f: int, cut: float) -> float:
-    """Return which share of a class has a numeric feature at or below a cut."""
+def deviation_of(kept: Floats, f: int) -> float:
+    """Return the standard deviation of a numeric feature in a class."""
     n = kept[OBSERVED, f]
-    deviation = np.sqrt(kept[DEVIATION, f] / (n - 1.0)) if n > 1.0 else 0.0
+    deviation: float = np.sqrt(kept[DEVIATION, f] / (n - 1.0)) if n > 1.0 else 0.0
+    return deviation
+
+
+@njit()
+def share_of(kept: Floats, f: int, cut: float, deviation: float) -> float:
+    """Return which share of a class has a numeric feature at or below a cut."""
     return share_below(cut, kept[MEAN, f], deviation, kept[LOWEST, f], kept[HIGHEST, f])
 
 
 @njit()
-def _best_cut(kept: Floats, f: int, n_cuts: int, work: Floats) -> tuple[float, float]:
-    """Return the merit and the threshold of the best of some equally spaced cuts; merit -1 if there is none."""
-    total, part, rest = work[0], work[1], work[2]
-    low, high = np.inf, -np.inf
+def _best_cut(kept: Floats, f: int, n_cuts: int, least: float, work: Floats) -> tuple[float, float]:
+    """Return the merit and the threshold of the best of some equally spaced cuts; merit -1 if none is above `least`.
+
+    Logarithms are taken only where (1) may be above the best so far: at most log2(e) chi^2 / N, which is
+
+        log2(e) sum_c n_c (s_c - s)^2 / (N s (1 - s)),   s_c, s: the share of class c, and of all, below the cut
+    """
+    total, part, rest, deviation = work[0], work[1], work[2], work[3]
+    low, high, n = np.inf, -np.inf, 0.0
     for c in range(kept.shape[0]):
-        total[c] = kept[c, OBSERVED, f]
+        total[c], deviation[c] = kept[c, OBSERVED, f], deviation_of(kept[c], f)
+        n += total[c]
         if total[c] > 0.0:
             low, high = min(low, kept[c, LOWEST, f]), max(high, kept[c, HIGHEST, f])
     best, threshold = -1.0, 0.0
@@ -115,8 +129,16 @@ def _best_cut(kept: Floats, f: int, n_cuts: int, work: Floats) -> tuple[float, f
         cut = low + (high - low) / (n_cuts + 1.0) * (k + 1)
         if not low < cut < high:
             continue
+        inside = 0.0
         for c in range(kept.shape[0]):
-            part[c] = total[c] * share_of(kept[c], f, cut) if total[c] > 0.0 else 0.0
+            part[c] = total[c] * share_of(kept[c], f, cut, deviation[c]) if total[c] > 0.0 else 0.0
+            inside += part[c]
+        share, spread = inside / n, 0.0
+        for c in range(kept.shape[0]):
+            if total[c] > 0.0:
+                spread += (part[c] - total[c] * share) ** 2 / total[c]
+        if _SLACK * spread <= max(best, least) * inside * (1.0 - share):
+            continue
         merit = gain_of_two(total, part, rest)
         if merit > best:
             best, threshold = merit, cut
@@ -162,12 +184,12 @@ def best_split(tree: Arrays, node: int, rules: Rules) -> int:
         return 0
     kept = tree.gaussians[slot]
     n_numeric = kept.shape[2]
-    work = np.empty((3, kept.shape[0]))
-    best, second, feature, threshold, category, branches = 0.0, 0.0, -1, 0.0, -1, 0
+    work = np.empty((4, kept.shape[0]))
+    best, second, feature, threshold, category, branches = _ROUNDING, _ROUNDING, -1, 0.0, -1, 0
     for f in range(n_numeric + tree.totals.shape[2]):
         at, cell, n = 0.0, -1, 2
         if f < n_numeric:
-            merit, at = _best_cut(kept, f, rules.n_cuts, work)
+            merit, at = _best_cut(kept, f, rules.n_cuts, second, work)
         else:
             merit, cell, n = _best_categories(tree, slot, f - n_numeric, rules.binary, work)
         if merit > best:
@@ -232,7 +254,8 @@ def split(tree: Arrays, node: int) -> None:
                 all_of_it = kept[OBSERVED, feature]
                 part = 0.0
                 if all_of_it > 0.0:
-                    part = all_of_it * share_of(kept, feature, tree.numbers[node, THRESHOLD])
+                    cut = tree.numbers[node, THRESHOLD]
+                    part = all_of_it * share_of(kept, feature, cut, deviation_of(kept, feature))
             else:
                 all_of_it = tree.totals[slot, c, feature - n_numeric]
                 part = tree.counts[slot, c, links[CUT_CELL]]

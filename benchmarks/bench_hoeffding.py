@@ -1,4 +1,4 @@
-"""Hoeffding trees beside River's and MOA's: rows per second, each row first predicted, then learned from.
+"""Hoeffding trees and forests beside River's and MOA's: rows per second, each row first predicted, then learned from.
 
     pip install '.[river]'
     pip install capymoa==0.15.1     # optional; needs Java 17
@@ -22,12 +22,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import HoeffdingAdaptiveTree, HoeffdingTree
+from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, StreamingRandomPatches
 
 Run = Callable[[], object]
-OURS = {"tree": HoeffdingTree, "adaptive tree": HoeffdingAdaptiveTree}
-RIVER = {"tree": "HoeffdingTreeClassifier", "adaptive tree": "HoeffdingAdaptiveTreeClassifier"}
-MOA = {"tree": "HoeffdingTree", "adaptive tree": "HoeffdingAdaptiveTree"}
+OURS: dict[str, Callable[[], Any]] = {
+    "tree": HoeffdingTree,
+    "adaptive tree": HoeffdingAdaptiveTree,
+    "forest": lambda: AdaptiveRandomForest(10, 0.6),  # as MOA's, whose default is 100 trees
+    "patches": lambda: StreamingRandomPatches(10, 0.6),
+}
 
 
 def data(n: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -49,13 +52,19 @@ def in_batches(make: Callable[[], Any], X: np.ndarray, y: np.ndarray, size: int)
 
 def of_river(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
     try:
-        from river import tree
+        from river import ensemble, forest, tree
     except ImportError:
         return None
+    makers = {
+        "tree": tree.HoeffdingTreeClassifier,
+        "adaptive tree": tree.HoeffdingAdaptiveTreeClassifier,
+        "forest": lambda: forest.ARFClassifier(n_models=10, max_features=0.6, seed=0),
+        "patches": lambda: ensemble.SRPClassifier(n_models=10, subspace_size=0.6, seed=0),
+    }
     rows, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
 
     def run() -> None:
-        model = getattr(tree, RIVER[name])()
+        model = makers[name]()
         for row, label in zip(rows, labels, strict=True):
             model.predict_one(row)
             model.learn_one(row, label)
@@ -78,6 +87,12 @@ def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
     )
     from moa.streams import CachedInstancesStream
 
+    makers = {
+        "tree": capymoa.classifier.HoeffdingTree,
+        "adaptive tree": capymoa.classifier.HoeffdingAdaptiveTree,
+        "forest": lambda of: capymoa.classifier.AdaptiveRandomForestClassifier(of, ensemble_size=10),
+        "patches": lambda of: capymoa.classifier.StreamingRandomPatches(of, ensemble_size=10),
+    }
     schema = NumpyStream(X[:10], y[:10], dataset_name="rows").get_schema()
     rows = Instances(schema.get_moa_header(), len(X))
     for row in np.column_stack([X, y]):
@@ -87,7 +102,7 @@ def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
 
     def run() -> None:
         EfficientEvaluationLoops.PrequentialEvaluation(
-            CachedInstancesStream(rows), getattr(capymoa.classifier, MOA[name])(schema).moa_learner,
+            CachedInstancesStream(rows), makers[name](schema).moa_learner,
             BasicClassificationPerformanceEvaluator(), WindowClassificationPerformanceEvaluator(), len(X), 1000, False,
             False,
         )  # fmt: skip
@@ -130,11 +145,12 @@ def against_peers(name: str, n_features: int, n_rounds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--features", type=int, nargs="+", default=[50, 200, 500])
+    parser.add_argument("--models", nargs="+", choices=list(OURS), default=list(OURS))
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     print(f"{'features':>8} {'':>31} {'rows / s':>10} {'to River':>9} {'to MOA':>7}")
     for n_features in options.features:
-        for name in OURS:
+        for name in options.models:
             against_peers(name, n_features, options.rounds)
 
 

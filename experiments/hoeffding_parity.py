@@ -1,6 +1,7 @@
-"""Hoeffding trees beside River's on the same streams: prequential accuracy, row by row in batches of one.
+"""Hoeffding trees, or forests, beside River's on the same streams: prequential accuracy, row by row in batches of one.
 
-Run: python experiments/hoeffding_parity.py [seeds] [rows]. Needs River. Prints a line for each run, then the table.
+Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests]. Needs River. Prints a line for each run,
+then the table.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from river import tree
+from river import ensemble, forest, tree
 from scipy import stats
 
-from tamis import HoeffdingAdaptiveTree, HoeffdingTree
+from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, StreamingRandomPatches
 from tamis.streams import load_stream
 
 STREAMS = ("SEA", "AGR", "BG1", "RTG")
@@ -44,9 +45,7 @@ def of_tamis(model, X, y):
     return 100 * right / len(y)
 
 
-def accuracies(name, seed, n_rows, n_drifts):
-    X, y, categorical = rows_of(name, seed, n_rows, n_drifts)
-    X, y = X.astype(float), y.astype(int)
+def of_trees(X, y, categorical, seed):
     return [
         of_river(tree.HoeffdingTreeClassifier(nominal_attributes=categorical), X, y),
         of_tamis(HoeffdingTree(categorical=categorical), X, y),
@@ -56,18 +55,36 @@ def accuracies(name, seed, n_rows, n_drifts):
     ]
 
 
+def of_forests(X, y, categorical, seed):
+    base = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01, nominal_attributes=categorical)
+    same = {"categorical": categorical, "random_state": seed}
+    return [
+        of_river(forest.ARFClassifier(10, max_features=0.6, nominal_attributes=categorical, seed=seed), X, y),
+        of_tamis(AdaptiveRandomForest(10, 0.6, **same), X, y),
+        of_river(ensemble.SRPClassifier(base, n_models=10, subspace_size=0.6, seed=seed), X, y),
+        of_tamis(StreamingRandomPatches(10, 0.6, **same), X, y),
+        of_tamis(AdaptiveRandomForest(10, None, **same), X, y),
+    ]
+
+
+OF = {
+    "trees": (of_trees, "River HT, HT, River HAT, HAT, HAT with bootstrap"),
+    "forests": (of_forests, "River ARF, ARF, River SRP, SRP, ARF of all features"),
+}
+
+
 def main():
-    given = [int(text) for text in sys.argv[1:]]
-    n_seeds, n_rows = given[0] if given else 10, given[1] if len(given) > 1 else 20_000
+    given = sys.argv[1:]
+    n_seeds, n_rows = int(given[0]) if given else 10, int(given[1]) if len(given) > 1 else 20_000
+    accuracies, names = OF[given[2] if len(given) > 2 else "trees"]
     cases = [(name, n_drifts) for name in STREAMS for n_drifts in (0, 3)]
     found = {case: [] for case in cases}
     for seed in range(n_seeds):
         for name, n_drifts in cases:
-            found[name, n_drifts].append(accuracies(name, seed, n_rows, n_drifts))
+            X, y, categorical = rows_of(name, seed, n_rows, n_drifts)
+            found[name, n_drifts].append(accuracies(X.astype(float), y.astype(int), categorical, seed))
             print(name, n_drifts, seed, *np.round(found[name, n_drifts][-1], 2), flush=True)
-    print(
-        "stream, drifts: River HT, HT, River HAT, HAT, HAT with bootstrap; means, then the differences +- s.e."
-    )
+    print(f"stream, drifts: {names}; means, then the differences +- s.e.")
     for (name, n_drifts), values in found.items():
         a = np.array(values)
         gaps = [a[:, 1] - a[:, 0], a[:, 3] - a[:, 2], a[:, 4] - a[:, 2]]

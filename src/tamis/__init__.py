@@ -11,6 +11,7 @@ __version__ = "0.1.0.dev0"
 _NAMES = {
     "ABFS": "tamis.rows.abfs.abfs",
     "AdaptiveIFC2F": "tamis.cells.adaptive",
+    "AdaptiveRandomForest": "tamis.learners.hoeffding",
     "AlphaInvesting": "tamis.columns.alpha_investing",
     "DISCUSS": "tamis.rows.discuss.discuss",
     "EFS": "tamis.rows.efs",
@@ -43,6 +44,7 @@ _NAMES = {
     "SAOLA": "tamis.columns.saola",
     "RandomSubset": "tamis.rows.random_subset",
     "ResetOnDrift": "tamis.learners.reset",
+    "StreamingRandomPatches": "tamis.learners.hoeffding",
     "SparseFSA": "tamis.learners.sparse_fsa",
     "WeightedKNN": "tamis.learners.knn",
     "WeightedNaiveBayes": "tamis.learners.naive_bayes",

@@ -1,16 +1,25 @@
-"""Classifiers: those that choose their own features, and those that begin anew after a drift."""
+"""Classifiers: those that weigh or choose features, trees and forests, and those that begin anew after a drift."""
 
-from tamis.learners.hoeffding import HoeffdingAdaptiveTree, HoeffdingTree, export_text, plot_tree
+from tamis.learners.hoeffding import (
+    AdaptiveRandomForest,
+    HoeffdingAdaptiveTree,
+    HoeffdingTree,
+    StreamingRandomPatches,
+    export_text,
+    plot_tree,
+)
 from tamis.learners.knn import WeightedKNN
 from tamis.learners.naive_bayes import WeightedNaiveBayes
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
 __all__ = [
+    "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",
     "HoeffdingTree",
     "ResetOnDrift",
     "SparseFSA",
+    "StreamingRandomPatches",
     "WeightedKNN",
     "WeightedNaiveBayes",
     "export_text",

@@ -1,0 +1,416 @@
+"""AdaptiveRandomForest and StreamingRandomPatches: many trees that differ, each replaced when its errors rise.
+
+Gomes et al.: Adaptive random forests for evolving data stream classification, Machine Learning 106, 2017 (ARF); Gomes,
+Read, Bifet: Streaming random patches for evolving data stream classification, ICDM 2019 (SRP).
+
+Both are Hoeffding trees by online bagging: a row counts Poisson(6) times in each. They differ in what is drawn. In a
+forest each leaf draws features of its own; of random patches each tree does, and keeps them. An ADWIN on a tree's
+errors warns and starts a tree behind it; a stricter one finds a drift and puts that tree in its place::
+
+    P[y] ~ sum_t a_t P_t[y],   a_t = (rows that tree t predicted right + 1) / (rows it has seen + classes)      (1)
+
+Errata and deviations, each with its reason:
+
+* A tree's errors are those before it learns the row, also of rows that count 0 times. MOA asks after learning, when a
+  tree is right more often, and leaves rows that count 0 times out.
+* A tree that begins votes with the weight of a guess. In MOA and River its share of right rows, 0 as yet, is left out,
+  so that it weighs as much as a tree that is always right, until it is right for the first time.
+* A tree behind another has its own share of right rows, from its first row on; elsewhere it begins to count when it is
+  put in place.
+* Each tree draws from its own numbers, which only the seed, the tree and the row decide: how rows are cut into batches
+  changes nothing, and nor do other trees.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import poisson
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array
+from tamis._parameters import SEED, Kind, integer, number, parameters
+from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
+from tamis.learners.hoeffding.member import DRIFTED, WARNED, Draws, Member
+from tamis.learners.hoeffding.shape import nodes_of
+
+__all__ = ["AdaptiveRandomForest", "StreamingRandomPatches"]
+
+_SHARE_OR_COUNT = Kind(
+    "an integer from 1 on, a float in (0, 1]",
+    lambda value: (
+        integer("[1, inf)").fits(value) or (isinstance(value, float) and number("(0, 1]").fits(value))
+    ),
+)
+
+
+class AdaptiveRandomForest(TreeClassifier):
+    """A forest whose trees draw features at each leaf, and are replaced when their errors rise (ARF).
+
+    Parameters
+    ----------
+    n_estimators : int from 1 to 1000, default=10
+        Trees.
+    max_features : "sqrt", int, float in (0, 1] or None, default=None
+        Features that each leaf draws: sqrt(n_features) + 1 (the paper), this many, this share of them (MOA: 0.6), or
+        all, which has been right more often where most features are irrelevant.
+    bagging : float in (0, 100] or None, default=6
+        Mean of the Poisson number of times that a row counts in a tree; None: once in each.
+    warning : float in (0, 1) or None, default=0.01
+        Chance of a false alarm of the ADWIN that starts a tree behind another; None: never.
+    drift : float in (0, 1) or None, default=0.001
+        Chance of a false alarm of the ADWIN that puts the tree behind in the place of the other, or a new one where
+        there is none; None: never.
+    grace_period, delta, tie_threshold, n_cuts, categorical, binary_splits, max_depth
+        As in :class:`HoeffdingTree`, of each tree; the published programs' defaults for trees of a forest.
+    leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
+        What a leaf predicts, as in :class:`HoeffdingTree`.
+    max_nodes : int, at least 1, or None, default=None
+        Nodes of each tree. This bounds the memory.
+    random_state : int, at least 0, default=0
+    n_jobs : int or None, default=None
+        Threads among which the trees are shared; -1: one for each core. The result is the same. It pays from some
+        hundred rows a call on.
+
+    Attributes
+    ----------
+    n_warnings_, n_drifts_ : int
+        Trees begun behind others, and drifts found, so far.
+    n_nodes_ : ndarray of shape (n_estimators,), int64
+        Nodes of each tree.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        What the splits in all trees gain: merit times weight, summed by feature and divided by the sum of all.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen.
+    n_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+
+    Notes
+    -----
+    A row costs O(n_estimators (depth + m classes)) with m features for each leaf, and a tree behind another as much as
+    a tree. Memory: 5 float64 per leaf, class and numeric feature of the m, and 10 kB per tree for its ADWINs. A batch
+    leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse rows are refused.
+
+    References
+    ----------
+    Gomes, Bifet, Read, et al. (2017). Adaptive random forests for evolving data stream classification. Machine
+    Learning 106. Algorithms 1 and 2.
+
+    Examples
+    --------
+    Feature 0 tells the class, and feature 1 from row 6000 on; the other eight tell nothing:
+
+    >>> import numpy as np
+    >>> from tamis import AdaptiveRandomForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(12000, 10))
+    >>> y = np.where(np.arange(12000) < 6000, X[:, 0] > 0.5, X[:, 1] > 0.5).astype(int)
+    >>> forest = AdaptiveRandomForest().fit(X[:6000], y[:6000])
+    >>> forest.feature_importances_.argmax()
+    np.int64(0)
+    >>> forest = forest.partial_fit(X[6000:9000], y[6000:9000])
+    >>> forest.feature_importances_.argmax(), forest.n_drifts_ >= 10
+    (np.int64(1), True)
+    >>> bool(forest.score(X[9000:], y[9000:]) > 0.95)
+    True
+    """
+
+    _shapes = """
+        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _trees_[].drawn (S, *)  _trees_[].tally (2)
+        _trees_[].detectors (2, 629)  _trees_[].pools.links (N, 13)  _trees_[].pools.numbers (N, 6)
+        _trees_[].pools.weights (N, k)  _trees_[].pools.gaussians (S, k, 5, *)  _trees_[].pools.counts (S, k, c)
+        _trees_[].pools.totals (S, k, q)  _trees_[].pools.next_cell (c)  _trees_[].pools.state (11)
+        _trees_[].pools.notes (8, >N)  _trees_[].pools.lists (2, q)
+        _behind_[].drawn (T, *)  _behind_[].tally (2)
+        _behind_[].detectors (2, 629)  _behind_[].pools.links (M, 13)  _behind_[].pools.numbers (M, 6)
+        _behind_[].pools.weights (M, k)  _behind_[].pools.gaussians (T, k, 5, *)  _behind_[].pools.counts (T, k, c)
+        _behind_[].pools.totals (T, k, q)  _behind_[].pools.next_cell (c)  _behind_[].pools.state (11)
+        _behind_[].pools.notes (8, >M)  _behind_[].pools.lists (2, q)
+        _events_ (2, *)  _categories_.values (v)  _categories_._table (2*v, 3)
+    """
+
+    _by_leaf = True
+
+    _allowed = parameters(
+        n_estimators=integer("[1, 1000]"),
+        max_features=("sqrt", _SHARE_OR_COUNT, None),
+        bagging=(number("(0, 100]"), None),
+        warning=(number("(0, 1)"), None),
+        drift=(number("(0, 1)"), None),
+        random_state=SEED[0],
+        n_jobs=(integer("[1, 1000]"), -1, None),
+    )
+
+    _trees_: list[Member]
+    _behind_: list[Member | None]
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        max_features: Any = None,
+        *,
+        bagging: float | None = 6,
+        warning: float | None = 0.01,
+        drift: float | None = 0.001,
+        grace_period: int = 50,
+        delta: float = 0.01,
+        tie_threshold: float = 0.05,
+        leaf: str = "nb-adaptive",
+        n_cuts: int = 10,
+        categorical: Any = None,
+        binary_splits: bool = False,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.bagging = bagging
+        self.warning = warning
+        self.drift = drift
+        self.grace_period = grace_period
+        self.delta = delta
+        self.tie_threshold = tie_threshold
+        self.leaf = leaf
+        self.n_cuts = n_cuts
+        self.categorical = categorical
+        self.binary_splits = binary_splits
+        self.max_depth = max_depth
+        self.max_nodes = max_nodes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        super()._open(n_features, names, classes)
+        self._n_drawn_ = _n_drawn(self.max_features, n_features)
+        self._events_ = np.zeros((2, self.n_estimators), dtype=np.int64)  # warnings and drifts of each
+        self._trees_ = [self._new_tree(t) for t in range(self.n_estimators)]
+        self._behind_ = [None] * self.n_estimators
+
+    def _new_tree(self, t: int) -> Member:
+        born = int(self._events_[:, t].sum()) * self.n_estimators + t
+        key = (int(self.random_state) << 24) + born
+        shape = len(self._numeric_), len(self._categorical_), len(self.classes_)
+        tree = Member(*shape, self._n_drawn_, key)
+        tree.pools.grow_cells(self._categories_.n_cells)
+        return tree
+
+    def _all(self) -> list[Member]:
+        return self._trees_ + [tree for tree in self._behind_ if tree is not None]
+
+    def _grow(self, n_classes: int) -> None:
+        for tree in self._all():
+            tree.pools.grow_classes(n_classes)
+
+    def _grow_cells(self, n_cells: int) -> None:
+        for tree in self._all():
+            tree.pools.grow_cells(n_cells)
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        numbers, cells = self._encoded(rows, learn=True)
+        rules, draws = self._rules(watched=True), self._draws()
+        if not self._events_.flags.writeable:  # of a file mapped for reading
+            self._events_ = self._events_.copy()
+
+        def learn(t: int) -> None:
+            self._learn_tree(t, numbers, cells, codes, draws._replace(seed=draws.seed + t), rules)
+
+        for _ in self._each(learn):
+            pass
+
+    def _each(self, work: Callable[[int], Any]) -> Iterator[Any]:
+        """Give what is done for each tree, in their order; trees have nothing in common, so threads may share them."""
+        trees = range(len(self._trees_))
+        n_jobs = os.cpu_count() if self.n_jobs == -1 else self.n_jobs
+        if n_jobs in (None, 1):
+            yield from map(work, trees)
+            return
+        with ThreadPoolExecutor(n_jobs) as pool:
+            yield from pool.map(work, trees)
+
+    def _draws(self) -> Draws:
+        counts = np.zeros(1) if self.bagging is None else _poisson_shares(float(self.bagging))
+        seed = (int(self.random_state) << 24) + (1 << 23)
+        return Draws(seed, 0, self._by_leaf, counts, float(self.warning or 0.0), float(self.drift or 0.0))
+
+    def _learn_tree(
+        self, t: int, numbers: Array, cells: Array, codes: Array, draws: Draws, rules: Any
+    ) -> None:
+        """Let a tree, and the one behind it, learn the rows; between two events both learn the same ones."""
+        quiet, at = draws._replace(warning=0.0, drift=0.0), 0
+        while at < len(codes):
+            first, X, C, y = self.n_seen_ + at, numbers[at:], cells[at:], codes[at:]
+            n, event = self._trees_[t].learn(X, C, y, first, rules, draws)
+            behind = self._behind_[t]
+            if behind is not None:
+                behind.learn(X[:n], C[:n], y[:n], first, rules, quiet)
+            at += n
+            if event == WARNED:
+                self._events_[0, t] += 1
+                self._trees_[t].detectors[0] = 0.0
+                self._behind_[t] = self._new_tree(t)
+            elif event == DRIFTED:
+                self._events_[1, t] += 1
+                self._trees_[t] = self._new_tree(t) if behind is None else behind
+                self._behind_[t] = None
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+        mode = LEAVES.index(self.leaf)
+
+        def vote(t: int) -> Array:
+            found = np.zeros_like(votes)
+            right, seen = self._trees_[t].tally.tolist()
+            self._trees_[t].vote(numbers, cells, mode, (right + 1.0) / (seen + votes.shape[1]), found)
+            return found
+
+        votes[:] = 0.0
+        for found in self._each(vote):
+            votes += found
+        votes /= votes.sum(axis=1, keepdims=True)
+
+    @property
+    def n_warnings_(self) -> int:
+        """Trees begun behind others so far."""
+        check_is_fitted(self)
+        return int(self._events_[0].sum())
+
+    @property
+    def n_drifts_(self) -> int:
+        """Drifts found so far."""
+        check_is_fitted(self)
+        return int(self._events_[1].sum())
+
+    @property
+    def n_nodes_(self) -> NDArray[np.int64]:
+        """Number of nodes of each tree that votes."""
+        check_is_fitted(self)
+        return np.array([len(nodes) for nodes in self._nodes()])
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Merit times weight of the splits in all trees, summed by feature, in all 1; zeros while there is none."""
+        check_is_fitted(self)
+        gains = np.zeros(self.n_features_in_)
+        for nodes in self._nodes():
+            for node in nodes:
+                if node.feature is not None:
+                    gains[node.feature] += node.merit * node.weight
+        total = gains.sum()
+        return gains / total if total > 0.0 else gains
+
+    def _nodes(self) -> list[list[Any]]:
+        columns = np.concatenate([self._numeric_, self._categorical_])
+        return [nodes_of(tree.pools, self._categories_, columns) for tree in self._trees_]
+
+
+class StreamingRandomPatches(AdaptiveRandomForest):
+    """Trees on a random subset of the features and of the rows each, replaced when their errors rise (SRP).
+
+    Parameters
+    ----------
+    n_estimators : int from 1 to 1000, default=10
+        Trees.
+    max_features : "sqrt", int, float in (0, 1] or None, default=0.6
+        Features that each tree draws: this share of them, this many, sqrt(n_features) + 1, or all.
+    bagging, warning, drift, grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth,
+    max_nodes, random_state, n_jobs
+        As in :class:`AdaptiveRandomForest`.
+
+    Attributes
+    ----------
+    n_warnings_, n_drifts_, n_nodes_, feature_importances_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`AdaptiveRandomForest`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+
+    Notes
+    -----
+    As for :class:`AdaptiveRandomForest`, with m features of each tree. A tree that begins draws anew.
+
+    References
+    ----------
+    Gomes, Read, Bifet (2019). Streaming random patches for evolving data stream classification. ICDM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import StreamingRandomPatches
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(5000, 10))
+    >>> y = ((X[:, 0] > 0.5) & (X[:, 1] > 0.3)).astype(int)
+    >>> patches = StreamingRandomPatches(max_features=0.8).fit(X[:4000], y[:4000])
+    >>> patches.feature_importances_.argsort()[-2:]
+    array([1, 0])
+    >>> bool(patches.score(X[4000:], y[4000:]) > 0.9)
+    True
+    """
+
+    _by_leaf = False
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        max_features: Any = 0.6,
+        *,
+        bagging: float | None = 6,
+        warning: float | None = 0.01,
+        drift: float | None = 0.001,
+        grace_period: int = 50,
+        delta: float = 0.01,
+        tie_threshold: float = 0.05,
+        leaf: str = "nb-adaptive",
+        n_cuts: int = 10,
+        categorical: Any = None,
+        binary_splits: bool = False,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_estimators, max_features, bagging=bagging, warning=warning, drift=drift, grace_period=grace_period,
+            delta=delta, tie_threshold=tie_threshold, leaf=leaf, n_cuts=n_cuts, categorical=categorical,
+            binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes, random_state=random_state,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+
+
+def _n_drawn(max_features: Any, n_features: int) -> int:
+    if max_features is None:
+        return n_features
+    if max_features == "sqrt":
+        found = round(math.sqrt(n_features)) + 1
+    elif isinstance(max_features, int | np.integer):
+        found = int(max_features)
+    else:
+        found = max(1, round(max_features * n_features))
+    return min(found, n_features)
+
+
+def _poisson_shares(rate: float) -> NDArray[np.float64]:
+    """Return P[K <= 0], P[K <= 1], ... up to where the rest can hardly be drawn."""
+    last = int(poisson.isf(1e-15, rate))
+    shares: NDArray[np.float64] = poisson.cdf(np.arange(last + 1), rate)
+    return shares

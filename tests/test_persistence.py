@@ -29,6 +29,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import tamis
+from tamis import catalog
 from tamis.errors import CheckpointError
 from tamis.persistence import archive, classes, decoder
 from tamis.summaries.moments import RunningMoments
@@ -593,6 +594,26 @@ class Trickle(io.RawIOBase):
         room[: len(part)] = part
         self.at += len(part)
         return len(part)
+
+
+@pytest.mark.parametrize(
+    "key", [entry.key for entry in catalog.LEARNERS if entry.module.startswith("tamis.learners")]
+)
+def test_equal_learners_are_saved_as_equal_bytes(key: str) -> None:
+    """What a learner holds room for, but never wrote, is not what stood in the memory before."""
+    rng, entry = np.random.default_rng(0), catalog.find_learner(key)
+    X, y = rng.uniform(size=(70, 3)), rng.integers(0, 2, 70)
+
+    def saved() -> bytes:
+        learner = entry.load()(**dict(entry.parameters))
+        for at in range(0, 70, 7):
+            learner.partial_fit(X[at : at + 7], y[at : at + 7], classes=[0, 1])
+        return tamis.dumps(learner)
+
+    first = saved()
+    for size in range(8, 4000, 8):  # what is freed now is what the second one is given
+        np.full(size, 7.5)
+    assert saved() == first
 
 
 def test_bytes_and_file_objects_are_what_a_file_holds(tmp_path: Path) -> None:

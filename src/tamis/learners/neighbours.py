@@ -260,7 +260,7 @@ class Neighbours:
 
     def _make_room(self, size: int) -> None:
         n, columns, row_codes = self.n_rows, self._columns, self._row_codes
-        self._columns, self._row_codes = np.empty((len(columns), size)), np.empty(size, np.int64)
+        self._columns, self._row_codes = np.zeros((len(columns), size)), np.zeros(size, np.int64)
         self._columns[:, :n], self._row_codes[:n] = columns[:, :n], row_codes[:n]
 
     def of(self, columns: NDArray[np.intp]) -> Neighbours:

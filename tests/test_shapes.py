@@ -19,6 +19,7 @@ BREAK = """
 import copy, faulthandler, inspect, sys, warnings
 import numpy as np
 from tamis.catalog import CATALOG, LEARNERS
+from tamis.learners.hoeffding.member import Member
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
 from tamis.errors import DataError, StateError
 from tamis.summaries.class_moments import ClassMoments
@@ -79,7 +80,7 @@ def arrays(thing, path, seen):
         for key in thing:
             yield from arrays(thing[key], (*path, key), seen)
     elif isinstance(thing, (list, tuple)):
-        of_one_kind = len(thing) > 3 and isinstance(thing[0], tuple)  # batches that wait, one like another
+        of_one_kind = len(thing) > 3 and isinstance(thing[0], (tuple, Member))  # batches that wait, trees of a forest
         for i, item in enumerate(thing[:2] if of_one_kind else thing):
             yield from arrays(item, (*path, i), seen)
     elif type(thing).__module__.startswith("tamis.") and hasattr(thing, "__dict__"):
@@ -156,7 +157,7 @@ def use_again(model):
 
 
 # Any labels, some of them, any number of points: not what there was, but a state.
-OF_ANY_SIZE = ("classes_", "_unseen", "points")
+OF_ANY_SIZE = ("classes_", "_unseen", "points", "_waiting")
 
 n = 0
 for key, model in models():

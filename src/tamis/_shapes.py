@@ -95,12 +95,13 @@ class Shapes:
 
 def _expression(path: str, optional: bool, size: str, owner: str = "model") -> str:
     """Return what reads a shape, as Python."""
-    if size == _ITS_OWN:
-        return f"own({owner}.{path})"
     if "[]" in path:
         many, rest = path.split("[]", 1)
-        item = _expression(rest.removeprefix("."), optional, size, "item") if rest else "item.shape"
+        whole = "own(item)" if size == _ITS_OWN else "item.shape"
+        item = _expression(rest.removeprefix("."), optional, size, "item") if rest else whole
         return f"tuple([item if item is None else {item} for item in each({owner}.{many})])"
+    if size == _ITS_OWN:
+        return f"own({owner}.{path})"
     whole = f"{owner}{path}" if path[0] == "[" else f"{owner}.{path}"
     if not optional:
         return whole if size[0] == "=" else f"{whole}.shape"

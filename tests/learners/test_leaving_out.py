@@ -96,6 +96,7 @@ def test_every_learner_has_a_way():
         "perceptron": "zeros", "sgd": "zeros", "logistic": "zeros", "sgd-regressor": "zeros",
         "least-squares": "zeros", "hoeffding-tree": "missing",
         "hoeffding-adaptive-tree": "missing", "hoeffding-tree-adwin": "missing", "hoeffding-tree-ecdd": "missing",
+        "adaptive-random-forest": "missing", "streaming-random-patches": "missing",
     }  # fmt: skip
     for entry in LEARNERS:
         default = "missing" if entry.key.startswith("river-") else "whole"

@@ -130,17 +130,9 @@ class AdaptiveRandomForest(TreeClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _trees_[].drawn (S, *)  _trees_[].tally (2)
-        _trees_[].detectors (2, 629)  _trees_[].pools.links (N, 13)  _trees_[].pools.numbers (N, 6)
-        _trees_[].pools.weights (N, k)  _trees_[].pools.gaussians (S, k, 5, *)  _trees_[].pools.counts (S, k, c)
-        _trees_[].pools.totals (S, k, q)  _trees_[].pools.next_cell (c)  _trees_[].pools.state (11)
-        _trees_[].pools.notes (8, >N)  _trees_[].pools.lists (2, q)
-        _behind_[].drawn (T, *)  _behind_[].tally (2)
-        _behind_[].detectors (2, 629)  _behind_[].pools.links (M, 13)  _behind_[].pools.numbers (M, 6)
-        _behind_[].pools.weights (M, k)  _behind_[].pools.gaussians (T, k, 5, *)  _behind_[].pools.counts (T, k, c)
-        _behind_[].pools.totals (T, k, q)  _behind_[].pools.next_cell (c)  _behind_[].pools.state (11)
-        _behind_[].pools.notes (8, >M)  _behind_[].pools.lists (2, q)
-        _events_ (2, *)  _categories_.values (v)  _categories_._table (2*v, 3)
+        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _events_ (2, t)  _trees_[] (its own)  _behind_[] (its own)
+        _trees_[].pools.weights (*, k)  _trees_[].pools.lists (2, q)  _behind_[].pools.weights (*, k)
+        _behind_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
     """
 
     _by_leaf = True

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._jit import njit
+from tamis._shapes import Shapes
 from tamis.drift.adwin import STATE_SIZE, watch
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.learning import (
@@ -79,6 +80,8 @@ class Member:
 
     Attributes
     ----------
+    n_places : int
+        Numeric features that a leaf may keep.
     pools : Pools
         The tree. Where a leaf keeps numeric features, the place is that in `drawn`.
     drawn : ndarray of shape (n_slots, n_drawn + 1), int64
@@ -89,8 +92,16 @@ class Member:
         The ADWINs that warn and that find a drift.
     """
 
+    _fit_together = Shapes("""
+        n_drawn (=d)  n_places (=g)  drawn (s, d+1)  tally (2)  detectors (2, 629)  pools.links (n, 13)
+        pools.numbers (n, 6)  pools.weights (n, k)  pools.gaussians (s, k, 5, g)  pools.counts (s, k, c)
+        pools.totals (s, k, q)  pools.next_cell (c)  pools.state (11)  pools.notes (8, >n)  pools.lists (2, q)
+        pools.detectors (*, 629)
+    """)
+
     def __init__(self, n_numeric: int, n_categorical: int, n_classes: int, n_drawn: int, key: int) -> None:
-        self.pools = Pools(min(n_drawn, n_numeric), n_categorical, n_classes)
+        self.n_drawn, self.n_places = n_drawn, min(n_drawn, n_numeric)
+        self.pools = Pools(self.n_places, n_categorical, n_classes)
         self.drawn: Ints = np.full((len(self.pools.gaussians), n_drawn + 1), -1)
         self.tally: Floats = np.zeros(2)
         self.detectors: Floats = np.zeros((2, STATE_SIZE))

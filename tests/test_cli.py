@@ -388,7 +388,7 @@ def wrong(path, row):
         (["run", "table.csv", "--label", "heat"], 1, "different numbers, which are no classes"),
         (["run", "table.csv", "--label", "heat"], 1, "predict a number with --task regression"),
         ([*NUMBERS, "--task", "number"], 2, "--task number is not known: write classification or regression"),
-        ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, forward, random"),
+        ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, fsds, forward, random"),
         ([*NUMBERS, "--selector", "auto"], 2, "--selector auto learns from classes"),
         ([*NUMBERS, "--learner", "sgd"], 2, "--learner sgd predicts classes: choose another one for --task regression"),
         ([*RUN, "--task", "classification", "--learner", "least-squares"], 2, "least-squares predicts numbers"),

@@ -302,7 +302,7 @@ def test_no_cell_of_a_table_is_a_formula_and_our_readers_read_the_names_back(cal
         stream = open_file(place, label="rank")
         stream.take(n)
         read = list(stream.categories["feature"])
-        assert set(read) <= set(NASTY)
+        assert set(read) <= {name.strip(" \t") for name in NASTY}  # blanks around names are no part of them
         assert len(read) == n
     names = table.read_text(encoding="utf-8")
     assert ",'-1.5," in names

@@ -405,7 +405,7 @@ def test_what_cannot_be_saved_shows_before_the_first_step(tmp_path):
     def unreached(step):
         raise AssertionError("a step was done")
 
-    with pytest.raises(TypeError, match=r"Cannot save run\.learner"):
+    with pytest.raises(TypeError, match=r"Cannot save run\.models\.learner"):
         prequential(rows(), FIRES(3), Own(), checkpoint=tmp_path / "run.tamis", on_step=unreached)
     with pytest.raises(CheckpointError, match="Cannot write"):
         prequential(rows(), FIRES(3), checkpoint=tmp_path / "none" / "run.tamis", on_step=unreached)

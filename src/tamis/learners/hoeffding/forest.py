@@ -323,8 +323,9 @@ class StreamingRandomPatches(AdaptiveRandomForest):
         Trees.
     max_features : "sqrt", int, float in (0, 1] or None, default=0.6
         Features that each tree draws: this share of them, this many, sqrt(n_features) + 1, or all.
-    bagging, warning, drift, grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth,
-    max_nodes, random_state, n_jobs
+    bagging, warning, drift, random_state, n_jobs
+        As in :class:`AdaptiveRandomForest`.
+    grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
         As in :class:`AdaptiveRandomForest`.
 
     Attributes

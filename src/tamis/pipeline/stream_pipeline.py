@@ -84,7 +84,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     scores_ : ndarray of shape (n_features,), float64
         What the selector thinks of each column, if it says so.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,), str
+    feature_names_in_ : ndarray of shape (n_features,), str
         Present if the rows came as a frame with column names.
     n_seen_ : int
         Rows learned from.

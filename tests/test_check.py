@@ -34,7 +34,7 @@ def test_number_inside(value: Any) -> None:
 def test_number_outside(value: Any) -> None:
     with pytest.raises(ValueError, match=r"^alpha must be a number in \(0, 2\], got ") as caught:
         _check.check_number("alpha", value, low=0, high=2, open_low=True)
-    assert repr(value) in str(caught.value)
+    assert _check.told(value) in str(caught.value)
 
 
 def test_bounds_are_said_as_they_are() -> None:
@@ -231,7 +231,7 @@ def test_target_of_one_column_is_flattened_with_a_warning() -> None:
         ([1, 2, 3], "X has 2 rows, y has 3"),
         ([[1, 2], [3, 4]], "y should be a 1d array, got an array of shape (2, 2)"),
         ([1j, 2], "Complex data not supported"),
-        ([1.0, NAN], "The label of row 1 of the batch is missing (np.float64(nan)"),
+        ([1.0, NAN], "The label of row 1 of the batch is missing (nan"),
         ([INF, 1.0], "row 0"),
         (["a", None], "row 1 of the batch is missing (None"),
         (pd.Series(["a", pd.NA], dtype="string"), "row 1 of the batch is missing (<NA>"),

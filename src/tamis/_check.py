@@ -55,9 +55,11 @@ def shown(value: Any) -> str:
 def told(value: Any) -> str:
     """Return what a caller gave, in a message: its `repr` on one line, shortened where it is long.
 
-    >>> told([1] * 1000), told(10**400)
-    ('[1, 1, 1, 1, 1, 1, ...]', 'an integer of 1329 bits')
+    >>> told([1] * 1000), told(10**400), told(np.str_("on"))
+    ('[1, 1, 1, 1, 1, 1, ...]', 'an integer of 1329 bits', "'on'")
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if type(value) is int and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -75,6 +77,17 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse a parameter that is not one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {told(value)}.")
+
+
+def are_categories(categorical: Any) -> bool:
+    """Return whether columns that come later hold categories; refuse a mask, which has a fixed number of them."""
+    if isinstance(categorical, str):
+        return True
+    if categorical is not None and np.asarray(categorical).dtype == bool:
+        raise ValueError(
+            "categorical is a mask of a fixed number of columns: name the columns, or choose 'all'."
+        )
+    return False
 
 
 def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> NDArray[np.intp]:
@@ -377,7 +390,7 @@ def refuse_missing(y: Array) -> None:
     missing = _first_missing(y)
     if missing is not None:
         raise DataError(
-            f"The label of row {missing} of the batch is missing ({y[missing]!r}; Input y contains NaN or None):"
+            f"The label of row {missing} of the batch is missing ({told(y[missing])}; Input y contains NaN or None):"
             " drop unlabelled rows before learning."
         )
 

@@ -49,3 +49,15 @@ def test_equals_its_twin():
         for size in (1, 5, 12):
             found = RandomSubset(size, random_state=seed).fit(X, y).get_support(indices=True)
             assert found.tolist() == random_subset(12, size, seed)
+
+
+def test_columns_that_come_later_are_as_likely():
+    X, y = rows(4, 5)
+    first = np.zeros(12)
+    for seed in range(600):
+        model = RandomSubset(1, random_state=seed).fit(X, y).widen(8).widen(12)
+        np.testing.assert_array_equal(np.sort(model._rank), np.arange(12))
+        first += model.get_support()
+    assert 25 < first.min() <= first.max() < 80
+    again = RandomSubset(1, random_state=599).fit(X, y).widen(8).widen(12)
+    np.testing.assert_array_equal(again.scores_, model.scores_)

@@ -32,7 +32,10 @@ def agree(moments, twin, least=0.0):
     np.testing.assert_allclose(
         (moments.mean() / size)[told], (table[..., 1] / size)[told], rtol=1e-11, atol=1e-11
     )
-    np.testing.assert_allclose(moments.variance()[told], table[told][:, 2], rtol=1e-9, atol=1e-11)
+    # beside what is left of the rows' weight, zeros are as uncertain as its rounding, and count by the squared mean
+    slack = 1e-11 + (1e-16 * size**2 if least else 0.0 * size)
+    wrong = np.abs(moments.variance() - table[..., 2]) > 1e-9 * np.abs(table[..., 2]) + slack
+    assert not wrong[told].any(), (moments.variance(), table[..., 2])
     np.testing.assert_allclose(moments.effective(), twin.effective(), rtol=1e-11)
 
 
@@ -46,6 +49,13 @@ def agree(moments, twin, least=0.0):
 @example(cuts=[54], sparse=[False] * 6, weighted=False, missing=True, keep=1e-30)
 @example(cuts=[3, 54], sparse=[False] + [True] * 5, weighted=False, missing=True, keep=1e-30)
 @example(cuts=[1, 2, 3, 4, 55], sparse=[False] * 5 + [True], weighted=True, missing=False, keep=1e-30)
+@example(
+    cuts=[1, 2, 47, 55],
+    sparse=[False, False, True, False, True, False],
+    weighted=False,
+    missing=False,
+    keep=1e-30,
+)
 @settings(max_examples=60, deadline=None)
 def test_any_batching_of_any_kind_equals_the_definition(cuts, sparse, weighted, missing, keep):
     X, codes, weight = rows(missing=missing)

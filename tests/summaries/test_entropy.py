@@ -326,3 +326,49 @@ def test_features_and_edges_that_there_are_not():
     counts.update(sp.csr_matrix([[0, 1]]), np.array([1]))
     with pytest.raises(ValueError, match="The first rows were CSR"):
         counts.prepare(np.zeros((1, 2)), np.array([1]))
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+@pytest.mark.parametrize(
+    "options", [{}, {"discretizer": "quantile"}, {"missing": "skip"}, {"n_bins": 3}], ids=repr
+)
+@pytest.mark.parametrize("window", [1, 64, 300])
+def test_features_that_come_later_are_those_that_were_zero_until_then(options, categorical, window):
+    rng = np.random.default_rng(window)
+    n_features = np.repeat([2, 2, 3, 3, 5, 6], [10, 60, 10, 330, 1, 90])  # each row's
+    X = np.round(rng.normal(size=(501, 6)), 1) * (rng.random((501, 6)) < 0.4)
+    X[rng.random(X.shape) < 0.03] = np.nan
+    X[np.arange(6) >= n_features[:, None]] = 0.0
+    codes = rng.integers(0, 3, 501)
+    columns = range(6) if categorical else [0]
+    wide = WindowCounts(6, 3, window, categorical=columns, **options)
+    grown = WindowCounts(2, 3, window, categorical=[j for j in columns if j < 2], **options)
+    start = 0
+    while start < 501:
+        if n_features[start] > grown.n_features:
+            grown.widen(n_features[start], categorical)
+        stop = min(
+            start + int(rng.integers(1, 40)), int(np.flatnonzero(n_features == n_features[start])[-1]) + 1
+        )
+        wide.update(X[start:stop], codes[start:stop])
+        grown.update(X[start:stop, : grown.n_features], codes[start:stop])
+        start = stop
+        if grown.n_features == 6:
+            assert_same(grown, wide)
+    for name in ("_built", "_grid", "_band", "_cuts", "_counted", "_counts", "_keys", "_used"):
+        np.testing.assert_array_equal(getattr(grown, name), getattr(wide, name), err_msg=name)
+
+
+def test_columns_of_ones_that_come_later():
+    rng = np.random.default_rng(0)
+    ones, codes = rng.random((200, 9)) < 0.3, rng.integers(0, 2, 200)
+    ones[:100, 5:] = False
+    X = sp.csr_matrix(ones, dtype=np.float64)
+    wide, grown = WindowCounts(9, 2, 60), WindowCounts(5, 2, 60)
+    wide.update(X, codes)
+    grown.update(X[:100, :5], codes[:100])
+    grown.widen(9)
+    grown.update(X[100:], codes[100:])
+    assert grown.symmetrical_uncertainty().tobytes() == wide.symmetrical_uncertainty().tobytes()
+    np.testing.assert_array_equal(grown.table(7), wide.table(7))
+    assert (grown.rows()[0] != wide.rows()[0]).nnz == 0

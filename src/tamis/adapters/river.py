@@ -6,7 +6,6 @@ River's learns from them row by row, in order, so that nothing depends on the si
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -351,11 +350,9 @@ class RiverSelector(base.SupervisedTransformer):
     def _learn(self) -> None:
         rows, labels = self._rows, self._labels
         self._rows, self._labels = [], []
-        # Ties go to the first column: let that not depend on the order in a row.
-        are_alike = all(map(list(rows[0]).__eq__, map(list, rows)))
-        names = rows[0] if are_alike else itertools.chain.from_iterable(rows)
-        if not self._known.issuperset(names):
+        if not all(map(self._known.issuperset, rows)):
             self._known = self._known.union(*rows)
+            # Ties go to the first column: let that not depend on the order in a row.
             rows = [dict(sorted(row.items(), key=lambda item: str(item[0]))) for row in rows]
         self._model.partial_fit(rows, labels)
         self._kept = dict.fromkeys(self._model.selected_)

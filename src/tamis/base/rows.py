@@ -99,11 +99,11 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _widen(self, n_features: int) -> None:
         """Make room, in new arrays, for further columns, which were 0 in all rows so far; without it, there is none."""
-        raise ValueError(f"A {type(self).__name__} has a fixed number of columns: begin a new one.")
+        raise ValueError(f"{type(self).__name__} has a fixed number of columns: begin a new one.")
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         """Know of columns, in new arrays, that they were 0 in all rows so far; without it, none can be forgotten."""
-        raise ValueError(f"A {type(self).__name__} cannot forget single columns: begin a new one.")
+        raise ValueError(f"{type(self).__name__} cannot forget single columns: begin a new one.")
 
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 

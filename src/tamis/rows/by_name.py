@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -73,18 +75,20 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    FIRES, OFS, EFS, FSDS, ABFS, forward selection and the screens grow. What OFS, EFS, ABFS and the screens then know
-    is, bit for bit, what they would know had all columns been there from the first row on, and so is what FIRES knows
-    with ``scaling=None``; else FIRES sums over the columns, and they are equal to rounding, as are FSDS and the matrix
-    of forward selection. Some things do depend on how many columns there are: the step of FIRES, if no `learning_rate`
-    is given, OFS with a fraction or ``information="partial"``, and the ridge of forward selection. A fraction as
-    `n_features_to_select` is one of the names so far; of a number larger than that, all are kept.
+    All selectors but Auto grow. What they then know is, bit for bit, what they would know had all columns been there
+    from the first row on; equal to rounding for FSDS, the matrix of forward selection, and FIRES unless
+    ``scaling=None``, which sum over the columns. What depends on how many columns there are follows the names so far:
+    the step of FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of
+    forward selection, the levels of the tests of DISCUSS, FCBF and JointScreening, and in how many levels the latter
+    cuts a column. A fraction as `n_features_to_select` is one of the names so far; of a number larger than that, all
+    are kept. Auto races sizes that are fractions of the columns: give it room with `max_columns`.
 
-    **Budget.** FIRES, OFS, TScore, FisherScore and Screening of these two can forget single columns. New names enter in
-    the order of how many rows of the batch name them. Where places are lacking, names leave in the order of their
-    scores, the lowest first; but none that is selected, that the batch names, or that came in in the last ten batches.
-    New names that find no place are passed over in this batch. A name that left may come back: it is new then, and
-    counts as 0 in all rows before. Which names leave depends on how rows are cut into batches.
+    **Budget.** All selectors but Auto can forget single columns, but not with `level`, which promises something of all
+    names that ever came, nor with `restarts`, nor ABFS and the screens with `categorical`. New names enter in the order
+    of how many rows of the batch name them. Where places are lacking, names leave in the order of their scores, the
+    lowest first; but none that is selected, that the batch names, or that came in in the last ten batches. New names
+    that find no place are passed over in this batch. A name that left may come back: it is new then, and counts as 0
+    in all rows before. Which names leave depends on how rows are cut into batches.
 
     Examples
     --------
@@ -200,8 +204,8 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             )
         if not self.selector._can_forget_columns:
             raise ValueError(
-                f"budget={self.budget}, but a {type(self.selector).__name__} of these parameters cannot forget single"
-                " columns: choose FIRES, OFS, TScore or FisherScore."
+                f"budget={self.budget}, but {type(self.selector).__name__} of these parameters cannot forget single"
+                " columns: leave budget out, or level, restarts and categorical, if they were given."
             )
 
     def _first_width(self, n_names: int) -> int:
@@ -219,7 +223,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             return
         if not selector._can_widen:
             raise DataError(
-                f"{n_names - selector.n_features_in_} columns are new, but a {type(selector).__name__} cannot grow:"
+                f"{n_names - selector.n_features_in_} columns are new, but {type(selector).__name__} cannot grow:"
                 f" give room for names to come, as in ByName(..., max_columns={2 * n_names})."
             )
         room = n_names if selector._counts_columns else int(_GROWTH * selector.n_features_in_)
@@ -303,9 +307,15 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _rows_alike(
         self, X: list[dict[Any, Any]], places: dict[Any, int]
     ) -> tuple[Array, Array, Array] | None:
-        """Return the same of rows that have the same names in the same order, by one look at these; None of others."""
+        """Return the same of rows that all have the names of the first one, by one look at these; None of others."""
         names = list(X[0])
-        if not names or not all(map(names.__eq__, map(list, X))) or (values := _numbers(X)) is None:
+        if len(names) < 2 or set(map(len, X)) != {len(names)}:
+            return None
+        try:
+            rows = [*map(itemgetter(*names), X)]
+        except KeyError:
+            return None
+        if (values := _numbers(rows)) is None:
             return None
         _give_places(names, places)
         place = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
@@ -409,7 +419,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
 def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
     """Return the names and values of all rows, one after the other, and where each row ends."""
-    values = _numbers(rows)
+    values = _numbers(map(dict.values, rows))
     if values is None:
         rows = [
             {name: _as_float(name, value) for name, value in row.items() if value is not None} for row in rows
@@ -418,9 +428,9 @@ def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], 
     return list(chain.from_iterable(rows)), values, np.cumsum([0, *map(len, rows)])
 
 
-def _numbers(rows: list[dict[Any, Any]]) -> NDArray[np.float64] | None:
+def _numbers(rows: Iterable[Iterable[Any]]) -> NDArray[np.float64] | None:
     """Return the values of all rows, one after the other; None if one is no number of a usual kind."""
-    values = [*chain.from_iterable(map(dict.values, rows))]
+    values = [*chain.from_iterable(rows)]
     if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, values))):
         return None
     try:

@@ -37,6 +37,7 @@ Deviations, each with its reason:
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -44,7 +45,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._check import Array, Rows, columns_of, refuse_nonfinite
+from tamis._check import Array, Rows, are_categories, columns_of, refuse_nonfinite
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.rows.whole_weights import repeated
@@ -185,6 +186,18 @@ class FCBF(RowSelector):
     def _most(self, n_features: int) -> int:
         most = self.n_features_to_select
         return n_features if most is None else n_to_select(most, n_features)
+
+    @property
+    def _counts_columns(self) -> bool:
+        return self.threshold == "chance"  # the level of the tests
+
+    def _widen(self, n_features: int) -> None:
+        self._counts = copy.copy(self._counts)
+        self._counts.widen(n_features, are_categories(self.categorical))
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._counts = copy.copy(self._counts)
+        self._counts.forget(columns)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         refuse_nonfinite(X, self._names(), allow_nan=True)

@@ -56,6 +56,7 @@ class RandomSubset(RowSelector):
     Notes
     -----
     A batch costs what it takes to check it. The subset depends on the seed and the number of features alone.
+    Columns that come later (:meth:`widen`) are put at random places of the order.
 
     References
     ----------
@@ -95,6 +96,21 @@ class RandomSubset(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._rank = np.argsort(check_random_state(self.random_state).permutation(n_features))
+
+    @property
+    def _counts_columns(self) -> bool:
+        return True
+
+    def _widen(self, n_features: int) -> None:
+        """Put each new column at a random place of the order, which so is as random as before."""
+        draws, rank = np.random.default_rng(self._rank), self._rank
+        for j in range(len(rank), n_features):
+            place = draws.integers(j + 1)
+            rank = np.append(rank + (rank >= place), place)
+        self._rank = rank
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        """Forget nothing: nothing was learned, and the place in the order is as random for another feature."""
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         """Learn nothing."""

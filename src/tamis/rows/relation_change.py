@@ -20,11 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._check import Array
+from tamis._check import Array, Rows
+from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis.summaries.fixed_bins import FixedBins
 
-__all__ = ["bars_of", "changed_feature", "changed_table"]
+__all__ = ["LOOK", "RelationWatch", "bars_of", "changed_feature", "changed_table"]
 
+LOOK = 512  # rows that a watch compares with all before: whole blocks of evidence
+_YOUNG = (1, 2, 4, 8)  # looks whose rows a watch compares with all before
+_ALPHA, _BINS = 1e-4, 5  # of a watch: chance of a false alarm at a look, and values of a feature
 _SPARSE = 1.25  # the bar is so much higher than by chi square, for few rows a cell
 _VALUES = 40  # of a feature, for which there are bars of their own
 _ROUNDS = 20  # of scaling
@@ -193,3 +198,62 @@ def _statistic(n: Array, rounds: int) -> float:
                 if n[a, b, s] > 0.0 and m[a, b, s] > 0.0:
                     found += n[a, b, s] * np.log(n[a, b, s] / m[a, b, s])
     return 2.0 * found
+
+
+class RelationWatch(Guarded):
+    """Every 512 rows: do the last 512, 1024, 2048 or 4096 rows show another relation of some feature to the class?
+
+    They are compared with all rows before them. A feature has five values, cut at the quantiles of the first 256 rows.
+    Missing ones are left out.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, codes = rng.normal(size=(2048, 3)), rng.integers(0, 2, 2048)
+    >>> X[1024:, 1] += codes[1024:]
+    >>> watch = RelationWatch(n_features=3, n_classes=2)
+    >>> [watch.has_changed(X[i : i + LOOK], codes[i : i + LOOK]) for i in range(0, 2048, LOOK)]
+    [False, False, True, True]
+    """
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        self._bins = FixedBins(n_features, n_classes, _BINS)
+        self._looks: list[Array] = []  # (n_features, values, n_classes) rows of each, at the last looks
+        self.n_rows = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return self._bins.nbytes + sum(look.nbytes for look in self._looks)
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, with codes after the old ones."""
+        more = n_classes - self._bins.n_classes
+        self._bins.grow(n_classes)
+        self._looks = [np.pad(look, ((0, 0), (0, 0), (0, more))) for look in self._looks]
+
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        self._bins.widen(n_features)
+        for i, look in enumerate(self._looks):
+            more = np.zeros((n_features - len(look), *look.shape[1:]))
+            more[:, 0] = look.sum(axis=1).max(axis=0, initial=0.0)
+            self._looks[i] = np.concatenate([look, more])
+
+    def has_changed(self, X: Rows, codes: Array, sample_weight: Array | None = None) -> bool:
+        """Take in rows that have been checked, up to the next look at most; say whether it shows a change.
+
+        Rows of weight 0 are not counted; all others count alike.
+        """
+        self._bins.update(
+            X, codes, None if sample_weight is None else (sample_weight > 0.0).astype(np.float64)
+        )
+        self.n_rows += len(codes)
+        if self.n_rows % LOOK:
+            return False
+        now = self._bins.counts()
+        n_features, _, n_classes = now.shape
+        bars = bars_of(_ALPHA / len(_YOUNG), n_features, n_classes)
+        before = [self._looks[-k] for k in _YOUNG if k <= len(self._looks)]
+        self._looks = [*self._looks[1 - max(_YOUNG) :], now]
+        return any(changed_table(old, now - old, bars) >= 0 for old in before)

@@ -58,6 +58,13 @@ class Squash:
         wide._unit = np.pad(self._unit, (0, n_new), constant_values=1e-300)
         return wide
 
+    def without(self, columns: Array) -> Squash:
+        """Return the same for columns some of which were 0 in all rows."""
+        found = copy.copy(self)
+        found._middle, found._unit = self._middle.copy(), self._unit.copy()
+        found._middle[columns], found._unit[columns] = 0.0, 1e-300
+        return found
+
     def back(self, u: float, column: int) -> float:
         """Return the number that is seen as u."""
         z = u / max(1.0 - abs(u), 1e-16)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from tamis._check import Array, Rows
 from tamis.errors import StateError
+from tamis.summaries.batch import without_columns
 
 __all__ = ["WaitingBlock", "joined", "padded"]
 
@@ -73,6 +74,13 @@ class WaitingBlock:
         wide.X = padded(self.X, n_features)
         wide.sparse = tuple(padded(part, n_features) for part in self.sparse)
         return wide
+
+    def without(self, columns: Array) -> Self:
+        """Return the block with zeros in some columns."""
+        found = copy.copy(self)
+        found.X = without_columns(self.X, columns)
+        found.sparse = tuple(without_columns(part, columns) for part in self.sparse)
+        return found
 
     def rows(self) -> tuple[Rows, Array, Array]:
         """Return copies of the rows, targets and weights."""

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 
 from tamis._check import Array, Rows, as_weights
 from tamis.errors import DataError
 
-__all__ = ["check_batch"]
+__all__ = ["check_batch", "without_columns"]
+
+
+def without_columns(X: Any, columns: Array) -> Any:
+    """Return the rows with zeros in some columns, dense rows or CSR."""
+    if not sp.issparse(X):
+        X = X.copy()
+        X[:, columns] = 0.0
+        return X
+    kept = ~np.isin(X.indices, columns)
+    indptr = np.r_[0, np.cumsum(kept)][X.indptr]
+    return type(X)((X.data[kept], X.indices[kept], indptr), shape=X.shape)
 
 
 def check_batch(

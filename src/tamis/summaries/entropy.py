@@ -56,7 +56,7 @@ from tamis._check import Array, Rows, check_choice, check_number, is_integer, re
 from tamis._guard import Guarded
 from tamis.summaries.batch import check_batch
 from tamis.summaries.categories import make_room, room_for
-from tamis.summaries.discretize import CELLS_PER_BIN, n_counted, quantile_cuts
+from tamis.summaries.discretize import CELLS_PER_BIN, MIN_GAP, n_counted, quantile_cuts
 from tamis.summaries.sparse_window import SparseWindow
 from tamis.summaries.window import (
     State,
@@ -75,6 +75,19 @@ __all__ = ["WindowCounts", "update_row"]
 Floats = NDArray[np.float64]
 _BITS = 60  # of the sums
 _ROWS = 1024  # counted at once, so that memory does not follow the batch
+_OF_FEATURES = (
+    "_raw",
+    "_bins",
+    "_keys",
+    "_used",
+    "_counts",
+    "_sums",
+    "_cuts",
+    "_grid",
+    "_band",
+    "_built",
+    "_counted",
+)
 
 
 class WindowCounts(Guarded):
@@ -281,6 +294,72 @@ class WindowCounts(Guarded):
                 self._counted[:, : kept.shape[1]] = kept
             else:  # all in the first cell, as if far away: the next build looks at the rows
                 self._counted[:, : kept.shape[1], 0] = kept.sum(axis=2)
+
+    def widen(self, n_features: int, categorical: bool = False) -> None:
+        """Make room, in new arrays, for new features after the old ones, which were 0 in all rows so far.
+
+        Parameters
+        ----------
+        n_features : int
+            All features, not fewer than before.
+        categorical : bool, default=False
+            Whether the values of the new ones are categories.
+        """
+        check_number("n_features", n_features, low=self.n_features, integer=True)
+        more = int(n_features) - self.n_features
+        zeros = self._of_zeros(categorical)
+        numeric = np.arange(more) + self._n_numeric if not categorical else np.full(more, -1)
+        self.n_features, self._numeric = int(n_features), np.r_[self._numeric, numeric]
+        self._n_numeric += 0 if categorical else more
+        if self._sparse is not None:
+            self._sparse = self._sparse.widened(more)
+        elif "_start" in vars(self):
+            width = int(zeros._start[-1])
+            self._start = np.r_[self._start, self._start[-1] + width * np.arange(1, more + 1)]
+            for name in _OF_FEATURES:
+                new = getattr(zeros, name)
+                setattr(self, name, np.r_[getattr(self, name), np.tile(new, (more,) + (1,) * (new.ndim - 1))])
+            self._measures, self._binned = np.zeros((4, self.n_features)), (0, 0)
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know, in new arrays, that some features were 0 in all rows so far, which must have been dense.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+        """
+        _ = self.state  # made
+        for name in _OF_FEATURES:
+            setattr(self, name, getattr(self, name).copy())
+        for j in columns.tolist():
+            zeros, at = self._of_zeros(self._numeric[j] < 0), self._numeric[j]
+            slots = slice(self._start[j], self._start[j] + zeros._start[-1] - 1)
+            last = self._start[j + 1] - 1
+            self._keys[slots.start : last + 1], self._counts[slots.start : last + 1] = np.nan, 0
+            self._keys[slots], self._counts[slots] = zeros._keys[:-1], zeros._counts[:-1]
+            for name in ("_bins", "_used", "_sums", "_cuts", "_grid", "_band", "_built"):
+                getattr(self, name)[j] = getattr(zeros, name)[0]
+            if at >= 0:
+                self._raw[at], self._counted[at] = 0.0, zeros._counted[0]
+        self._binned = (0, 0)
+
+    def _of_zeros(self, categorical: bool) -> WindowCounts:
+        """Return the counts of one feature that was 0 in all rows so far.
+
+        Where its bins are was decided until the window was full, and all due was done: no later row has changed them.
+        """
+        zeros = WindowCounts(
+            1, self.n_classes, self.window, categorical=[0] if categorical else [], n_bins=self.n_bins,
+            discretizer=self.discretizer, missing=self.missing,
+        )  # fmt: skip
+        _ = zeros.state  # made
+        n = min(self.n_seen, self.window + MIN_GAP + 2)
+        zeros.update(np.zeros((n, 1)), np.zeros(n, np.int64))
+        if zeros.n_seen:
+            for counts in (zeros._counts[:, 1:].T, *zeros._counted):  # all rows were of class 0
+                counts[:] = np.outer(self._class_counts, counts[0] // zeros.n_rows)
+            zeros._sums[0, 1] = self._f[self._class_counts].sum()
+        return zeros
 
     def update(self, X: Rows, codes: Array) -> None:
         """Take in rows, in order.

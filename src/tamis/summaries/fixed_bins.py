@@ -19,6 +19,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis.summaries.batch import without_columns
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["FixedBins"]
@@ -146,6 +148,10 @@ class FixedBins(Guarded):
     (array([ 5., 23.]), array([4, 4]))
     """
 
+    _first: NDArray[np.float64] | None = (
+        None  # (n_features, n_bins, n_classes), of the rows that chose the edges
+    )
+
     def __init__(
         self,
         n_features: int,
@@ -194,12 +200,16 @@ class FixedBins(Guarded):
             part.classes(lambda a: np.concatenate([a, np.zeros((*a.shape[:-1], n))], axis=-1))
             for part in self._parts
         ]
+        if self._first is not None:
+            self._first = np.pad(self._first, ((0, 0), (0, 0), (0, n)))
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""
         self._gain, new = self._gain[order], np.argsort(order)
         self._parts = [part.classes(lambda a: np.ascontiguousarray(a[..., order])) for part in self._parts]
         self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
+        if self._first is not None:
+            self._first = np.ascontiguousarray(self._first[..., order])
 
     def widen(self, n_features: int) -> None:
         """Make room for further features, which were 0 in all (CSR) rows so far."""
@@ -213,6 +223,10 @@ class FixedBins(Guarded):
             )
             for part in self._parts
         ]
+        if self._first is not None:
+            self._first = _zeros_in_first_bin(
+                np.pad(self._first, (*more, (0, 0))), slice(self.n_features, None)
+            )
         shape = n_features
         self._waiting = [
             (sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shape)), codes, weight)
@@ -220,9 +234,23 @@ class FixedBins(Guarded):
         ]
         self.n_features = n_features
 
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know of some features that they were 0 in all (CSR) rows so far."""
+        if self._first is not None:
+            self._first = _zeros_in_first_bin(self._first, columns)
+        self._parts, parts = [], self._parts
+        for part in parts:
+            new = {"edges": part.edges.copy(), "table": part.table.copy(), "stored": part.stored.copy()}
+            for known in new.values():
+                if len(known):
+                    known[columns] = 0.0
+            self._parts.append(replace(part, **new))
+        self._waiting = [(without_columns(X, columns), codes, weight) for X, codes, weight in self._waiting]
+
     def cut_at(self, edges: Array) -> None:
         """Count the rows that come in bins of these edges, (n_features, n_bins - 1); none have come yet."""
         self._parts, self._open = [Part.empty(edges, self.n_classes)], False
+        self._first = np.zeros((self.n_features, self.n_bins, self.n_classes))
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -261,6 +289,7 @@ class FixedBins(Guarded):
             self._parts = [part for part in self._parts if _share(part, self._parts) > 0.01]
             self._parts.append(Part.empty(self._new_edges(), self.n_classes))
             self._count_waiting()
+            self._first = self._parts[-1].rows()
         elif not self._open and self._since >= self.cut_every:
             self._open, self._since = True, 0
 
@@ -306,6 +335,11 @@ class FixedBins(Guarded):
             else:
                 parts.insert(0, theirs)  # the last part is the one where rows are counted
         began = bool(self._parts)
+        if not began:
+            self._first = other._first
+        elif self.edges is not None and other.edges is not None and np.array_equal(self.edges, other.edges):
+            both = None if self._first is None or other._first is None else self._first + other._first
+            self._first = both
         if math.isfinite(self.cut_every):  # others were cut at other times; those that faded away are let go
             parts = [*(part for part in parts[:-1] if _share(part, parts) > 0.01), *parts[-1:]]
         self._parts = parts
@@ -315,6 +349,22 @@ class FixedBins(Guarded):
             self.update(X, codes, weight)
 
     # -- read-outs -----------------------------------------------------------------------------------------
+
+    def counts(self) -> NDArray[np.float64]:
+        """Return the rows in each bin of the edges of now, (n_features, n_bins, n_classes); 0 without edges."""
+        if not self._parts:
+            return np.zeros((self.n_features, self.n_bins, self.n_classes))
+        return self._parts[-1].rows()
+
+    def counts_since_cut(self) -> NDArray[np.float64] | None:
+        """Return as :meth:`counts`, without the rows that chose the edges; None where some rows have a weight."""
+        if not self._parts:
+            return self.counts()
+        part = self._parts[-1]
+        if self._first is None or not np.array_equal(part.weight, part.weight2):
+            return None
+        found: NDArray[np.float64] = part.rows() - self._first
+        return found
 
     def test(
         self, statistic_of: Callable[[Array], tuple[Array, Array]]
@@ -331,6 +381,14 @@ class FixedBins(Guarded):
             return None
         statistics, freedoms = zip(*(statistic_of(part.rows()) for part in large), strict=True)
         return np.sum(statistics, axis=0), np.sum(freedoms, axis=0)
+
+
+def _zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:
+    """Return counts in which some features were 0 in all rows; no feature has more rows than there were."""
+    found: NDArray[np.float64] = first.copy()
+    found[columns] = 0.0
+    found[columns, 0] = first.sum(axis=1).max(axis=0, initial=0.0)
+    return found
 
 
 def _share(part: Part, parts: list[Part]) -> float:

@@ -67,6 +67,13 @@ class WaitingCells:
         np.cumsum(np.bincount(columns[new], minlength=n_features), out=start[1:])
         return Table(start, values[new], np.add.reduceat(weights, new))
 
+    def without(self, columns: Array) -> WaitingCells:
+        """Return the cells of other columns."""
+        found, kept = WaitingCells(self.values.dtype.name), ~np.isin(self.columns[: self.n], columns)
+        columns_of, values, weights = self.all()
+        found.add(columns_of[kept], values[kept], weights[kept], self.n)
+        return found
+
     def scaled(self, factor: float) -> WaitingCells:
         """Return the same cells with all weights multiplied."""
         found = WaitingCells(self.values.dtype.name)

@@ -78,6 +78,15 @@ class Levels:
         self.low, self.high = (np.r_[old, np.zeros(n)] for old in (self.low, self.high))
         self.buffers = [buffer and buffer.widened(self.n_slots) for buffer in self.buffers]
 
+    def without(self, slots: Array) -> Levels:
+        """Return the same without some features; the slots of the others move up."""
+        found = Levels(self.eps, self.dtype)
+        found.low, found.high = np.delete(self.low, slots), np.delete(self.high, slots)
+        found.buffers = [
+            b and Buffer(np.delete(b.points, slots, axis=0), np.delete(b.weight, slots)) for b in self.buffers
+        ]
+        return found
+
     def mass(self, block: Buffer) -> NDArray[np.float64]:
         """Return the weight of all points of each slot, those of the block included."""
         found: NDArray[np.float64] = sum((b.mass() for b in self.buffers if b is not None), block.mass())

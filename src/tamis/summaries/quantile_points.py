@@ -146,6 +146,18 @@ class ClassPoints:
         found.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
         return found
 
+    def without(self, columns: NDArray[np.intp]) -> ClassPoints:
+        """Return the same as if nothing of some features had been stored; no dense row may be staged."""
+        found, gone = copy.copy(self), np.zeros(len(self.slot), np.bool_)
+        gone[columns] = True
+        found.waiting, found.table = self.waiting.without(columns), split(self.table, gone)[1]
+        thinned = self.thinned()
+        found.levels = self.levels.without(np.flatnonzero(gone[thinned]))
+        found.slot = np.full(len(self.slot), -1, np.int32)
+        left = thinned[~gone[thinned]]
+        found.slot[left] = np.arange(len(left))
+        return found
+
     # -- counted and thinned features ----------------------------------------------------------------------
 
     def _absorb(self, block: Buffer, counted: Table) -> None:

@@ -164,16 +164,34 @@ class QuantileSummary(Guarded):
         ValueError
             If some rows were dense.
         """
-        if not np.array_equal(self._weight, self._sparse_weight):
-            raise ValueError(
-                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
-            )
+        self._refuse_dense()
         more = ((0, 0), (0, n_features - self.n_features))
         self._stored, self._missing = (
             np.pad(a, more) if a.size else a for a in (self._stored, self._missing)
         )
         self._points = [points.widened(n_features) for points in self._points]
         self.n_features = n_features
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know of some features that they were 0 in all rows so far, which must have been CSR rows.
+
+        Raises
+        ------
+        ValueError
+            If some rows were dense.
+        """
+        self._refuse_dense()
+        self._stored, self._missing = self._stored.copy(), self._missing.copy()
+        for stored in (self._stored, self._missing):
+            if stored.size:
+                stored[:, columns] = 0.0
+        self._points = [points.without(columns) for points in self._points]
+
+    def _refuse_dense(self) -> None:
+        if not np.array_equal(self._weight, self._sparse_weight):
+            raise ValueError(
+                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
+            )
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""

@@ -5,6 +5,8 @@ A row costs O(ones). What the zeros add to the sums, f(n - n_1) and f(n_y - n_1y
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -106,6 +108,12 @@ class SparseWindow(Guarded):
     def grow(self, n_classes: int) -> None:
         """Make room for new classes."""
         self._ones = np.pad(self._ones, ((0, 0), (0, n_classes + 1 - self._ones.shape[1])))
+
+    def widened(self, n_new: int) -> SparseWindow:
+        """Return the same with further features, which were 0 in all rows."""
+        wide = copy.copy(self)
+        wide._ones = np.pad(self._ones, ((0, n_new), (0, 0)))
+        return wide
 
     def update(self, X: Rows, codes: Array, ring: Array, seen: Array, class_counts: Array) -> None:
         """Take in rows of zeros and ones, CSR or dense, in order."""

@@ -54,7 +54,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, columns_of
+from tamis._check import Array, Rows, are_categories, columns_of
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
@@ -262,18 +262,25 @@ class ABFS(RowSelector):
         self._weight = self._tried = 0.0  # the candidate's weight, now and when it was last tried
 
     def _widen(self, n_features: int) -> None:
-        are_categories = isinstance(self.categorical, str)
-        if self.categorical is not None and not are_categories and np.asarray(self.categorical).dtype == bool:
-            raise ValueError(
-                "categorical is a mask of a fixed number of columns: name the columns, or choose 'all'."
-            )
         new = np.arange(self.n_features_in_, n_features)
-        if are_categories:
+        if are_categories(self.categorical):
             values, numeric = self._values.widened(np.append(self._values.columns, new)), self._numeric
         else:
             values, numeric = copy.copy(self._values), np.append(self._numeric, new)
         self._observers = self._observers.widened(numeric, values)
         self._values, self._numeric = values, numeric
+
+    @property
+    def _can_forget_columns(self) -> bool:
+        return self.categorical is None  # the numbers of values are given in the order of all rows
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        if not self._can_forget_columns:
+            super()._forget_columns(columns)
+        self._observers = self._observers.without(columns)
+        units = np.flatnonzero(np.isin(self.selected_, columns))
+        if len(units):
+            self._drop(int(units[0]), np.zeros((int(units[0]), 0), np.bool_), np.zeros(0))
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)

@@ -19,6 +19,7 @@ from tamis._jit import njit
 from tamis.dependence.chance import MANY, expected, fill_expected
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.squash import EARLY, Squash
+from tamis.summaries.batch import without_columns
 from tamis.summaries.categories import find_slot, room_for
 
 __all__ = ["Observers", "Stump", "Values"]
@@ -298,6 +299,17 @@ class Observers:
         wide._early = np.pad(self._early[0], ((0, 0), (0, more))), *self._early[1:]
         wide._squash = None if self._squash is None else self._squash.widened(more)
         return wide
+
+    def without(self, columns: NDArray[np.intp]) -> Observers:
+        """Return the same for numeric features some of which, by their places among these, were 0 in all rows."""
+        found, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
+        if self._squash is not None or not self.robust:  # else the early rows are still to be seen
+            fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
+        found._normal = self._normal.copy()
+        found._normal[:, :, columns] = fresh
+        found._early = without_columns(self._early[0], columns), *self._early[1:]
+        found._squash = None if self._squash is None else self._squash.without(columns)
+        return found
 
     def _follow(self) -> None:
         """Move the counts to where their values live now."""

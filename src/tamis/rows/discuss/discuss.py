@@ -57,13 +57,14 @@ The parts: what the last rows tell (:mod:`tamis.rows.discuss.recent_gain`), how 
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_number, columns_of, is_integer, refuse_nonfinite
+from tamis._check import Array, Rows, are_categories, check_number, columns_of, is_integer, refuse_nonfinite
 from tamis._guard import looked_at
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
@@ -207,7 +208,7 @@ class DISCUSS(RowSelector):
 
     _shapes = """
         _counts._class_counts (c)  _counts._numeric (j)  _columns (v)  _numeric (j-v)
-        _su (j)  _mean (j)  _low (j)  _high (j)  _squash._middle? (j-v)  _squash._unit? (j-v)
+        _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _squash._middle? (j-v)  _squash._unit? (j-v)
         _present._exact (j)  _present._edges (j?, 9?)  _present._tables (j?, 11?, c?)
         _present.bayes[0] (g)  _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
@@ -310,8 +311,8 @@ class DISCUSS(RowSelector):
         self._n_told = 0  # features above their thresholds at the last selection
         self._age_then = 0  # rows since the last drift at the last selection
         self._base = -1  # the feature whose SU is the bar, where it moves
-        # How far above or below the bar SU of each feature fires the trigger; now at once
-        self._low, self._high = np.full(n_features, np.inf), np.full(n_features, np.inf)
+        # How far above or below the bar SU of each feature fires the trigger; the last: of one that is always 0
+        self._low, self._high = np.full(n_features + 1, np.inf), np.full(n_features + 1, np.inf)
         self._next = int(self.window)  # row before which the trigger does not fire
         self.drift_detected_ = False
 
@@ -329,6 +330,50 @@ class DISCUSS(RowSelector):
             check_number("n_features_to_select", n, low=1, integer=True)
             return int(n)
         return n_to_select(n, n_features)
+
+    @property
+    def _counts_columns(self) -> bool:
+        return self.threshold is None or self._watches  # the levels of the tests
+
+    def _widen(self, n_features: int) -> None:
+        new = np.arange(self.n_features_in_, n_features)
+        self._counts = copy.copy(self._counts)
+        if are_categories(self.categorical):
+            self._counts.widen(n_features, categorical=True)
+            self._columns = np.append(self._columns, new)
+        else:
+            self._counts.widen(n_features)
+            self._see_new_numbers(new)
+        exact = np.zeros(n_features, bool)
+        exact[self._columns] = True
+        self._present = self._present.widened(exact)
+        self._su, self._mean = np.pad(self._su, (0, len(new))), np.pad(self._mean, (0, len(new)))
+        self._low, self._high = (np.pad(bars, (0, len(new)), "edge") for bars in (self._low, self._high))
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._counts = copy.copy(self._counts)
+        self._counts.forget(columns)
+        if self._squash is not None:
+            numbers = np.flatnonzero(np.isin(self._numeric, columns))
+            self._squash = self._squash.without(numbers)
+        self._present = self._present.without(columns)
+        self._su, self._mean = self._su.copy(), self._mean.copy()
+        self._low, self._high = self._low.copy(), self._high.copy()
+        self._su[columns] = self._mean[columns] = 0.0
+        self._low[columns], self._high[columns] = self._low[-1], self._high[-1]
+        if np.isin(self._selected, columns).any():
+            self._base = -1 if self._base in columns else self._base
+            self._selected = [j for j in self._selected if j not in columns]
+            self._present.watch(self._selected if self._watches else [], self._counts)
+
+    def _see_new_numbers(self, new: Array) -> None:
+        if self._squash is not None:
+            self._squash = self._squash.widened(len(new))
+        elif not len(self._numeric) and self.cuts == "robust":  # these are the first numbers
+            self._early = min(EARLY, self.window)
+            if self._counts.n_seen >= self._early:
+                self._squash = Squash(np.zeros((1, len(new))))
+        self._numeric = np.append(self._numeric, new)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         refuse_nonfinite(X, self._names(), allow_nan=True)
@@ -448,13 +493,13 @@ class DISCUSS(RowSelector):
             dense = literal | (seen.free == seen.classic)
             seen = seen._replace(su=np.where(dense, self._su, seen.su))
             shift = self._su - seen.su
-        thresholds = rules.thresholds(seen)
-        selected, full = self._walk(seen, rules, thresholds)
+        thresholds = np.append(rules.thresholds(seen), np.inf if rules.threshold is None else rules.threshold)
+        selected, full = self._walk(seen, rules, thresholds[:-1])
         if literal:
             self._arm_literally(selected, full, thresholds)
         else:
-            bar = np.full(len(shift), seen.su[selected].min()) if full else thresholds
-            self._arm(bar, seen.su >= bar, shift, rules)
+            bar = np.full(len(thresholds), seen.su[selected].min()) if full else thresholds
+            self._arm(bar, np.append(seen.su, 0.0) >= bar, np.append(shift, 0.0), rules)
         others = set(selected) != set(self._selected)
         self.drift_detected_ |= literal or (others and not self._watches)
         if selected != self._selected:

@@ -14,6 +14,7 @@ be of both kinds, so once, two windows later, all but the last window is forgott
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,30 @@ class Present:
         """Make room for new classes."""
         self._forget(counts)
         self.watch(selected, counts)
+
+    def widened(self, exact: NDArray[np.bool_]) -> Present:
+        """Return the same with further features, which were 0 in all rows; `exact` is that of all."""
+        wide, more = copy.copy(self), len(exact) - len(self._exact)
+        wide._exact = exact
+        if len(self._edges):
+            wide._edges = np.pad(self._edges, ((0, more), (0, 0)))
+            wide._tables = np.pad(self._tables, ((0, more), (0, 0), (0, 0)))
+            wide._set_zero(np.arange(len(self._exact), len(exact)), self._tables[0].sum(axis=0))
+        return wide
+
+    def without(self, columns: NDArray[np.intp]) -> Present:
+        """Return the same for features some of which were 0 in all rows."""
+        found = copy.copy(self)
+        if len(self._edges):
+            found._edges, found._tables = self._edges.copy(), self._tables.copy()
+            found._set_zero(columns, self._tables[0].sum(axis=0))
+        return found
+
+    def _set_zero(self, columns: NDArray[np.intp], rows: Array) -> None:
+        """Say that some features were 0 in all rows, of which there are so many of each class."""
+        self._edges[columns], self._tables[columns] = np.inf, 0.0
+        self._edges[columns[self._exact[columns]], 0] = 0.0
+        self._tables[columns, 0] = rows
 
     def watch(self, selected: list[int], counts: WindowCounts) -> None:
         """Watch the errors of these features from now on."""

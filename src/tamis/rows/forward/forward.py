@@ -56,6 +56,7 @@ from tamis.rows.forward.recency import Recency
 from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ERRORS, choose, favoured, solve
 from tamis.rows.waiting_block import WaitingBlock, joined, padded
+from tamis.summaries.batch import without_columns
 
 __all__ = ["ForwardPartialCorrelation"]
 
@@ -266,6 +267,23 @@ class ForwardPartialCorrelation(RowSelector):
         self._relevance_now = np.pad(self._relevance_now, (0, n_features - self.n_features_in_))
         self._pending = self._pending.widened(n_features)
         self._recent = tuple((padded(X, n_features), y, weight) for X, y, weight in self._recent)
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        places = np.flatnonzero(np.isin(self._columns, columns))
+        self._scatter = copy.copy(self._scatter)
+        self._scatter.forget(places)
+        self._known = self._known.copy()
+        self._known[places] = self._scatter.weight
+        if self._marginals is not None:
+            self._marginals = copy.copy(self._marginals)
+            self._marginals.forget(columns)
+        if self._recency is not None:
+            self._recency = copy.copy(self._recency)
+            self._recency.forget(places)
+        self._pending = self._pending.without(columns)
+        self._recent = tuple((without_columns(X, columns), y, weight) for X, y, weight in self._recent)
+        if self._scatter.weight > 0.0:
+            self._choose()
 
     def _marginals_of_matrix(self) -> Marginals:
         """Return what is known of each feature alone, where all of them are in the matrix in their order."""

@@ -101,6 +101,16 @@ class Marginals:
         self.mean, self.variance = np.pad(self.mean, (0, new)), np.pad(self.variance, (0, new))
         self.covariance = np.pad(self.covariance, ((0, 0), (0, new)))
 
+    def forget(self, columns: Array) -> None:
+        """Know of some features that they were 0 in all rows so far."""
+        self.mean, self.variance, self.covariance = (
+            self.mean.copy(),
+            self.variance.copy(),
+            self.covariance.copy(),
+        )
+        self.mean[columns] = self.variance[columns] = 0.0
+        self.covariance[:, columns] = 0.0
+
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows so far."""
         self.weight *= keep

@@ -191,6 +191,13 @@ class Recency:
         for memory in self.memory:
             memory.widen(n_features)
 
+    def forget(self, columns: Array) -> None:
+        """Know of some columns that they were 0 in all rows so far."""
+        self.memory = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
+        for memory in self.memory:
+            memory.forget(columns)
+        self.models = (_model(self.memory[0]), _model(self.memory[1]))
+
     def replace(self, at: Array) -> None:
         """Put standardised columns of which nothing is known yet in the place of some."""
         self.memory = copy.deepcopy(self.memory)

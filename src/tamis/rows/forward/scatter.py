@@ -165,6 +165,12 @@ class Scatter:
         self.grow(n + n_new)
         self.reorder(np.concatenate([np.arange(at), np.arange(n, n + n_new), np.arange(at, n)]))
 
+    def forget(self, columns: Array) -> None:
+        """Know of some columns that they were 0 in all rows so far."""
+        self.mean, self.unit, self.S = self.mean.copy(), self.unit.copy(), self.S.copy(order="F")
+        self.mean[columns] = self.unit[columns] = 0.0
+        self.S[columns] = self.S[:, columns] = 0.0
+
     def reorder(self, order: Array) -> None:
         """Put the columns into another order."""
         self.mean, self.unit = self.mean[order], self.unit[order]

@@ -33,6 +33,7 @@ def test_equals_the_twin(name, kind):
     if kind == "mixed":
         X[:, 5] = np.round(X[:, 5])
         X[:, 6] = 1.0
+        X[:300, 7] = 0.5  # has levels after the first chunk, with rows of before
     fast, slow = learned(JointScreening(4), X, y, 97), Twin(4)
     slow.learn(X, y)
     assert fast.drifts_ == slow.drifts
@@ -139,6 +140,7 @@ def test_more_columns_than_can_be_paired():
     assert model.selected_[0] == 37
 
 
+@pytest.mark.slow
 def test_of_more_than_max_paired_features_only_the_best_alone_are_paired(rng):
     X = rng.integers(0, 2, (1200, 12)).astype(float)
     y = (X[:, 3] != X[:, 8]) ^ (rng.random(1200) < 0.05)
@@ -304,3 +306,39 @@ def test_a_drift_that_leaves_the_pair_that_tells_most_as_it_was_is_found(rng):
     for at in range(0, n, 37):
         whole.partial_fit(X[at : at + 37], y[at : at + 37], classes=[0, 1])
     assert whole.drifts_ == model.drifts_
+
+
+def grown_and_wide(n_bins, widths, n_rows=1500, **options):
+    """A selector that is widened before each of some batches, and one that knows all columns from the start."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, max(widths))).round(1), rng.integers(0, 3, n_rows)
+    X[:, 2] += y == 1
+    X[:, -1] += 2 * (y == 2)
+    grown, wide = (JointScreening(n_bins, alpha_drift=1e-300, **options) for _ in range(2))
+    for i, width in enumerate(widths):
+        rows = slice(n_rows * i // len(widths), n_rows * (i + 1) // len(widths))
+        X[rows, width:] = 0.0
+        wide.partial_fit(X[rows], y[rows], classes=range(3))
+        if i and width > widths[i - 1]:
+            grown.widen(width)
+        grown.partial_fit(X[rows, :width], y[rows], classes=range(3))
+    return grown, wide
+
+
+@pytest.mark.parametrize("max_paired", [500, 3])
+@pytest.mark.parametrize("widths", [[5, 5, 5, 8, 8, 11, 11, 11], [4, 9, 9, 9], [6, 6, 7]], ids=repr)
+def test_columns_that_come_later_are_counted_as_if_they_had_been_zero(widths, max_paired):
+    grown, wide = grown_and_wide(3, widths, max_paired=max_paired)
+    for ours, theirs in zip(grown._arrays, wide._arrays, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert grown.scores_.tobytes() == wide.scores_.tobytes()
+    assert grown.selected_ == wide.selected_
+    assert grown.partners_.tolist() == wide.partners_.tolist()
+    assert {2, max(widths) - 1} <= set(grown.selected_)
+
+
+@pytest.mark.slow
+def test_levels_become_coarser_where_there_are_more_columns():
+    grown, wide = grown_and_wide(None, [8, 8, 30, 60, 60, 60], 3000)
+    assert grown._arrays[0].shape == wide._arrays[0].shape
+    assert {2, 59} <= set(grown.selected_) & set(wide.selected_)

@@ -174,9 +174,113 @@ def test_restarts_forget_and_spend_the_level():
         once.merge(TScore(None, level=level).fit(X[:, 4:], y))
 
 
+def two_drifts(seed, n=9000, effect=0.6):
+    """Columns 2, 7 and 11 of 20 tell, one after the other."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, 20)), rng.integers(0, 2, n)
+    for i, j in enumerate((2, 7, 11)):
+        rows = slice(i * n // 3, (i + 1) * n // 3)
+        X[rows, j] += effect * y[rows]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", [TScore, MutualInformation])
+@pytest.mark.parametrize("restarts", ["drift", 2000])
+def test_restarts_are_the_same_in_any_batching_and_by_hand(kind, restarts, tmp_path):
+    X, y = two_drifts(0)
+    X[::7, 3] = np.nan
+    whole = kind(None, level=0.05, restarts=restarts).partial_fit(X, y)
+    parts = kind(None, level=0.05, restarts=restarts)
+    for start in range(0, 9000, 700):
+        part = slice(start, start + 700)
+        rows = sp.csr_matrix(X[part]) if restarts == 2000 else X[part]
+        parts.partial_fit(rows, y[part], classes=[0, 1])
+        assert parts.drift_detected_ == any(start < at <= start + 700 for at in parts.restarts_)
+        if start == 2100:
+            parts = tamis.load(tamis.save(parts, tmp_path / "parts.tamis"))
+    assert parts.restarts_ == whole.restarts_
+    by_hand, begun = kind(None, level=0.05), 0
+    for at in whole.restarts_:
+        by_hand.partial_fit(X[begun:at], y[begun:at], classes=[0, 1]).restart()
+        begun = at
+    by_hand.partial_fit(X[begun:], y[begun:])
+    assert by_hand.restarts_ == whole.restarts_
+    for other in (whole, by_hand):
+        np.testing.assert_allclose(np.log(parts.evalues_), np.log(other.evalues_), atol=1e-9)
+        np.testing.assert_array_equal(parts.get_support(), other.get_support())
+    if restarts == "drift":
+        assert len(whole.restarts_) == 2
+        assert 3000 < whole.restarts_[0] <= 4608
+        assert 6000 < whole.restarts_[1] <= 7680
+        assert whole.get_support(indices=True).tolist() == [11]
+        assert TScore(None, level=0.05).fit(X, y).get_support(indices=True).tolist() == [2, 7, 11]
+    else:
+        assert whole.restarts_ == [2000, 4000, 6000, 8000]
+
+
+def test_over_all_beginnings_the_level_is_kept():
+    """Of 60 streams with two drifts, each looked at every 300 rows: how often something that never told is kept."""
+    false, found, alarms = [], [], []
+    for seed in range(60):
+        X, y = two_drifts(seed, n=4500, effect=1.0)
+        screen, wrong = TScore(None, level=0.2, restarts="drift"), 0.0
+        for start in range(0, 4500, 300):
+            kept = screen.partial_fit(X[start : start + 300], y[start : start + 300]).get_support(
+                indices=True
+            )
+            told = {2, 7, 11} if start >= 3000 else {2, 7} if start >= 1500 else {2}
+            wrong = max(wrong, len({*kept.tolist()} - told) / max(len(kept), 1))
+        false.append(wrong)
+        found.append(kept.tolist() == [11])
+        alarms.append(len(screen.restarts_))
+    assert np.mean(false) < 0.1
+    assert np.mean(found) > 0.9
+    assert alarms == [2] * 60
+
+
+def test_what_is_refused_after_a_restart_leaves_all_as_it_was():
+    X, y = two_drifts(0)
+    screen = Screening(None, scores=["mi", "t"], level=0.05, restarts=400).partial_fit(X[:300], y[:300])
+    before, scores = screen.evalues_, screen.scores_
+    bad = X[300:2000].copy()
+    bad[1200, 2] = np.inf
+    with pytest.raises(DataError, match="infinity in column 2"):
+        screen.partial_fit(bad, y[300:2000])
+    np.testing.assert_array_equal(screen.evalues_, before)
+    np.testing.assert_array_equal(screen.scores_, scores)
+    assert screen.restarts_ == []
+    screen.partial_fit(X[300:2000], y[300:2000])
+    again = Screening(None, scores=["mi", "t"], level=0.05, restarts=400).partial_fit(X[:2000], y[:2000])
+    assert screen.restarts_ == again.restarts_ == [400, 800, 1200, 1600, 2000]
+
+
+def test_restarts_without_a_level_forget():
+    X, y = two_drifts(0)
+    screen = TScore(1, restarts="drift").fit(X, y)
+    assert screen.get_support(indices=True).tolist() == [11]
+    with pytest.raises(ValueError, match="restarts='drift': when it begins anew depends on the order"):
+        screen.merge(TScore(1, restarts="drift").fit(X, y))
+
+
+def test_columns_that_show_while_a_drift_is_watched_for():
+    X, y = two_drifts(0)
+    X[:1000, 11:] = 0.0
+    early, late = sp.csr_matrix(X[:1000]), sp.csr_matrix(X[1000:])
+    known, widened = (MutualInformation(None, level=0.05, restarts="drift") for _ in range(2))
+    known.partial_fit(early, y[:1000]).partial_fit(late, y[1000:])
+    widened.partial_fit(early[:, :11], y[:1000]).widen(20).partial_fit(late, y[1000:])
+    assert widened.restarts_ == known.restarts_
+    np.testing.assert_allclose(np.log(widened.evalues_), np.log(known.evalues_), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            {"n_features_to_select": None, "level": 0.05, "restarts": "often"},
+            "restarts must be one of 'drift', None, or an integer",
+        ),
+        ({"restarts": 500, "half_life": 9}, "restarts=500 forget all rows at once, and half_life"),
         (
             {"level": 0.05},
             "level=0.05 decides how many features are kept: set n_features_to_select=None, which is 0.1",

@@ -73,13 +73,13 @@ class JointScreening:
             elif len(self.all) == 64:
                 self.begin(64)
 
-    def begin(self, n):
+    def begin(self, n, chunk=512.0):
         recent = np.array([x for x, _ in self.all[-self.memory :]])
         self.coarse = [edges_of(recent[:, j], self.n_levels) for j in range(recent.shape[1])]
         self.fine = [edges_of(recent[:, j], 10) for j in range(recent.shape[1])]
-        self.rows, self.chunk, self.next, self.pair = [], 512.0, 48, None
+        self.rows, self.chunk, self.next, self.pair = [], chunk, 48, None
         self.block = 0  # rows since tables were last brought up to date
-        self.older, self.end, self.detector = 0, 512, Cusum()
+        self.older, self.end, self.detector = 0, int(chunk), Cusum()
         for x, label in self.all[-min(n, self.memory) :]:
             self.take(x, label)
 
@@ -103,12 +103,23 @@ class JointScreening:
             return
         self.block = 0
         if len(self.rows) >= self.end:
+            if self.varies_by_now():
+                self.begin(len(self.rows), self.chunk)
+                return
             del self.rows[: self.older]
             self.older = len(self.rows)
             self.chunk *= 1.5
             self.end, self.next = int(len(self.rows) + self.chunk), 0
         if len(self.rows) >= self.next:
             self.renew()
+
+    def varies_by_now(self):
+        recent = np.array([x for x, _ in self.all[-min(len(self.rows), self.memory) :]])
+        for j, edges in enumerate(self.fine):
+            values, counts = np.unique(recent[:, j], return_counts=True)
+            if not edges and len(recent) - counts[values == np.sort(recent[:, j])[len(recent) // 2]] >= 32:
+                return True
+        return False
 
     def renew(self):
         n = len(self.rows)

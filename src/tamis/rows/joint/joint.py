@@ -42,6 +42,7 @@ from tamis._check import Array, Rows
 from tamis._jit import njit, overwrite
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
+from tamis.dependence.e_values import e_bh, level_of_beginning
 from tamis.drift.page import hear, prepare
 from tamis.rows.joint.gains_alone import gain_alone, trend_alone
 from tamis.rows.joint.pair_counts import (
@@ -49,16 +50,21 @@ from tamis.rows.joint.pair_counts import (
     Counts,
     Gains,
     fold,
+    forgotten,
     levels_of,
     measure,
     put,
+    set_zero,
     table,
+    widened,
     with_few_rows,
     x_log_x,
     zeros,
 )
+from tamis.rows.joint.pair_evidence import PairEvidence
 from tamis.rows.relation_change import bars_of, changed_table
 from tamis.rows.whole_weights import repeated
+from tamis.summaries.batch import without_columns
 
 __all__ = ["JointScreening"]
 
@@ -67,6 +73,7 @@ _CHUNK, _LONGER = 512, 1.5  # rows of the first chunk; each is longer than the o
 _ROUNDS = 1.125  # tests wait until there are so many times the rows of the last ones
 _LOOK = 500  # rows that are compared with all before
 _LEAST, _FEW = 48, 8  # rows of the first tests, and more rows at least
+_TOTALS = ("alone", "above", "pairs", "n")  # of the counts, those that are sums over rows
 
 
 @njit(strict=True)
@@ -110,13 +117,21 @@ class JointScreening(RowSelector):
         Rows that are kept, to begin anew from and for a learner to be built from, at least 64.
     max_paired : int, default=500
         Of more features than that, only so many are looked at in pairs: those that tell most alone.
+    level : float in (0, 1), optional
+        Of the set that the tests choose, only columns with evidence enough are kept, so that at any time, however often
+        one looks and however many drifts there were, at most this share of the kept ones tells nothing, on average. A
+        weight must be 0 or 1 then. By default, `alpha` alone decides.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Relevance (3), in bits; 0 below the bar.
     selected_ : list of int
-        The columns kept, most relevant first; empty while nothing is significant, and then all are kept.
+        The columns kept, most relevant first; empty while nothing is significant, and then all are kept (with `level`,
+        none).
+    evalues_ : ndarray of shape (n_features,)
+        With `level`: the evidence since the last drift against "the column tells nothing, alone or beside any other";
+        its mean is 1 at most for such a column, at any time (:mod:`tamis.rows.joint.pair_evidence`).
     partners_ : ndarray of shape (n_features,), int
         The column together with which a column tells most; -1 if it tells more alone, or nothing.
     drift_detected_ : bool
@@ -139,13 +154,16 @@ class JointScreening(RowSelector):
     Notes
     -----
     Row-exact: a batch leaves the state of its rows one at a time. Counts are looked at after 32 rows, then 8 or an
-    eighth more.
+    eighth more. A column that was constant when levels were cut gets its own when a chunk of rows is full (512 at
+    first), if it has other values in 32 of them: then the rows kept are counted anew.
     Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features; memory
     2 d^2 n_bins^2 bytes per class, `memory` rows, and four tables of d^2 numbers. At 50 features some 200,000 rows a
     second, at 500 some 14,000 (docs/joint.md).
 
     Features that tell only in threes (parity of three bits) are not found. Tests are made again and again as rows
-    arrive, so `alpha` is a working level, not a guarantee over the whole stream.
+    arrive, so `alpha` is a working level, not a guarantee over the whole stream. `level` is one: the k-th beginning
+    (the first one, and one after each drift, new class or column) has the share 6 / (pi k)^2 of it, and counts the rows
+    after it alone.
 
     References
     ----------
@@ -172,10 +190,14 @@ class JointScreening(RowSelector):
         _arrays[5] (j, 10, c)  _arrays[6] (q, e, c)  _arrays[7] (e, e, c, q*(q-1)//2)  _arrays[8] (2)
         _before (j, 10, c)
         _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[] (q, q)  _pair (2)
-        _guess (e+1, e+1)  _evidence (2)  _steps (2, c)
+        _guess (e+1, e+1)  _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
     """
 
     _decides_how_many = True
+    _older: tuple[Array, ...] | None  # what the chunk before this one has counted
+    _before: Array  # `alone` at the last look, at so many rows
+    _looked: int
+    _pair: Array
 
     _allowed = parameters(
         n_bins=(integer("[2, 10]"), None),
@@ -183,7 +205,12 @@ class JointScreening(RowSelector):
         alpha_drift=number("(0, 1)"),
         memory=integer(f"[{_FIRST}, 10000000]"),
         max_paired=integer("[2, 100000]"),
+        level=(number("(0, 1)"), None),
     )
+
+    level: float | None = None  # an older file has none
+    _pair_evidence: PairEvidence | None = None  # with `level`
+    _working: list[int] = []  # noqa: RUF012 - what the tests choose, of which `level` keeps a part; never changed in place
 
     def __init__(
         self,
@@ -193,12 +220,14 @@ class JointScreening(RowSelector):
         alpha_drift: float = 1e-5,
         memory: int = 1000,
         max_paired: int = 500,
+        level: float | None = None,
     ) -> None:
         self.n_bins = n_bins
         self.alpha = alpha
         self.alpha_drift = alpha_drift
         self.memory = memory
         self.max_paired = max_paired
+        self.level = level
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -208,15 +237,69 @@ class JointScreening(RowSelector):
         self._x_log_x = x_log_x()
         self._arrays: tuple[Array, ...] = ()  # of the counts; none before there are levels
         self._forget_set(n_features)
+        self._pair_evidence, self._n_beginnings = None, 0
         self.drift_detected_ = False
         self.drifts_: list[int] = []
 
     def _forget_set(self, n_features: int) -> None:
         self.selected_: list[int] = []
+        self._working = []
         self.partners_ = np.full(n_features, -1)
         self._scores = np.zeros(n_features)
 
+    @property
+    def _counts_columns(self) -> bool:
+        return True  # the levels of the tests, and how many levels a feature has
+
+    def _widen(self, n_features: int) -> None:
+        new = n_features - self._recent.shape[1]
+        self._recent = np.pad(self._recent, ((0, 0), (0, new)))
+        self.partners_ = np.pad(self.partners_, (0, new), constant_values=-1)
+        self._scores = np.pad(self._scores, (0, new))
+        if not self._arrays:
+            return
+        counts = self._counts
+        n_paired = len(counts.columns)
+        more = min(n_features, self.max_paired) - n_paired if n_paired == n_features - new else 0
+        self._arrays = tuple(widened(counts, new, more))
+        if self._older is not None:
+            older = counts._replace(**dict(zip(_TOTALS, self._older, strict=True)))
+            wide = widened(older, new, more)
+            self._older = tuple(getattr(wide, name) for name in _TOTALS)
+        before = np.pad(self._before, ((0, new), (0, 0), (0, 0)))
+        self._before = set_zero(before, np.arange(n_features - new, n_features))
+        self._set_bars()
+        if self.level is not None:
+            self._begin_evidence()
+            self._certify(self.level)
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._recent, self._scores = without_columns(self._recent, columns), self._scores.copy()
+        self._scores[columns] = 0.0
+        self.selected_ = [j for j in self.selected_ if j not in columns]
+        self._working = [j for j in self._working if j not in columns]
+        self.partners_ = np.where(np.isin(self.partners_, columns), -1, self.partners_)
+        self.partners_[columns] = -1
+        if not self._arrays:
+            return
+        counts = self._counts
+        self._arrays = tuple(forgotten(counts, columns))
+        if self._older is not None:
+            older = forgotten(counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns)
+            self._older = tuple(getattr(older, name) for name in _TOTALS)
+        self._before = set_zero(self._before, columns)
+        if np.isin(self._pair, columns).any():
+            self._pair, self._evidence = np.full(2, -1), np.zeros(2)
+        if self.level is not None:
+            self._begin_evidence()
+            self._certify(self.level)
+
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        if self.level is not None and sample_weight is not None and sample_weight.max(initial=0.0) > 1.0:
+            raise ValueError(
+                f"sample_weight holds {sample_weight.max():g}, but with level a row counts once: give weights of 0"
+                " and 1."
+            )
         if sample_weight is not None:
             X, y = repeated(X, y, sample_weight)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
@@ -226,19 +309,45 @@ class JointScreening(RowSelector):
             self._keep(X[:start], y[:start])
             if self._seen[0] == _FIRST:
                 self._begin(_FIRST)
-        elif len(self.classes_) > len(self._counts.class_bits):
+        elif len(self.classes_) > len(self._counts.class_bits) or self._levels_are_too_fine():
             self._begin(int(self._counts.n[0]))
         if self._arrays:
-            self._feed(X, y, start)
+            self._feed(X, y, start, fresh=True)
+        if self.level is not None:
+            self._certify(self.level)
+
+    def _certify(self, level: float) -> None:
+        """Keep the columns with evidence enough for their number: any set of that kind has the promised rate."""
+        self.selected_ = []
+        if self._pair_evidence is not None and self._working:
+            log_e = np.full(self.n_features_in_, -np.inf)
+            log_e[self._working] = self._pair_evidence.log_e()[self._working]
+            found = e_bh(log_e, level_of_beginning(level, self._n_beginnings))
+            self.selected_ = [x for x in self._working if found[x]]
+
+    @property
+    def evalues_(self) -> NDArray[np.float64]:
+        """Evidence of each column against "it tells nothing, alone or beside any other"; needs a `level`."""
+        _ = self.waiting_  # raises if nothing was learned
+        if self.level is None:
+            raise AttributeError("evalues_ needs level: give level=0.05, say.")
+        if self._pair_evidence is None:
+            return np.ones(self.n_features_in_)
+        with np.errstate(over="ignore"):
+            found: NDArray[np.float64] = np.exp(self._pair_evidence.log_e())
+        return found
+
+    def _levels_are_too_fine(self) -> bool:
+        """Whether there are more columns by now, for whose pairs so many levels would cost too much."""
+        counts = self._counts
+        return bool(levels_of(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1)
 
     def _relevance(self) -> NDArray[np.float64]:
         return self._scores.copy()
 
     def _selection(self) -> NDArray[np.bool_]:
-        mask = np.ones(self.n_features_in_, dtype=bool)
-        if self.selected_:
-            mask[:] = False
-            mask[self.selected_] = True
+        mask = np.full(self.n_features_in_, not self.selected_ and self.level is None)
+        mask[self.selected_] = True
         return mask
 
     @property
@@ -264,7 +373,7 @@ class JointScreening(RowSelector):
 
     _set_together_by = ("_begin",)  # a loaded one that has a part of this has all of it
 
-    def _begin(self, n: int) -> None:
+    def _begin(self, n: int, chunk: float = _CHUNK) -> None:
         """Begin to count anew, with the last `n` rows; all that are kept say where the levels are cut."""
         rows, _ = self._last(min(int(self._seen[0]), self.memory))
         X, y = self._last(min(n, len(rows)))
@@ -277,31 +386,43 @@ class JointScreening(RowSelector):
             columns = np.flatnonzero(top_mask(gain_alone(fresh.alone)[0], self.max_paired))
         n_levels = levels_of(len(columns), self.n_bins)
         self._arrays = tuple(zeros(rows, columns, n_levels, n_classes))
-        self._older: tuple[Array, ...] | None = None  # what the chunk before this one has counted
-        self._chunk, self._chunk_end, self._next = float(_CHUNK), _CHUNK, _LEAST
-        freedom = np.arange(1, max(10, n_levels * (n_levels - 1)) * n_classes + 1)
-        tests = max(d, len(columns) ** 2)
-        self._bars = np.append(np.inf, chi2.isf(self.alpha / tests, freedom))
-        self._bars_alone = np.append(np.inf, chi2.isf(0.75 * self.alpha / d, freedom))
-        self._bars_trend = np.append(np.inf, chi2.isf(0.25 * self.alpha / d, freedom))
-        self._tables = tuple(np.zeros((len(columns),) * 2) for _ in Gains._fields)
+        self._older = None
+        self._chunk, self._chunk_end, self._next = float(chunk), int(chunk), _LEAST
+        self._set_bars()
         self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
-        self._before, self._looked = (
-            np.zeros_like(self._arrays[5]),
-            0,
-        )  # `alone` at the last look, and its rows
+        self._before, self._looked = np.zeros_like(self._arrays[5]), 0
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.page
+        if self.level is not None:  # the rows that are counted again were looked at, and are no evidence
+            self._begin_evidence()
         self._seen[0] -= len(y)
         self._feed(X, y, 0)
 
-    def _feed(self, X: Array, y: Array, start: int) -> None:
+    def _begin_evidence(self) -> None:
+        """Count evidence from the next row on; the rows that are kept say where it cuts."""
+        rows, _ = self._last(min(int(self._seen[0]), self.memory))
+        self._pair_evidence = PairEvidence(rows, self._counts.columns, len(self.classes_))
+        self._n_beginnings += 1
+
+    def _set_bars(self) -> None:
+        """Say what the tests must exceed, by degrees of freedom (2), and make room for their results."""
+        counts = self._counts
+        (d, _, n_classes), q, n_levels = counts.alone.shape, len(counts.columns), counts.edges.shape[1] + 1
+        freedom = np.arange(1, max(10, n_levels * (n_levels - 1)) * n_classes + 1)
+        self._bars = np.append(np.inf, chi2.isf(self.alpha / max(d, q**2), freedom))
+        self._bars_alone = np.append(np.inf, chi2.isf(0.75 * self.alpha / d, freedom))
+        self._bars_trend = np.append(np.inf, chi2.isf(0.25 * self.alpha / d, freedom))
+        self._tables = tuple(np.zeros((q, q)) for _ in Gains._fields)
+
+    def _feed(self, X: Array, y: Array, start: int, *, fresh: bool = False) -> None:
         limit = float(-np.log(self.alpha_drift))
         while start < len(y):
-            counts = self._counts
+            counts, first = self._counts, start
             start, drift = _take(
                 X, y, start, counts, self._recent, self._labels, self._seen,
                 self._pair, self._guess, self._evidence, self._steps, limit, self._next,
             )  # fmt: skip
+            if fresh and self._pair_evidence is not None and not drift:
+                self._pair_evidence.update(X[first:start], y[first:start])
             if drift:
                 self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
@@ -309,7 +430,8 @@ class JointScreening(RowSelector):
                 if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
                     self._begin_anew(int(counts.n[0]) - self._looked)
                     continue
-                self._end_chunk(counts)
+                if self._end_chunk(counts):
+                    continue
                 if counts.n[0] >= self._next:
                     self._renew(counts)
 
@@ -329,11 +451,14 @@ class JointScreening(RowSelector):
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
         return changed
 
-    def _end_chunk(self, counts: Counts) -> None:
-        """Drop the chunk before this one, when this one is full."""
+    def _end_chunk(self, counts: Counts) -> bool:
+        """Drop the chunk before this one, when this one is full; return whether levels were cut anew instead."""
         if counts.n[0] < self._chunk_end:
-            return
-        totals = (counts.alone, counts.above, counts.pairs, counts.n)
+            return False
+        if self._varies_by_now(counts):
+            self._begin(int(counts.n[0]), self._chunk)
+            return True
+        totals = tuple(getattr(counts, name) for name in _TOTALS)
         if self._older is not None:
             for total, older in zip(totals, self._older, strict=True):
                 total -= older
@@ -345,6 +470,13 @@ class JointScreening(RowSelector):
         self._older = tuple(total.copy() for total in totals)
         self._chunk *= _LONGER
         self._chunk_end, self._next = int(counts.n[0] + self._chunk), 0
+        return False
+
+    def _varies_by_now(self, counts: Counts) -> bool:
+        """Whether a column that has one level only, as it was constant when levels were cut, has other values now."""
+        flat = np.flatnonzero(np.isinf(counts.fine[:, 0]))
+        rows = np.sort(self._last(min(int(counts.n[0]), self.memory))[0][:, flat], axis=0)
+        return bool((np.count_nonzero(rows != rows[len(rows) // 2], axis=0) >= BLOCK).any())
 
     # -- the set -------------------------------------------------------------------------------------------
 
@@ -375,14 +507,16 @@ class JointScreening(RowSelector):
             partners[counts.columns[better]] = counts.columns[best[better]]
         chosen = _chosen(scores, scores + alone, counts.columns, gains)
         if chosen:
-            self.selected_ = chosen
+            self._working = chosen
+        if self.level is None:
+            self.selected_ = self._working
         self._scores, self.partners_ = scores, partners
         self._watch(counts, gains, totals)
 
     def _watch(self, counts: Counts, gains: Gains, totals: Array) -> None:
         """Predict by the pair of selected columns that tells most, from now on; its errors tell of drifts."""
         place = {int(j): i for i, j in enumerate(counts.columns)}
-        inside = [place[x] for x in self.selected_ if x in place]
+        inside = [place[x] for x in self._working if x in place]
         if not inside:
             return
         joint = gains.joint[np.ix_(inside, inside)]

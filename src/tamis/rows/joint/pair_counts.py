@@ -23,10 +23,14 @@ __all__ = [
     "Gains",
     "cut",
     "fold",
+    "forgotten",
     "levels_of",
     "measure",
+    "ones",
     "put",
+    "set_zero",
     "table",
+    "widened",
     "with_few_rows",
     "x_log_x",
     "zeros",
@@ -98,6 +102,48 @@ def zeros(rows: Array, columns: NDArray[np.intp], n_levels: int, n_classes: int)
     )  # fmt: skip
 
 
+def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
+    """Return counts of features alone, some of which were 0 in all rows; they have one level."""
+    found: NDArray[np.int64] = alone.copy()
+    found[columns] = 0
+    found[columns, 0] = alone[0].sum(axis=0)
+    return found
+
+
+def forgotten(counts: Counts, columns: Array) -> Counts:
+    """Return the counts, in new arrays, for features some of which were 0 in all rows; these have one level now."""
+    gone = np.isin(counts.columns, columns)
+    first, second = np.triu_indices(len(gone), 1)
+    found = Counts._make(part.copy() for part in counts)
+    found.edges[columns] = found.fine[columns] = np.inf
+    found.bits[:, gone] = 0
+    found.above[gone] = 0
+    found.pairs[..., gone[first] | gone[second]] = 0
+    return found._replace(alone=set_zero(counts.alone, columns))
+
+
+def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
+    """Return the counts with `n_new` more features, which were 0 in all rows, the first `n_paired` of them in pairs.
+
+    They have one level, until levels are cut anew.
+    """
+    d, q = len(counts.edges), len(counts.columns)
+    pairs = np.zeros((*counts.pairs.shape[:3], (q + n_paired) * (q + n_paired - 1) // 2), np.int32)
+    end, before = 0, 0
+    for i in range(q - 1):  # the pairs of each feature lie together
+        pairs[..., end : end + q - 1 - i] = counts.pairs[..., before : before + q - 1 - i]
+        end, before = end + q + n_paired - 1 - i, before + q - 1 - i
+    more = ((0, n_new), (0, 0))
+    alone = np.pad(counts.alone, (*more, (0, 0)))
+    return counts._replace(
+        edges=np.pad(counts.edges, more, constant_values=np.inf),
+        fine=np.pad(counts.fine, more, constant_values=np.inf),
+        columns=np.append(counts.columns, np.arange(d, d + n_paired)),
+        bits=np.pad(counts.bits, ((0, 0), (0, n_paired))), alone=set_zero(alone, np.arange(d, d + n_new)),
+        above=np.pad(counts.above, ((0, n_paired), (0, 0), (0, 0))), pairs=pairs,
+    )  # fmt: skip
+
+
 @njit(strict=True)
 def put(row: Array, code: int, counts: Counts) -> None:
     """Count a row alone, and note its bits."""
@@ -118,7 +164,8 @@ def put(row: Array, code: int, counts: Counts) -> None:
 
 
 @njit(strict=True)
-def _ones(word: np.uint32) -> np.int32:
+def ones(word: np.uint32) -> np.int32:
+    """Return how many bits are set."""
     word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
     word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
     word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
@@ -133,14 +180,14 @@ def fold(counts: Counts) -> None:
     for c in range(counts.class_bits.shape[0]):
         for a in range(n_edges):
             for i in range(q):
-                counts.above[i, a, c] += _ones(counts.bits[a, i] & counts.class_bits[c])
+                counts.above[i, a, c] += ones(counts.bits[a, i] & counts.class_bits[c])
             for b in range(n_edges):
                 found, others = counts.pairs[a, b, c], counts.bits[b]
                 first = 0
                 for i in range(q):
                     word = counts.bits[a, i] & counts.class_bits[c]
                     for j in range(i + 1, q):
-                        found[first + j - i - 1] += _ones(word & others[j])
+                        found[first + j - i - 1] += ones(word & others[j])
                     first += q - i - 1
     counts.bits[:] = np.uint32(0)
     counts.class_bits[:] = np.uint32(0)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number
+from tamis.dependence.information_band import information_band
 from tamis.errors import DataError
 from tamis.summaries.contingency import Contingency, gini_decrease
 from tamis.summaries.fixed_bins import FixedBins
@@ -100,6 +101,15 @@ class BinCounts:
             self._exact.widen(n_features - len(self.categorical))
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
         self.n_features = n_features
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Know of some columns that they were 0 in all (CSR) rows so far; there are no categories."""
+        self._tables = None
+        self._quantiles = copy.copy(self._quantiles)
+        self._quantiles.forget(columns)
+        if self._exact is not None:
+            self._exact = copy.copy(self._exact)
+            self._exact.forget(columns)
 
     def cut_as(self, other: BinCounts) -> None:
         """Count in the bins of another one of the same columns, if it has cut any; nothing was counted yet."""
@@ -241,6 +251,15 @@ class BinCounts:
     def test(self, statistic_of: Statistic) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
         """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""
         return None if self._exact is None else self._exact.test(statistic_of)
+
+    def information_band(self, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a band of the mutual information of each feature: 0 to its most for categories and weighted rows."""
+        n_classes = self._quantiles.n_classes
+        low, high = np.zeros(self.n_features), np.full(self.n_features, np.log(max(n_classes, 1)))
+        table = None if self._exact is None else self._exact.counts_since_cut()
+        if table is not None:
+            low[self.numeric], high[self.numeric] = information_band(table, alpha)
+        return low, high
 
     @property
     def rank_error(self) -> float:

@@ -20,7 +20,16 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["SMALLEST", "f_statistic", "fisher_pvalues", "fisher_score", "t_pvalues", "t_score", "too_small"]
+__all__ = [
+    "SMALLEST",
+    "effective_count",
+    "f_statistic",
+    "fisher_pvalues",
+    "fisher_score",
+    "t_pvalues",
+    "t_score",
+    "too_small",
+]
 
 SMALLEST = 1e-146  # a smaller difference has a square without all its digits
 _ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
@@ -51,7 +60,7 @@ def t_score(moments: ClassMoments) -> NDArray[np.float64]:
     """
     count, mean, variance = moments.read()
     found = np.zeros(moments.n_features)
-    _t(count, mean, variance, _effective(moments, count), found)
+    _t(count, mean, variance, effective_count(moments, count), found)
     return found
 
 
@@ -112,7 +121,7 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
     """
     count, mean, variance = moments.read()
-    effective, found = _effective(moments, count), np.zeros(moments.n_features)
+    effective, found = effective_count(moments, count), np.zeros(moments.n_features)
     _fisher(effective, mean, variance, found)
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
     found *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
@@ -130,7 +139,7 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_features,), float64
     """
-    effective = _effective(moments, moments.count())
+    effective = effective_count(moments, moments.count())
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
     found: NDArray[np.float64] = scipy.special.fdtrc(
         np.maximum(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(moments)
@@ -138,7 +147,7 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     return found
 
 
-def _effective(moments: ClassMoments, count: Array) -> NDArray[np.float64]:
+def effective_count(moments: ClassMoments, count: Array) -> NDArray[np.float64]:
     """Return the effective number of values of each class and feature."""
     weight, effective = moments.weight(), moments.effective()
     share = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)

@@ -40,10 +40,15 @@ class MutualInformation(BinScreener):
     level : float in (0, 1), optional
         With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
         often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
-        `restart`.
+        `restarts`.
     redundancy : int, at least 1, optional
         Of so many columns of the best scores, those are kept that add most to one another, by partial correlations in
         the last 1000 rows: few copies of one signal. `scores_` stays what each column tells by itself.
+    restarts : "drift" or int, at least 1, optional
+        When all rows are forgotten, so that the screen begins anew: "drift", when the last 512 rows show that some
+        column tells otherwise of the class than in all rows before; a number, after so many rows. With `level`, each
+        beginning has its share of the level (see `restart`), so the promise is kept over the whole stream. Parts of a
+        stream cannot be merged then. By default, never.
 
     Attributes
     ----------

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis.summaries.batch import without_columns
 
 __all__ = ["LastRows", "by_addition"]
 
@@ -51,6 +52,13 @@ class LastRows:
             self.n_rows -= len(blocks[0][1])
             blocks = blocks[1:]
         self.blocks = blocks
+
+    def without(self, columns: Array) -> LastRows:
+        """Return the same (CSR) rows with zeros in some columns."""
+        found = LastRows()
+        found.blocks = tuple((without_columns(X, columns), codes) for X, codes in self.blocks)
+        found.n_rows = self.n_rows
+        return found
 
     def merged(self, other: LastRows, codes: Array, *, first: bool) -> LastRows:
         """Return the last rows of both; those of the other, whose class c is `codes[c]` here, come first or last."""

@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.dependence.e_values import e_bh
+from tamis.dependence.e_values import e_bh, level_of_beginning
+from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
+from tamis.rows.relation_change import LOOK, RelationWatch
 from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
 from tamis.rows.screening.mean_variance import (
     SMALLEST,
+    effective_count,
     fisher_pvalues,
     fisher_score,
     t_pvalues,
@@ -68,7 +71,12 @@ class Screener(RowSelector):
     _evidence: Evidence | None = None
     redundancy: int | None = None  # an older file has none
     _last_rows: LastRows | None = None  # with `redundancy`
+    restarts: str | int | None = None  # an older file has none
+    _watch: RelationWatch | None = None  # with `restarts="drift"`
     _n_restarts = 0
+    _n_since = 0  # rows since the last beginning
+    drift_detected_ = False
+    n_replay = 0
     _ticks: Array = np.empty(0)  # of the clock of each class, since the first row
 
     _allowed = parameters(
@@ -79,6 +87,7 @@ class Screener(RowSelector):
         fading=(number("[1e-6, 1]"), None),
         level=(number("(0, 1)"), None),
         redundancy=(integer("[1, inf)"), None),
+        restarts=("drift", integer("[1, inf)"), None),
         n_bins=integer("[2, 10000]"),
         categorical=(COLUMNS, None),
         eps=(number("[1e-6, 0.5)"), None),
@@ -95,10 +104,12 @@ class Screener(RowSelector):
         clock: str = "global",
         level: float | None = None,
         redundancy: int | None = None,
+        restarts: str | int | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.level = level
         self.redundancy = redundancy
+        self.restarts = restarts
         self.half_life = half_life
         self.fading = fading
         self.fade_per = fade_per
@@ -119,13 +130,20 @@ class Screener(RowSelector):
             self._check_level(self.level)
         if self.redundancy is not None:
             self._check_redundancy(self.redundancy, n_features)
+        if self.restarts is not None and self._factor != 1.0:
+            raise ValueError(
+                f"restarts={self.restarts!r} forget all rows at once, and half_life or fading little by little: give"
+                " one of them."
+            )
         self._last_rows = None if self.redundancy is None else LastRows()
         # Without features, the moments still tell the effective number of rows, which p-values need.
         self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
         self._bins = self._new_bins(n_features)
         self._ticks = np.empty(0)
         self._n_restarts = 0
+        self.restarts_: list[int] = []
         self._evidence = self._new_evidence(n_features)
+        self._n_since, self._watch = 0, RelationWatch(n_features, 0) if self.restarts == "drift" else None
 
     def _check_level(self, level: float) -> None:
         if self.n_features_to_select is not None:
@@ -135,8 +153,8 @@ class Screener(RowSelector):
             )
         if self._factor != 1.0:
             raise ValueError(
-                f"level={level!r} needs rows that do not fade: leave half_life and fading out, and call restart() where"
-                " the past is to be forgotten."
+                f"level={level!r} needs rows that do not fade: leave half_life and fading out, and give restarts, or"
+                " call restart(), where the past is to be forgotten."
             )
 
     def _check_redundancy(self, redundancy: int, n_features: int) -> None:
@@ -159,6 +177,36 @@ class Screener(RowSelector):
         return None
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        if self.restarts is None:
+            self._learn_rows(X, y, sample_weight)
+        else:
+            self._learn_and_restart(X, y, sample_weight)
+
+    def _learn_and_restart(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        """Learn rows, and begin anew wherever `restarts` says so, which no batching changes."""
+        self.drift_detected_, start, n = False, 0, len(y)
+        every = LOOK if isinstance(self.restarts, str) else int(self.restarts or 0)
+        if self._n_since % every + n > every:
+            self._copy_state()  # a later part may be refused when earlier ones are learned
+        while start < n:
+            part = slice(start, min(n, start + every - self._n_since % every))
+            weight = None if sample_weight is None else sample_weight[part]
+            self._learn_rows(X[part], y[part], weight)
+            self._n_since += part.stop - start
+            due = self._n_since == every
+            if self._watch is not None:
+                due = self._watch.has_changed(X[part], y[part], weight)
+            start = part.stop
+            if due:
+                self.restart()
+                self.restarts_ = [*self.restarts_[:-1], self.n_seen_ + start]
+                self.drift_detected_ = True
+
+    def _copy_state(self) -> None:
+        names = ("_moments", "_bins", "_evidence", "_watch", "_last_rows")
+        self.__dict__.update({name: copy.deepcopy(getattr(self, name)) for name in names})
+
+    def _learn_rows(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
         within, ticks, given, factor = *self._clock(y), sample_weight, self._factor
         keep = 1.0 if factor == 1.0 else factor**ticks
@@ -197,6 +245,9 @@ class Screener(RowSelector):
             if self._evidence is not None:
                 self._evidence = copy.copy(self._evidence)
                 self._evidence.grow(n_classes)
+            if self._watch is not None:
+                self._watch = copy.deepcopy(self._watch)
+                self._watch.grow(n_classes)
 
     def _cells_of(self, evidence: Evidence) -> Callable[[Array, Array], Array] | None:
         """Return what says in which bin values are, once the first rows have cut the bins."""
@@ -267,34 +318,45 @@ class Screener(RowSelector):
         if self._evidence is not None:
             self._evidence = copy.copy(self._evidence)
             self._evidence.widen(n_features)
+        if self._watch is not None:
+            self._watch = copy.deepcopy(self._watch)
+            self._watch.widen(n_features)
         self._moments, self._bins = moments, bins
 
     @property
     def _can_forget_columns(self) -> bool:
-        alone = self.level is None and self.redundancy is None  # else rows or their evidence are kept too
-        return alone and _OF_MOMENTS.issuperset(self._score_names())
+        """Not with `level`: it promises something of all columns there were, and those that come back."""
+        alone = self.level is None and self.restarts is None
+        return alone and vars(self).get("categorical") is None
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         if not self._can_forget_columns:
             super()._forget_columns(columns)
-        self._moments = copy.copy(self._moments)
-        self._moments.forget(columns)
+        moments, bins = copy.copy(self._moments), copy.copy(self._bins)
+        if moments.n_features:
+            moments.forget(columns)
+        if bins is not None:
+            bins.forget(columns)
+        self._moments, self._bins = moments, bins
+        if self._last_rows is not None:
+            self._last_rows = self._last_rows.without(columns)
 
     def restart(self) -> Self:
         """Forget the rows, but not the classes and columns: for a world that has changed.
 
         With `level`, the promise survives: the k-th beginning is given the share 6 / (pi k)^2 of the level, the first
-        one 61 %, and these shares add up to 1.
+        one 61 %, and these shares add up to 1 (:func:`tamis.dependence.e_values.level_of_beginning`). `restarts` calls
+        it for you.
 
         Returns
         -------
         self
         """
         _ = self.waiting_  # raises if nothing was learned
-        n_restarts, n_classes = self._n_restarts + 1, len(self.classes_)
+        n_restarts, n_classes, before = self._n_restarts + 1, len(self.classes_), self.restarts_
         self._start(self.n_features_in_)
         self._make_room(n_classes)
-        self._n_restarts = n_restarts
+        self._n_restarts, self.restarts_ = n_restarts, [*before, self.n_seen_]
         return self
 
     # -- merging -------------------------------------------------------------------------------------------
@@ -354,6 +416,11 @@ class Screener(RowSelector):
         >>> float(early.merge(late, age=300).n_observed_[0].round(2)), float(late.n_observed_[0].round(2))
         (55.33, 54.48)
         """
+        if self.restarts is not None:
+            raise ValueError(
+                f"restarts={self.restarts!r}: when it begins anew depends on the order of all rows, so parts of a"
+                " stream cannot be merged."
+            )
         if self._n_restarts or getattr(other, "_n_restarts", 0):
             raise ValueError("A selector that was restarted cannot be merged: merge first, then restart.")
         when, age = self._age(when, age)
@@ -441,13 +508,47 @@ class Screener(RowSelector):
             found: NDArray[np.float64] = np.exp(self._evidence.log_e())
         return found
 
+    def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how much each feature tells of the class: a lower and an upper bound that are true at all times.
+
+        Of T and Fisher, how far the class means lie apart (:mod:`tamis.dependence.mean_band`, for many rows); of the
+        scores of bins, the mutual information in nats of the class and the bins that the p-values have, exact at any
+        number of rows (:mod:`tamis.dependence.information_band`).
+
+        Parameters
+        ----------
+        alpha : float, default=0.05
+            In (0, 1): the chance that the band of a feature is wrong at any time since the last beginning. For the
+            bands of all features together give ``alpha / n_features_in_``.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_features,), float64
+            From 0 to infinity (means) or to the logarithm of the number of classes, where nothing is known yet, and for
+            the bins of categorical columns and of rows with weights.
+
+        Raises
+        ------
+        ValueError
+            If rows fade: what was true of old rows need not be true of the others.
+        """
+        check_number("alpha", alpha, low=0.0, high=1.0, open_low=True, open_high=True)
+        _ = self.waiting_  # raises if nothing was learned
+        if self._factor != 1.0:
+            raise ValueError(
+                "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
+            )
+        if self._score_names()[0] not in _OF_MOMENTS and self._bins is not None:
+            return self._bins.information_band(alpha)
+        count, mean, variance = self._moments.read()
+        return mean_band(effective_count(self._moments, count), mean, variance, alpha)
+
     def _selection(self) -> NDArray[np.bool_]:
         if self.redundancy is not None:
             return self._without_redundancy(self.redundancy)
         assert self._evidence is not None
         assert self.level is not None
-        share = 6.0 / (np.pi * (self._n_restarts + 1)) ** 2
-        return e_bh(self._evidence.log_e(), self.level * share)
+        return e_bh(self._evidence.log_e(), level_of_beginning(self.level, self._n_restarts + 1))
 
     def _without_redundancy(self, n_candidates: int) -> NDArray[np.bool_]:
         """Return which of the best columns add most to one another, judged by the last rows."""
@@ -478,7 +579,7 @@ class Screener(RowSelector):
     def nbytes_(self) -> int:
         """Bytes of what is kept of the stream."""
         _ = self.waiting_
-        parts = (self._moments, self._bins, self._evidence, self._last_rows)
+        parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch)
         return sum(part.nbytes for part in parts if part is not None)
 
     def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
@@ -546,6 +647,7 @@ class BinScreener(Screener):
         _bins.numeric (p)  _bins.categorical (j-p)  _bins._exact._gain? (c)
         _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N)  _bins._exact._waiting[][2] (N)
         _bins._exact._parts[].edges (p, E)  _bins._exact._parts[].table (p, *, c)
+        _bins._exact._first? (p, *, c)
     """
 
     def __init__(
@@ -562,6 +664,7 @@ class BinScreener(Screener):
         clock: str = "global",
         level: float | None = None,
         redundancy: int | None = None,
+        restarts: str | int | None = None,
     ) -> None:
         super().__init__(
             n_features_to_select,
@@ -571,6 +674,7 @@ class BinScreener(Screener):
             clock=clock,
             level=level,
             redundancy=redundancy,
+            restarts=restarts,
         )
         self.n_bins = n_bins
         self.categorical = categorical

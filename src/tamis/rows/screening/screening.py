@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tamis._check import check_choice
 from tamis._parameters import Kind, parameters
 from tamis.base.glance import glance
+from tamis.dependence.e_values import level_of_beginning
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.screener import SCORES, BinScreener
 
@@ -55,10 +56,15 @@ class Screening(BinScreener):
     level : float in (0, 1), optional
         With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
         often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
-        `restart`.
+        `restarts`.
     redundancy : int, at least 1, optional
         Of so many columns of the best scores, those are kept that add most to one another, by partial correlations in
         the last 1000 rows: few copies of one signal. `scores_` stays what each column tells by itself.
+    restarts : "drift" or int, at least 1, optional
+        When all rows are forgotten, so that the screen begins anew: "drift", when the last 512 rows show that some
+        column tells otherwise of the class than in all rows before; a number, after so many rows. With `level`, each
+        beginning has its share of the level (see `restart`), so the promise is kept over the whole stream. Parts of a
+        stream cannot be merged then. By default, never.
 
     Attributes
     ----------
@@ -68,13 +74,18 @@ class Screening(BinScreener):
         Of that score; the Gini index has none.
     table_ : dict of str to ndarray of shape (n_features,)
         One row per feature: "feature" (its name), "n_observed", each score under its own name, and "t_pvalue",
-        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there; with `level`, "evalue"; with it or with
-        `redundancy`, "selected". A data frame can be made of it.
+        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there; with `level`, "evalue", and "effect_low"
+        and "effect_high" of `effect_band`, each feature's wrong at any time of the whole stream with the chance `level`
+        at most; with it or with `redundancy`, "selected". A data frame can be made of it.
     evalues_ : ndarray of shape (n_features,), float64
         With `level`: the evidence of each feature against "it tells nothing of the class". It starts at 1, and if the
         feature tells nothing its mean is 1 at most at any time; see :mod:`tamis.summaries.evidence`.
     n_observed_ : ndarray of shape (n_features,), float64
         (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+    restarts_ : list of int
+        How many rows had come each time when the screen began anew.
+    drift_detected_ : bool
+        With `restarts`: whether it began anew in the last batch.
     nbytes_ : int
         Bytes of what is kept of the stream.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -140,10 +151,12 @@ class Screening(BinScreener):
         clock: str = "global",
         level: float | None = None,
         redundancy: int | None = None,
+        restarts: str | int | None = None,
     ) -> None:
         super().__init__(
             n_features_to_select, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
             half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level, redundancy=redundancy,
+            restarts=restarts,
         )  # fmt: skip
         self.scores = scores
         self.select_by = select_by
@@ -209,6 +222,9 @@ class Screening(BinScreener):
                 table[f"{name}_pvalue"] = readout.pvalues
         if self.level is not None:
             table["evalue"] = self.evalues_
+            table["effect_low"], table["effect_high"] = self.effect_band(
+                level_of_beginning(self.level, self._n_restarts + 1)
+            )
         if self._decides_how_many:
             table["selected"] = self.get_support()
         return table

@@ -1,0 +1,159 @@
+"""How much the rows speak against "this feature tells nothing, alone or beside any other": e-values at any time.
+
+The evidence of :mod:`tamis.summaries.evidence`, of one bit a feature: b_x says whether x lies above its middle edge.
+Rows are taken in blocks of 32, so a block of a feature is one word. If x tells nothing of the class beside a feature z,
+then among the m rows of a block with b_z = k, given which have b_x = 1, and given the labels, which stand beside which
+is a matter of chance: all orders are equally likely. Of class c, with n rows of b_x = 1 and y of c among the m::
+
+    D = (rows with both) - n y / m                                                                         (1)
+    V = D^2 / 3 + 2 n (m - n) y (m - y) / (3 m^2 (m - 1))                                                  (2)
+
+exp(l D - l^2 V / 2) has a mean of 1 at most for every l. XOR turns the sign of D with k, so each k has an l of its own,
+drawn from a normal distribution of variance tau^2. With S and V summed over the blocks, k by k::
+
+    e(x beside z) = prod_k exp(S_k^2 / (V_k + 1 / tau^2) / 2) / sqrt(1 + tau^2 V_k)                        (3)
+
+is an e-value; so is e(x alone), of five bins of x, and so is the mean of e-values, over classes and
+
+    e(x) = e(x alone) / 2 + (mean over z of e(x beside z)) / 2                                             (4)
+
+against "x tells nothing of the class, alone or beside the side of its edge on which any one z lies".
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._guard import Guarded
+from tamis._jit import njit
+from tamis.rows.joint.pair_counts import cut, ones
+from tamis.summaries.evidence import BLOCK, Evidence
+
+__all__ = ["PairEvidence"]
+
+_BINS = 5  # of a feature alone
+_TAU2 = 0.25  # of l: the share of a class is expected to differ by some .1 between both sides of an edge
+
+
+@njit(strict=True)
+def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
+    """Add (1) and (2) of a block, of x beside z of b_z = k to s[c, k, z, x]; `known[n, y, m]`: a part of (2)."""
+    everywhere = np.uint32(0xFFFFFFFF)
+    for z in range(len(bits)):
+        for k in range(2):
+            within = bits[z] if k else everywhere ^ bits[z]
+            m = ones(within)
+            for c in range(len(classes)):
+                of_class = classes[c] & within
+                y = ones(of_class)
+                if m >= 2 and 0 < y < m:
+                    for x in range(len(bits)):
+                        if x != z:
+                            n = ones(bits[x] & within)
+                            if 0 < n < m:
+                                d = ones(bits[x] & of_class) - n * y / m
+                                s[c, k, z, x] += d  # (1)
+                                v[c, k, z, x] += d * d / 3.0 + known[n, y, m]  # (2)
+
+
+@functools.cache
+def _spreads() -> NDArray[np.float64]:
+    """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) of n, y and m up to 32."""
+    n, y, m = np.ogrid[0:33, 0:33, 0:33]
+    found: NDArray[np.float64] = (
+        2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
+    )
+    return found
+
+
+class PairEvidence(Guarded):
+    """E-values of every feature against "it tells nothing of the class, alone or beside any other".
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        The medians and other quantiles of their values are the edges. Their classes must not have been looked at, or
+        they must not be among the rows that come.
+    columns : ndarray of int
+        The features that are looked at in pairs; the others are looked at alone.
+    n_classes : int
+
+    Notes
+    -----
+    Memory: 32 bytes for each pair of features, their order and each class (of two classes, once), and 240 bytes for
+    each feature and class.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5))
+    >>> y = (X[:, 1] * X[:, 3] > 0).astype(np.int64)  # neither tells anything alone
+    >>> evidence = PairEvidence(X[:100], np.arange(5), 2)
+    >>> evidence.update(X[100:], y[100:])
+    >>> evidence.log_e() > 5
+    array([False,  True, False,  True, False])
+    """
+
+    _shapes = "_edges (j, 1)  _fine (j, 4)  _columns (q)  _sum (c, 2, q, q)  _spread (c, 2, q, q)"
+
+    def __init__(self, rows: Array, columns: NDArray[np.intp], n_classes: int) -> None:
+        same = rows.min(axis=0) == rows.max(axis=0)  # so far: larger values will be told from it
+        self._edges, self._fine = cut(rows, 2), cut(rows, _BINS)
+        self._edges[same, 0], self._fine[same, 0] = rows[0, same], rows[0, same]
+        self._columns = columns
+        shape = (1 if n_classes == 2 else n_classes, 2, len(columns), len(columns))
+        self._sum, self._spread = np.zeros(shape), np.zeros(shape)  # S and V
+        self._alone = Evidence(rows.shape[1], n_classes, _BINS)
+        self._rows, self._codes = (
+            np.zeros((0, rows.shape[1])),
+            np.zeros(0, np.int64),
+        )  # that wait for their block
+
+    def update(self, X: Array, codes: Array) -> None:
+        """Take in rows that have been checked, dense."""
+        self._alone.update(X, codes, None, self._cells)
+        rows, labels = np.concatenate([self._rows, X]), np.concatenate([self._codes, codes])
+        whole = len(labels) - len(labels) % BLOCK
+        if whole:
+            above = rows[:whole, self._columns] > self._edges[self._columns, 0]
+            classes = np.arange(self._alone.n_classes)[-len(self._sum) :]
+            for start in range(0, whole, BLOCK):
+                part = slice(start, start + BLOCK)
+                _add(
+                    _words(above[part]),
+                    _words(labels[part, None] == classes),
+                    _spreads(),
+                    self._sum,
+                    self._spread,
+                )
+        self._rows, self._codes = rows[whole:].copy(), labels[whole:].copy()
+
+    def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
+        found: NDArray[np.int16] = (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
+        return found
+
+    def log_e(self) -> NDArray[np.float64]:
+        """Return the logarithm of each feature's e-value, (4), shape (n_features,)."""
+        found = self._alone.log_e()
+        q = len(self._columns)
+        if q < 2:
+            return found
+        log_e = 0.5 * self._sum**2 / (self._spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * self._spread)
+        beside = log_e.sum(axis=1)  # (3), of class, z and x
+        beside[:, np.arange(q), np.arange(q)] = -np.inf
+        largest = beside.max(axis=(0, 1))
+        mean = np.exp(beside - largest).sum(axis=(0, 1)) / (len(beside) * (q - 1))
+        pairs = largest + np.log(mean)
+        found[self._columns] = np.logaddexp(found[self._columns], pairs) - np.log(2.0)  # (4)
+        return found
+
+
+def _words(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Return a word of 32 rows for each column."""
+    powers = np.uint32(1) << np.arange(BLOCK, dtype=np.uint32)
+    found: NDArray[np.uint32] = (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)
+    return found

@@ -26,8 +26,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import scipy.sparse as sp
 
-from tamis import FIRES
+from tamis import FIRES, MonteCarloFIRES
 
+MODELS = {
+    "probit": FIRES,
+    "logit": lambda: FIRES(model="logit"),
+    "tree": lambda: MonteCarloFIRES(model="tree"),
+    "network": MonteCarloFIRES,
+}
 Batches = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -75,12 +81,35 @@ def seconds(step: Callable[[np.ndarray, np.ndarray], object], data: Batches) -> 
     return (time.perf_counter() - start) / len(data)
 
 
+def compare_models(widths: list[int], rounds: int) -> None:
+    print(
+        f"milliseconds per batch of 100 rows, medians over rounds\n{'features':>8}",
+        *(f"{m:>10}" for m in MODELS),
+    )
+    for n_features in widths:
+        data = batches(n_features, 5)
+        steps = [step_of(make()) for make in MODELS.values()]
+        for step in steps:
+            step(*data[0])
+        times = [[seconds(step, data) for step in steps] for _ in range(rounds)]
+        print(
+            f"{n_features:8d}",
+            *(f"{1e3 * statistics.median(column):10.3f}" for column in zip(*times, strict=True)),
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--features", type=int, nargs="+", default=[57, 500, 5000, 10000])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument(
+        "--models", action="store_true", help="our models beside one another instead of the peer"
+    )
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.models:
+        compare_models(arguments.features, arguments.rounds)
+        return
     peer_class = peer()
     print("milliseconds per batch of 100 rows, float64, one thread; ratios are medians over rounds")
     print(f"{'':>8} {'two reads':>10} {'default':>9} {'paper':>9} {'peer':>9} {'peer/default':>13} {'peer/paper':>11}"

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from tamis.errors import DataError
-from tamis.rows.fires import likelihood
+from tamis.rows.fires import likelihood, quadrature
 from tamis.rows.fires.fires import FIRES
-from tests.twins.fires import FiresTwin
+from tamis.rows.fires.quadrature import LOGIT, POISSON, PROBIT
+from tests.twins.fires import FiresTwin, expected_slopes, log_logit, log_poisson
 
 OPTIONS = [
     {},
@@ -76,6 +77,85 @@ def test_equals_the_twin(options, n_classes, sparse):
         twin.partial_fit(X, y, weight)
         np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(selector.sigma_, twin.sigma, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"update": "assumed-density", "intercept": True}, OPTIONS[9]], ids=str
+)
+@pytest.mark.parametrize("link", ["logit", "poisson"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_links_without_a_closed_form_equal_the_twin(options, link, sparse):
+    """The twin has other identities, on a fine grid: moments of the posterior instead of slopes of the likelihood."""
+    n_classes = 3 if link == "logit" else 0
+    selector, twin = FIRES(3, model=link, **options), twin_of({**options, "link": link}, n_classes)
+    for t, (X, y) in enumerate(stream(n_classes, n_batches=4)):
+        weight = np.linspace(0.1, 2, len(X)) if t % 2 else None
+        y = y if n_classes else np.floor(np.exp(y))
+        classes = np.arange(3) if n_classes else None
+        selector.partial_fit(sp.csr_matrix(X) if sparse else X, y, classes=classes, sample_weight=weight)
+        twin.partial_fit(X, y, weight)
+        np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(selector.sigma_, twin.sigma, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("link", "log_likelihood"), [(LOGIT, log_logit), (POISSON, log_poisson)])
+def test_expected_slopes_however_wide_the_prior(link, log_likelihood):
+    for y in (1.0, -1.0) if link == LOGIT else (0.0, 1.0, 5.0, 1000.0):
+        for d in (-30.0, -0.3, 0.0, 2.0, 8.0, 30.0):
+            for v in (0.01, 1.0, 10.0, 1000.0):
+                a, b = quadrature.expected_slopes(y, d, v, link)
+                exact = expected_slopes(y, d, v, log_likelihood)
+                assert a == pytest.approx(exact[0], rel=1e-6, abs=1e-9 / v**0.5)
+                assert b == pytest.approx(exact[1], rel=1e-4, abs=1e-6 * exact[0] ** 2 + 1e-5 / v)
+
+
+@pytest.mark.parametrize("link", [LOGIT, POISSON])
+def test_a_parameter_that_is_certain_has_the_slopes_of_the_likelihood(link):
+    near, at = (quadrature.expected_slopes(1.0, 0.4, v, link) for v in (1e-10, 0.0))
+    np.testing.assert_allclose(near, at, rtol=1e-8)
+    wrong = 1 / (1 + np.exp(0.4))
+    first, second = (wrong, -wrong * (1 - wrong)) if link == LOGIT else (1 - np.exp(0.4), -np.exp(0.4))
+    np.testing.assert_allclose(at, (first, first**2 + second), rtol=1e-12)
+
+
+@pytest.mark.parametrize("link", [LOGIT, POISSON])
+@pytest.mark.parametrize("d", [0.0, 1000.0, -1000.0, 1e25, -1e25, 1e200, np.inf, np.nan])
+@pytest.mark.parametrize("v", [0.0, -1e-17, 1e-300, 1e-12, 1.0, 1e25, 1e200, np.inf, np.nan])
+def test_any_margin_and_variance_has_slopes_or_none_that_are_finite(link, d, v):
+    a, _ = quadrature.expected_slopes(1.0, d, v, link)
+    assert np.isfinite(a) == (abs(d) < 1e30 and abs(v) < 1e30)
+
+
+def test_counts_of_rare_events_find_their_features():
+    """The rate is about one in ten, and doubles or halves with two of forty features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 40))
+    y = rng.poisson(0.1 * np.exp(0.7 * X[:, 4] - 0.7 * X[:, 9]))
+    assert FIRES(2, model="poisson").fit(X, y).get_support(indices=True).tolist() == [4, 9]
+    many = FIRES(2, model="poisson").fit(X, y * 10_000)
+    assert many.get_support(indices=True).tolist() == [4, 9]
+
+
+@pytest.mark.parametrize("bad", [-1.0, 1e16])
+def test_what_is_no_count_is_refused_and_nothing_is_learned(bad):
+    X = np.eye(4)
+    selector = FIRES(1, model="poisson").partial_fit(X, [0, 1, 5, 2])
+    before = selector.scores_
+    with pytest.raises(
+        DataError, match=rf"from 0 to 1e\+15, and y is {bad:g} in row 2".replace("+16", r"\+16")
+    ):
+        selector.partial_fit(X, [0, 1, bad, 2])
+    np.testing.assert_array_equal(selector.scores_, before)
+
+
+def test_no_counts_at_all_are_learned_from():
+    selector = FIRES(1, model="poisson").fit(np.eye(4), np.zeros(4))
+    assert np.isfinite(selector.scores_).all()
+
+
+def test_a_logit_row_far_on_the_wrong_side_pulls_less_than_a_probit_one():
+    wide = [abs(likelihood.slopes(-1.0, 20.0, 1.0, link)[0]) for link in (LOGIT, PROBIT)]
+    assert wide[0] <= 1.0 < wide[1]
 
 
 def test_class_reduce_mean_equals_the_twin():
@@ -250,7 +330,7 @@ def test_squares_that_overflow_are_refused(scaling):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"model": "logit"}, "model must be one of 'probit', 'gaussian', got 'logit'"),
+        ({"model": "linear"}, "model must be one of 'probit', 'logit', 'gaussian', 'poisson', got 'linear'"),
         ({"learning_rate": 0}, "learning_rate must be a number in (0, 1e6] or None, got 0"),
         ({"half_life": -1}, "half_life must be a number in (0, inf] or None, got -1"),
         ({"batch_size": 0.5}, "batch_size must be an integer in [1, inf), got 0.5"),

@@ -9,6 +9,31 @@ import numpy as np
 from scipy.special import log_ndtr
 
 
+def expected_slopes(y, d, v, log_likelihood):
+    """Return what the posterior of eta ~ N(d, v) says: (E[eta] - d) / v and (E[(eta - d)^2] / v - 1) / v."""
+
+    def log_density(eta):
+        return log_likelihood(y, eta) - 0.5 * (eta - d) ** 2 / v
+
+    low, high = d - 60 - 12 * np.sqrt(v), d + 60 + 12 * np.sqrt(v)
+    for _ in range(6):  # closer and closer to where it is not nothing
+        eta = np.linspace(low, high, 5001)
+        here = np.flatnonzero(log_density(eta) > log_density(eta).max() - 45)
+        low, high = eta[max(here[0] - 1, 0)], eta[min(here[-1] + 1, 5000)]
+    eta = np.linspace(low, high, 20001)
+    share = np.exp(log_density(eta) - log_density(eta).max())
+    share /= share.sum()
+    return share @ (eta - d) / v, (share @ (eta - d) ** 2 / v - 1) / v
+
+
+def log_logit(y, eta):
+    return -np.logaddexp(0, -y * eta)
+
+
+def log_poisson(y, eta):
+    return y * eta - np.exp(np.minimum(eta, 150))
+
+
 class FiresTwin:
     def __init__(
         self,
@@ -25,7 +50,9 @@ class FiresTwin:
         sigma=1.0,
         penalty=0.01,
         reduce=np.max,
+        link=None,  # "logit" or "poisson"
     ):
+        self.link = link
         self.n_models = n_classes if n_classes > 2 else 1
         self.regression = n_classes == 0
         self.newton, self.scaling, self.importance = newton, scaling, importance
@@ -69,13 +96,16 @@ class FiresTwin:
         faded = self.prior + keep * (self.sigma - self.prior)
         if self.newton:
             faded = np.sqrt(np.minimum(self.sigma**2 / keep, self.prior**2))
-        noise = 1.0
-        if self.regression:
+        noise, offset = 0.0 if self.link else 1.0, 0.0
+        if self.link == "poisson":
+            self.targets = np.append(self.targets, y)
+            offset = np.log(max(self._moments(self.targets[:, None])[0][0], 0.5 / self.weights.sum()))
+        elif self.regression:
             y, noise = self._standard_target(Z, y, weight, keep)
         else:
             self.counts = keep * self.counts + np.bincount(y, weight, minlength=len(self.counts))
         for k in range(self.n_models):
-            self._step(k, Z, y, weight, noise, faded[k])
+            self._step(k, Z, y, weight, noise, offset, faded[k])
         self.evidence = keep * self.evidence + weight.sum()
         self.average += weight.sum() / self.evidence * (self.mu - self.average)
 
@@ -104,7 +134,7 @@ class FiresTwin:
         total = sum(count for count, _ in weights)
         return step / max(sum(count * w for count, w in weights) / total if total else 1.0, 1.0)
 
-    def _step(self, k, Z, y, weight, noise, sigma):
+    def _step(self, k, Z, y, weight, noise, offset, sigma):
         label = 1 if self.n_models == 1 else k
         g1, g2, curves = np.zeros(Z.shape[1]), np.zeros(Z.shape[1]), np.zeros(len(Z))
         sum_a = sum_b = 0.0
@@ -113,9 +143,16 @@ class FiresTwin:
             keep = 1.0 if self.half_life is None else 0.5 ** (weight.sum() / self.half_life)
             spread = self.prior + keep * (self.sigma[k] - self.prior)
         for i, z in enumerate(Z):
-            d = z @ self.mu[k] + self.bias[k, 0]
+            d = z @ self.mu[k] + self.bias[k, 0] + offset
             v = noise + (z**2) @ spread**2 + self.bias[k, 1]
-            if self.regression:
+            if self.link:  # (6)
+                inside = y[i] == label
+                w = weight[i] * self._row_weight(label, inside)
+                sign = 1.0 if inside else -1.0
+                target, log_likelihood = (y[i], log_poisson) if self.link == "poisson" else (sign, log_logit)
+                a, b = expected_slopes(target, d, max(v, 1e-12), log_likelihood)  # 0 for a row of zeros
+                h = a**2 - b
+            elif self.regression:
                 w, e = weight[i], y[i] - d
                 a, b, h = e / v, e**2 / v**2 - 1 / v, 1 / v  # (5)
             else:

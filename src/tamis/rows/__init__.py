@@ -3,10 +3,12 @@
 from tamis.rows.abfs.abfs import ABFS
 from tamis.rows.auto.auto import Auto
 from tamis.rows.by_name import ByName
+from tamis.rows.cancel_out import CancelOut
 from tamis.rows.discuss.discuss import DISCUSS
 from tamis.rows.efs import EFS
 from tamis.rows.fcbf import FCBF
 from tamis.rows.fires.fires import FIRES
+from tamis.rows.fires.monte_carlo import MonteCarloFIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.fsds import FSDS
 from tamis.rows.joint.joint import JointScreening
@@ -24,11 +26,13 @@ __all__ = [
     "OFS",
     "Auto",
     "ByName",
+    "CancelOut",
     "ChiSquare",
     "FisherScore",
     "ForwardPartialCorrelation",
     "GiniIndex",
     "JointScreening",
+    "MonteCarloFIRES",
     "MutualInformation",
     "RandomSubset",
     "Screening",

@@ -3,13 +3,49 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.sparse as sp
 
-from tamis._check import Array
+from tamis._check import Array, Rows
+from tamis.base import RowSelector
 
-__all__ = ["slots_of", "stretches"]
+__all__ = ["ByAppearance", "slots_of", "stretches"]
+
+
+class ByAppearance(RowSelector):
+    """A selector that opens a model for a class when its first row comes. A subclass writes two hooks."""
+
+    _order: Array  # codes of the classes in order of appearance
+
+    @abstractmethod
+    def _open_class(self, code: int) -> None:
+        """Add a class to `_order`, and make its model."""
+
+    @abstractmethod
+    def _learn_stretch(
+        self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
+    ) -> None:
+        """Learn rows of known classes, each the cells of `data` between two places of `indptr`.
+
+        `indices` are their columns, empty where rows are dense; `slots` are the places of their classes in `_order`.
+        """
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        n_rows, n_features = X.shape
+        dense = not sp.issparse(X)
+        if dense:
+            data, indptr, indices = X.reshape(-1), np.arange(n_rows + 1) * n_features, np.empty(0, np.int32)
+        else:
+            data, indptr, indices = X.data, X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        weights = np.ones(n_rows) if sample_weight is None else sample_weight
+        for is_new, start, stop in stretches(y, self._order, self.classes_.shape[0]):
+            if is_new:
+                self._open_class(int(y[start]))
+            slots = slots_of(self._order, self.classes_.shape[0])[y[start:stop]]
+            self._learn_stretch(data, indptr[start : stop + 1], indices, dense, slots, weights[start:stop])
 
 
 def stretches(y: Array, order: Array, n_classes: int) -> Iterator[tuple[bool, int, int]]:

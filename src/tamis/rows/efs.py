@@ -46,14 +46,13 @@ Errata of public versions, and our deviations, each with its reason:
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._check import Array
 from tamis._jit import njit
 from tamis._parameters import number, parameters
-from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.rows.appearance import slots_of, stretches
+from tamis.base import n_to_select, top_mask
+from tamis.rows.appearance import ByAppearance
 
 __all__ = ["EFS"]
 
@@ -186,7 +185,7 @@ def _learn_rows(
                 _step(u, v, n_features, unit / total, sign, alpha, beta, weight)
 
 
-class EFS(RowSelector):
+class EFS(ByAppearance):
     """Extremal feature selection: keeps the features whose weights in a balanced winnow have grown furthest apart.
 
     A winnow multiplies its weights on a mistake, where a perceptron adds to them. So the weights of a few features
@@ -292,18 +291,23 @@ class EFS(RowSelector):
     def _counts_columns(self) -> bool:
         return self.normalize == "range"  # every row changes all of them
 
-    def _widen(self, n_features: int) -> None:
-        before_bias = [-1] * (n_features - (self._positive.shape[1] - 1))
+    def _first_u(self) -> NDArray[np.float64]:
         first_u = np.full((self._positive.shape[0], 1), _FIRST_U)
         first_u[1:2] = _FIRST_V  # the winnow of the second class began with u and v changed over
+        return first_u
+
+    def _widen(self, n_features: int) -> None:
+        before_bias, first_u = [-1] * (n_features - (self._positive.shape[1] - 1)), self._first_u()
         self._positive = np.insert(self._positive, before_bias, first_u, axis=1)
         self._negative = np.insert(self._negative, before_bias, _FIRST_U + _FIRST_V - first_u, axis=1)
 
-    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        for is_new, start, stop in stretches(y, self._order, self.classes_.shape[0]):
-            if is_new:
-                self._open_class(int(y[start]))
-            self._learn_block(X, y, sample_weight, start, stop)
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._positive, self._negative, first_u = (
+            self._positive.copy(),
+            self._negative.copy(),
+            self._first_u(),
+        )
+        self._positive[:, columns], self._negative[:, columns] = first_u, _FIRST_U + _FIRST_V - first_u
 
     def _open_class(self, code: int) -> None:
         self._order = np.append(self._order, code)
@@ -314,17 +318,12 @@ class EFS(RowSelector):
             self._positive = np.vstack((u, np.full_like(u[:1], _FIRST_U)))
             self._negative = np.vstack((v, np.full_like(v[:1], _FIRST_V)))
 
-    def _learn_block(self, X: Rows, y: Array, sample_weight: Array | None, start: int, stop: int) -> None:
-        n_rows, n_features = X.shape
-        if sp.issparse(X):
-            data, indptr, indices = X.data, X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        else:
-            data, indptr, indices = X.reshape(-1), np.arange(n_rows + 1) * n_features, np.empty(0, np.int32)
-        slots = slots_of(self._order, self.classes_.shape[0])[y[start:stop]]
-        weights = np.ones(n_rows) if sample_weight is None else sample_weight
+    def _learn_stretch(
+        self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
+    ) -> None:
         _learn_rows(
-            data.astype(np.float64, copy=False), indptr[start : stop + 1], indices, not sp.issparse(X),
-            self.normalize == "range", slots, weights[start:stop], self._positive, self._negative,
+            data.astype(np.float64, copy=False), indptr, indices, dense,
+            self.normalize == "range", slots, weights, self._positive, self._negative,
             float(self.threshold), float(self.margin), float(self.promotion), float(self.demotion),
         )  # fmt: skip
 

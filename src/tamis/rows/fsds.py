@@ -52,6 +52,7 @@ from tamis._check import Array, Rows
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
+from tamis.summaries.batch import without_columns
 
 __all__ = ["FSDS"]
 
@@ -204,6 +205,13 @@ class FSDS(RowSelector):
         self._sketch = np.pad(self._sketch, ((0, rows), (0, more)))
         self._squares = np.pad(self._squares, (0, rows))
         self._waiting = np.pad(self._waiting, ((0, 0), (0, more)))
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        """The directions of the other columns stay, and are put at right angles anew."""
+        self._waiting, known = without_columns(self._waiting, columns), without_columns(self._sketch, columns)
+        gram_values, vectors = np.linalg.eigh(known @ known.T)
+        self._squares = np.maximum(gram_values[::-1], 0.0)
+        self._sketch = vectors[:, ::-1].T @ known
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         values = X.data if sp.issparse(X) else X

@@ -46,16 +46,15 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._check import Array, Rows, is_integer
+from tamis._check import Array, is_integer
 from tamis._jit import njit
 from tamis._parameters import SEED, number, parameters
-from tamis.base import RowSelector, n_to_select
-from tamis.rows.appearance import slots_of, stretches
+from tamis.base import n_to_select
+from tamis.rows.appearance import ByAppearance
 
 __all__ = ["OFS"]
 
@@ -279,7 +278,7 @@ def _learn_rows(
     return scale, n_kept
 
 
-class OFS(RowSelector):
+class OFS(ByAppearance):
     """Online feature selection: a linear classifier, truncated to its largest weights after each mistake.
 
     A row costs about B operations (or its stored cells, if sparse), a mistake as many as there are features (B and
@@ -405,12 +404,6 @@ class OFS(RowSelector):
         self._support = np.pad(kept, (0, len(self._support) - len(kept)))
         self._n_kept = len(kept)
 
-    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        for is_new, start, stop in stretches(y, self._order, self.classes_.shape[0]):
-            if is_new:
-                self._open_class(int(y[start]))
-            self._learn_block(X, y, sample_weight, start, stop)
-
     def _open_class(self, code: int) -> None:
         self._order = np.append(self._order, code)
         if self._order.shape[0] == 3:
@@ -418,17 +411,12 @@ class OFS(RowSelector):
         if self._order.shape[0] >= 3:
             self._weights = np.vstack((self._weights, np.zeros_like(self._weights[:1])))
 
-    def _learn_block(self, X: Rows, y: Array, sample_weight: Array | None, start: int, stop: int) -> None:
-        n_rows, n_features = X.shape
-        if sp.issparse(X):
-            data, indptr, indices = X.data, X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        else:
-            data, indptr, indices = X.reshape(-1), np.arange(n_rows + 1) * n_features, np.empty(0, np.int32)
-        slot_of = slots_of(self._order, self.classes_.shape[0])
-        weights = np.ones(n_rows) if sample_weight is None else sample_weight
+    def _learn_stretch(
+        self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
+    ) -> None:
         partial, regularization = self.information == "partial", float(self.regularization)
         self._scale, self._n_kept = _learn_rows(
-            data, indptr[start : stop + 1], indices, not sp.issparse(X), slot_of[y[start:stop]], weights[start:stop],
+            data, indptr, indices, dense, slots, weights,
             self._weights, self._scale, self._support, self._n_kept, self._n_most, self._random,
             float(self.learning_rate), 1.0 if partial else 1.0 - regularization * self.learning_rate,
             1.0 / math.sqrt(regularization) if regularization else math.inf,

@@ -2,7 +2,8 @@
 
 Haug, Pawelczyk, Broelemann, Kasneci: Leveraging Model Inherent Variable Importance for Stable Online Feature
 Selection, KDD 2020. Covered: the framework (Section 4), the probit model (Section 4.3), and, in the same
-framework, one-vs-rest classes, a Gaussian model for regression, and a diagonal assumed-density update.
+framework, logit, Gaussian and Poisson links, one-vs-rest classes, and a diagonal assumed-density update. Networks and
+soft trees are in :mod:`tamis.rows.fires.monte_carlo`.
 
 ================  ==================  ======================================================================
 paper             here                meaning
@@ -22,6 +23,10 @@ With d = sum_j mu_j x_j, rho^2 = 1 + sum_j sigma_j^2 x_j^2, m = y d / rho and r(
     d log P / d sigma_j = b sigma_j x_j^2,  b = -a d / rho^2         (3)
     - d^2 log P / d mu_j^2 ~ h x_j^2,       h = r (r + m) / rho^2    (4)
     Gaussian, v = s^2 + sum_j sigma_j^2 x_j^2:  a = (y - d) / v,  b = a^2 - 1 / v,  h = 1 / v   (5)
+    logit, Poisson, v = sum_j sigma_j^2 x_j^2:  a = E[l' | y],  b = E[l'^2 + l'' | y],  h = a^2 - b   (6)
+
+In (6), l(eta) is the log likelihood of y given eta = sum_j theta_j x_j, and the expectation is that of eta given y
+(:mod:`tamis.rows.fires.quadrature`).
 
 Errata and deviations, each with its reason:
 
@@ -38,14 +43,16 @@ Errata and deviations, each with its reason:
   10. Rows of a rare class, which balancing makes heavy, make the gradient noisier by their mean squared weight: the
   step is divided by it.
 * The curvature of (5) is 1 / v, which has no limit: where the noise is small, any constant step overshoots, and the
-  relevant features are lost for thousands of rows. So the step of a Gaussian model is no longer than the one at which
-  the likelihood of the batch is largest along the gradient, unless `learning_rate` is given.
+  relevant features are lost for thousands of rows. So the step of a numeric target's model is no longer than the one at
+  which the likelihood of the batch is largest along the gradient, unless `learning_rate` is given.
+* Counts are told against their running mean: its logarithm is added to every margin.
 * :meth:`FIRES.paper` switches all of this off.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -58,6 +65,7 @@ from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.rows.fires.normal_linear import NormalLinear
+from tamis.rows.fires.quadrature import GAUSSIAN, LOGIT, POISSON, PROBIT
 from tamis.summaries.moments import RunningMoments
 
 __all__ = ["FIRES"]
@@ -67,13 +75,24 @@ _LEAST_NOISE = (
     1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
 )
 _STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
+_MOST_COUNTED = 1e15  # larger counts are not exact numbers
+_LINKS = {"gaussian": GAUSSIAN, "probit": PROBIT, "logit": LOGIT, "poisson": POISSON}
 _NOTHING = np.empty(0)
+
+
+def _check_counts(y: Array) -> None:
+    wrong = np.flatnonzero((y < 0.0) | (y > _MOST_COUNTED))
+    if len(wrong):
+        raise DataError(
+            f"model='poisson' is for numbers from 0 to {_MOST_COUNTED:g}, and y is {y[wrong[0]]:g} in row {wrong[0]}: "
+            "choose model='gaussian'."
+        )
 
 
 class FIRES(RowSelector):
     """Selects the features whose parameters are large and certain in a Bayesian linear model of the label.
 
-    The parameters of a probit model (or of a Gaussian one, for a regression) are normal random variables. Each
+    The parameters of a linear model of the label, the number or the count are normal random variables. Each
     batch moves their means and standard deviations one step up the log marginal likelihood; a feature scores
     ``mu**2 - uncertainty_penalty * sigma**2``. With three classes or more there is a model for each class against
     the rest, and a feature scores as in the model that needs it most.
@@ -85,8 +104,9 @@ class FIRES(RowSelector):
     ----------
     n_features_to_select : int or float, default=0.1
         M: how many features to keep, or which fraction of them, in (0, 1].
-    model : {"probit", "gaussian"}, default="probit"
-        ``"probit"`` for classes, ``"gaussian"`` for a numeric target.
+    model : {"probit", "logit", "gaussian", "poisson"}, default="probit"
+        ``"probit"`` or ``"logit"`` for classes; a row far on the wrong side pulls less in a logit. ``"gaussian"`` for a
+        numeric target, ``"poisson"`` for counts or other numbers from 0 to 1e15.
     update : {"gradient", "assumed-density"}, default="gradient"
         One gradient step per batch as published, or Newton's step for each parameter on its own, damped where
         features move together; then `sigma` shrinks with the evidence and there is no `learning_rate`.
@@ -98,8 +118,8 @@ class FIRES(RowSelector):
         with ``scaling="standard"`` the two are the same.
     learning_rate : float or None, default=None
         alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
-        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones; of a
-        Gaussian model at most the best step of the batch.
+        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones; with
+        a numeric target at most the best step of the batch.
     half_life : float or None, default=2000
         Rows after which evidence counts half, in (0, inf]; scores are then read from the running average of mu.
         None: nothing fades and the scores are those of the last mu, as published.
@@ -121,7 +141,7 @@ class FIRES(RowSelector):
     scores_ : ndarray of shape (n_features,), float64
         Relevance now; larger is more relevant. All zero while `waiting_`.
     mu_, sigma_ : ndarray of shape (n_models, n_features), float64
-        One model for two classes or a regression, else one per class.
+        One model for two classes or a numeric target, else one per class.
     waiting_ : bool
         True until two classes were seen; then `get_support` keeps every feature.
     classes_, n_seen_, n_features_in_, feature_names_in_
@@ -143,7 +163,7 @@ class FIRES(RowSelector):
     References
     ----------
     Haug, Pawelczyk, Broelemann, Kasneci (2020). Leveraging Model Inherent Variable Importance for Stable Online
-    Feature Selection. KDD. Equations (1) to (4) of the source file's header.
+    Feature Selection. KDD. Equations (1) to (6) of the source file's header.
 
     Examples
     --------
@@ -169,7 +189,7 @@ class FIRES(RowSelector):
     _finite_in_kernel = True
 
     _allowed = parameters(
-        model=("probit", "gaussian"),
+        model=("probit", "logit", "gaussian", "poisson"),
         update=("gradient", "assumed-density"),
         scaling=("standard", "center", None),
         importance=("parameter", "signal"),
@@ -236,7 +256,7 @@ class FIRES(RowSelector):
         return cls(n_features_to_select, **{**published, **parameters})
 
     def _is_regression(self) -> bool:
-        return self.model == "gaussian"
+        return self.model in ("gaussian", "poisson")
 
     def _start(self, n_features: int) -> None:
         self._models = NormalLinear(n_features, float(self.sigma), self.intercept, self.half_life is not None)
@@ -260,6 +280,8 @@ class FIRES(RowSelector):
         self._moments.forget(columns)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        if self.model == "poisson":
+            _check_counts(y)
         n_rows, size = X.shape[0], self.batch_size
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):
             self._models = copy.deepcopy(self._models)
@@ -279,16 +301,22 @@ class FIRES(RowSelector):
         keep = 1.0 if self.half_life is None else 0.5 ** (rows / self.half_life)
         sums, fresh = self._deviations(X, weight)
         frame = self._frame()
-        noise, first = 1.0, 1 if len(self._models.mu) == 1 else 0
-        if self._is_regression():
+        noise, offset, first = (
+            0.0 if self.model == "logit" else 1.0,
+            0.0,
+            1 if len(self._models.mu) == 1 else 0,
+        )
+        if self.model == "gaussian":
             (y, noise), first = self._standard_target(X, y, weight, keep, frame), -1
+        elif self.model == "poisson":
+            offset, noise, first = self._log_mean(y, weight, keep), 0.0, -1
         else:
             self._count(y, weight, keep)
         for k in range(len(self._models.mu)):
             balance, rate = self._balance_and_rate(first + k)
             done = self._models.step(
                 X, y, k, first + k, np.array(balance), weight,
-                noise=noise, newton=self.update == "assumed-density", rate=rate,
+                link=_LINKS[self.model], noise=noise, offset=offset, newton=self.update == "assumed-density", rate=rate,
                 bounded=first < 0 and self.learning_rate is None, keep=keep, frame=frame,
                 sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
             )  # fmt: skip
@@ -360,6 +388,13 @@ class FIRES(RowSelector):
         error = y - (X @ theta - centre @ theta + self._models.bias[0, 0])
         self._error = keep * self._error + np.array([w @ (error * error), w.sum()])
         return y, max(self._error[0] / max(self._error[1], 1e-300), _LEAST_NOISE)
+
+    def _log_mean(self, y: Array, weight: Array, keep: float) -> float:
+        """Return the logarithm of the mean count so far; without any count yet, that of half a count."""
+        self._target = copy.copy(self._target)
+        self._target.update(y[:, None], weight if len(weight) else None, keep)
+        total = self._target.weight
+        return math.log(max(self._target.mean[0], 0.5 / total)) if total > 0.0 else 0.0
 
     def _refuse(self, X: Rows) -> NoReturn:
         refuse_nonfinite(X, self._names())

@@ -1,6 +1,6 @@
 """What a batch of rows says of a linear model whose parameters are independent normal random variables.
 
-Equations (1) to (5) are those of :mod:`tamis.rows.fires.fires`: the margins d and variances q of the rows, their slopes
+Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`: the margins d and variances q of the rows, their slopes
 a, b and curvatures h, and the gradients g1 = sum a z and g2 = sum b z^2 (or h z^2) over the rows.
 z = (x - centre) * inverse is never stored: `inverse` is folded into the parameters, `centre` is subtracted on the way.
 """
@@ -13,6 +13,7 @@ import numpy as np
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis.rows.fires.quadrature import GAUSSIAN, PROBIT, expected_slopes
 from tamis.summaries.moments import add_deviations
 
 __all__ = ["curvature", "curvature_csr", "gradients", "gradients_csr", "mills", "slopes", "targets"]
@@ -30,16 +31,19 @@ def mills(m: float) -> float:
 
 
 @njit()
-def slopes(y: float, d: float, v: float, probit: bool) -> tuple[float, float, float]:
+def slopes(y: float, d: float, v: float, link: int) -> tuple[float, float, float]:
     """Return a, b and h of one row."""
-    if probit:
+    if link == PROBIT:
         rho = math.sqrt(v)
         m = y * d / rho
         r = mills(m)
         a = r * y / rho  # (2)
         return a, -a * d / v, r * (r + m) / v  # (3), (4)
-    a = (y - d) / v  # (5)
-    return a, a * a - 1.0 / v, 1.0 / v
+    if link == GAUSSIAN:
+        a = (y - d) / v  # (5)
+        return a, a * a - 1.0 / v, 1.0 / v
+    a, b = expected_slopes(y, d, v, link)  # (6)
+    return a, b, max(a * a - b, 0.0)
 
 
 @njit()
@@ -92,7 +96,7 @@ def targets(codes: Array, k: int, balance: Array, sample_weight: Array, y: Array
 
 @njit()
 def gradients(
-    X: Array, y: Array, w: Array, probit: bool, noise: float, newton: bool,
+    X: Array, y: Array, w: Array, link: int, noise: float, newton: bool,
     bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
     given: Array, s1: Array, s2: Array,
 ) -> tuple[float, float]:  # fmt: skip
@@ -109,7 +113,7 @@ def gradients(
         a[:], b[:], u[:] = 0.0, 0.0, 0.0
         for r in range(min(4, n - i)):
             u[r] = given[i + r] if given.shape[0] else 1.0
-            slope, bend, h = slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], probit)
+            slope, bend, h = slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], link)
             a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if newton else bend), w[i + r] * h
             sum_a += a[r]
             sum_b += b[r] + q[r] * 0.0  # NaN if the variance of a row is not finite
@@ -123,7 +127,7 @@ def gradients(
 
 @njit()
 def gradients_csr(
-    data: Array, indices: Array, indptr: Array, y: Array, w: Array, probit: bool, noise: float, newton: bool,
+    data: Array, indices: Array, indptr: Array, y: Array, w: Array, link: int, noise: float, newton: bool,
     bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """As `gradients`: rows of zeros first, which only centring moves, then what the stored values change."""
@@ -138,7 +142,7 @@ def gradients_csr(
             j, x = indices[at], float(data[at])
             d += x * theta[j]
             q += x * (x - 2.0 * centre[j]) * var[j]
-        slope, bend, h = slopes(y[i], d, q, probit)
+        slope, bend, h = slopes(y[i], d, q, link)
         a, b, curve[i] = w[i] * slope, w[i] * (h if newton else bend), w[i] * h
         for at in range(indptr[i], indptr[i + 1]):
             j, x = indices[at], float(data[at])

@@ -1,6 +1,6 @@
 """The base models of FIRES: linear models whose parameters are independent normal random variables.
 
-Equations (1) to (5) are those of :mod:`tamis.rows.fires.fires`. One step of one model: what the rows say
+Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`. One step of one model: what the rows say
 (:mod:`tamis.rows.fires.likelihood`), and the move of mu and sigma.
 """
 
@@ -98,7 +98,7 @@ def _fold(
 
 @njit()
 def _step(
-    X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, probit: bool, noise: float, newton: bool,
+    X: Array, codes: Array, k: int, balance: Array, sample_weight: Array, link: int, noise: float, newton: bool,
     intercept: bool, rate: float, bounded: bool, keep: float, prior: float, centre: Array, inverse: Array,
     mu: Array, sigma: Array, bias: Array, s1: Array, s2: Array,
 ) -> bool:  # fmt: skip
@@ -114,7 +114,7 @@ def _step(
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
     sum_a, sum_b = gradients(
-        X, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
+        X, y, w, link, noise, newton, bias, centre, theta, var, g1, g2, curve, sample_weight, s1, s2
     )
     if not (np.isfinite(sum_b) and _finite(g1, g2) and _finite(s1, s2)):
         return False
@@ -136,7 +136,7 @@ def _step(
 @njit()
 def _step_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    probit: bool, noise: float, newton: bool, intercept: bool, rate: float, bounded: bool, keep: float, prior: float,
+    link: int, noise: float, newton: bool, intercept: bool, rate: float, bounded: bool, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
     """As `_step` on CSR rows: O(stored values), and O(J) once a batch."""
@@ -148,7 +148,7 @@ def _step_csr(
         return True
     _fold(keep, prior, inverse, mu, sigma, theta, var)
     sum_a, sum_b = gradients_csr(
-        data, indices, indptr, y, w, probit, noise, newton, bias, centre, theta, var, g1, g2, curve
+        data, indices, indptr, y, w, link, noise, newton, bias, centre, theta, var, g1, g2, curve
     )
     if not (np.isfinite(sum_b) and _finite(g1, g2)):
         return False
@@ -171,7 +171,7 @@ def _step_csr(
 @njit()
 def _step_stored(
     data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
-    probit: bool, noise: float, intercept: bool, rate: float, mu: Array, sigma: Array, bias: Array,
+    link: int, noise: float, intercept: bool, rate: float, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
     """As `_step_csr` where zeros pull at nothing (no centring, no fading): O(stored values) altogether."""
     n, J = codes.shape[0], mu.shape[0]
@@ -188,7 +188,7 @@ def _step_stored(
             j, x = indices[at], float(data[at])
             d += x * mu[j]
             q += (x * sigma[j]) ** 2
-        slope, bend, _ = slopes(y[i], d, q, probit)
+        slope, bend, _ = slopes(y[i], d, q, link)
         a, b = w[i] * slope, w[i] * bend
         sum_a += a
         sum_b += b + q * 0.0
@@ -292,7 +292,9 @@ class NormalLinear:
         balance: NDArray[np.float64],
         weight: Array,
         *,
+        link: int,
         noise: float,
+        offset: float,
         newton: bool,
         rate: float,
         bounded: bool,
@@ -308,13 +310,17 @@ class NormalLinear:
         y : ndarray of shape (n_rows,)
             Class codes, or the numeric target.
         k, code : int
-            Which model, and which class it tells from the rest; a negative code: a Gaussian model of the target.
+            Which model, and which class it tells from the rest; a negative code: a model of the numeric target.
         balance : ndarray of shape (2,)
             Weight of a row outside and inside the class.
         weight : ndarray of shape (n_rows,) or (0,)
             Row weights; empty if all are 1.
+        link : {GAUSSIAN, PROBIT, LOGIT, POISSON}
+            What the target is, given the margin.
         noise : float
-            Variance of the target given the margin (1 for a probit).
+            Variance of the target given the margin (1 for a probit, 0 where the link has its own).
+        offset : float
+            What is added to every margin.
         newton : bool
             True for the assumed-density update, False for a gradient step.
         rate : float
@@ -329,14 +335,20 @@ class NormalLinear:
             Where the deviations of dense rows from the centre, and their squares, are added.
         """
         rows: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-        shared: tuple[Any, ...] = (*rows, y, code, balance, weight, code >= 0, noise)
-        model: tuple[Any, ...] = (self.mu[k], self.sigma[k], self.bias[k])
+        shared: tuple[Any, ...] = (*rows, y, code, balance, weight, link, noise)
+        bias = self.bias[k] + np.array([offset, 0.0])
+        model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
         if sp.issparse(X) and frame is None and keep == 1.0 and not newton and not bounded:
             shared = (*shared, self.intercept, rate, *model)
-            return bool(_step_stored(*shared))
+            return self._taken(k, bias, offset, _step_stored(*shared))
         options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
         shared = (*shared, *options, *model, *(() if sp.issparse(X) else sums))
-        return bool(_step_csr(*shared) if sp.issparse(X) else _step(*shared))
+        return self._taken(k, bias, offset, _step_csr(*shared) if sp.issparse(X) else _step(*shared))
+
+    def _taken(self, k: int, bias: Array, offset: float, done: bool) -> bool:
+        if done and self.intercept:
+            self.bias[k] = bias[0] - offset, bias[1]
+        return bool(done)
 
     def _no_frame(self) -> tuple[Array, Array]:
         return np.zeros(self.mu.shape[1]), np.ones(self.mu.shape[1])

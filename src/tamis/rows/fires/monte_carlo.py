@@ -1,0 +1,300 @@
+"""FIRES for models that are not linear: networks, soft decision trees, and any module of PyTorch.
+
+Haug, Pawelczyk, Broelemann, Kasneci: Leveraging Model Inherent Variable Importance for Stable Online Feature
+Selection, KDD 2020, Section 4.4. The linear models are :class:`tamis.rows.fires.FIRES`.
+
+================  ==================  ======================================================================
+paper             here                meaning
+================  ==================  ======================================================================
+mu_k, sigma_k     ``_mu``, ``_sigma`` mean and standard deviation of parameter k
+L                 n_samples           samples of the parameters for each step
+alpha             learning_rate       step of the stochastic gradient ascent on the log marginal likelihood
+lambda_s          uncertainty_penalty how much uncertain parameters count against their feature
+================  ==================  ======================================================================
+
+Each step draws theta^(l) = mu + sigma r^(l), r^(l) ~ N(0, 1), l = 1, ..., L, the same for all rows of the batch. With
+f_i^(l) the probability that the model with theta^(l) gives the label of row i::
+
+    log P_i = log 1/L sum_l f_i^(l)                                                        (1)
+    s_il = f_i^(l) / sum_m f_i^(m)                                                         (2)
+    d/d mu_k    mean_i log P_i = mean_i sum_l s_il d log f_i^(l) / d theta_k^(l)           (3)
+    d/d sigma_k mean_i log P_i = mean_i sum_l s_il d log f_i^(l) / d theta_k^(l) r_k^(l)   (4)
+
+A feature j has a parameter for each of H units, and scores as one that is made of them::
+
+    "rms"    mean_h mu_hj^2 - lambda_s mean_h sigma_hj^2                                   (5)
+    "paper"  (mean_h mu_hj + c)^2 - lambda_s (mean_h sigma_hj + d)^2                       (6)
+
+c and d are sums of the means of the later layers of a network, 0 for a tree.
+
+Errata and deviations, each with its reason:
+
+* The authors' code draws r from N(0, 2 / (J + C)), sums the gradients that 25 steps of another optimiser meet, and
+  divides the gradient of a logarithm by P once more. Here (3) and (4) are the gradients of (1).
+* In (6) units of opposite sign cancel, and c, equal for all features, changes the ranking once it is squared. (5) has
+  neither; it is the default.
+* With sigma = 1, as published, a sample of a hidden layer is noise of ten times the size of its first mean, and the
+  signs of the gradients of the layer before change from step to step. The default begins with a smaller sigma.
+* Without intercepts and with softplus, a network's outputs grow from layer to layer, and a long step leads ever further
+  off: the default shortens gradients to a length of `longest_gradient`.
+* Means of parameters linked to features begin with 0, so that a feature that never changes is never ahead of one that
+  does; those of later layers with small random numbers, as no two units could ever differ otherwise.
+* :meth:`MonteCarloFIRES.paper` switches the defaults that were not published off.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array
+from tamis._parameters import SEED, having, integer, number, parameters
+from tamis.errors import DataError
+from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
+from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
+
+__all__ = ["MonteCarloFIRES"]
+
+# State, for K parameters, those of a network or a tree that are linked to the J features first:
+#   _mu, _sigma              (K,) float64
+#   _moments                 of the features, for scaling
+#   _n_outputs, _n_drawn     classes that the model tells apart; steps so far, which number the samples
+
+
+class MonteCarloFIRES(ScaledBatches):
+    """Selects the features whose parameters are large and certain in a Bayesian network, soft tree or module.
+
+    The parameters of the model are independent normal random variables. Each batch moves their means and standard
+    deviations a step up the log marginal likelihood of its labels, which is estimated from a few samples of all
+    parameters. A feature scores by the parameters that are linked to it, one for each unit of the first layer or
+    each node of the tree. So a feature may count that tells of the class only together with others, which a linear
+    model cannot see.
+
+    Parameters
+    ----------
+    n_features_to_select : int or float, default=0.1
+        M: how many features to keep, or which fraction of them, in (0, 1].
+    model : {"network", "tree"} or torch.nn.Module, default="network"
+        A network with softplus layers, a soft decision tree, or a module that takes rows of shape (n_rows,
+        n_features) and returns logits of shape (n_rows, n_classes). The features of a module are linked to its
+        first parameter of shape (n_units, n_features).
+    hidden : tuple of int, default=(100, 100, 100)
+        Units of each hidden layer of the network, from 1 to 10000 each.
+    depth : int in [1, 10], default=3
+        Depth of the tree: it has ``2**depth - 1`` nodes.
+    node_penalty : float in [0, inf), default=0.01
+        How much a node of the tree loses that does not send half of the rows to either side.
+    n_samples : int in [1, 100], default=5
+        L: samples of all parameters for each step.
+    n_steps : int in [1, 1000], default=1
+        Steps on each batch, each with new samples.
+    aggregation : {"rms", "paper"}, default="rms"
+        How the parameters linked to a feature make its score: mean squares, or squared means as published.
+    scaling : {"standard", None}, default="standard"
+        Learn from features centred and scaled by their running mean and standard deviation, or as they are. CSR
+        rows are never made dense for it.
+    learning_rate : float in (0, 1e6], optional
+        alpha: step of the gradient ascent. By default 0.3, and 1 for a tree.
+    longest_gradient : float in (0, inf) or None, default=1.0
+        Gradients longer than this are shortened to it.
+    sigma : float in (0, inf), default=0.03
+        Standard deviation of each parameter before anything is seen.
+    uncertainty_penalty : float in [0, inf), default=0.01
+        lambda_s.
+    batch_size : int, default=100
+        Rows per batch: larger batches are taken in parts of this many rows.
+    random_state : int, RandomState or None, default=0
+        Seed of the samples.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Relevance now; larger is more relevant. All zero while `waiting_`.
+    mu_, sigma_ : ndarray of shape (n_features, n_units), float64
+        Mean and standard deviation of the parameters that are linked to features.
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If rows, labels or weights cannot be learned from, or a step has no finite gradient; the model is left as it
+        was.
+
+    Notes
+    -----
+    The method is defined per batch. Memory: 16 bytes per parameter, of which a network has 100 n_features + 20,000
+    and more, and for each step 32 bytes per parameter and sample. A step costs about 6 n_samples n_rows operations
+    per parameter. A model with a module of PyTorch is not saved by `tamis.save`, as a module is code.
+
+    References
+    ----------
+    Haug, Pawelczyk, Broelemann, Kasneci (2020). Leveraging Model Inherent Variable Importance for Stable Online
+    Feature Selection. KDD. Equations (1) to (6) of the source file's header.
+    Frosst, Hinton (2017). Distilling a Neural Network Into a Soft Decision Tree. arXiv:1711.09784.
+
+    Examples
+    --------
+    Whether columns 3 and 7 have the same sign decides the class; neither tells of it alone.
+
+    >>> import numpy as np
+    >>> from tamis import FIRES, MonteCarloFIRES
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 12))
+    >>> y = np.where(X[:, 3] * X[:, 7] > 0, "same", "other")
+    >>> MonteCarloFIRES(2, model="tree", learning_rate=3, n_steps=5).fit(X, y).get_support(indices=True)
+    array([3, 7])
+    >>> FIRES(2).fit(X, y).get_support(indices=True)  # a linear model sees neither
+    array([ 9, 11])
+    """
+
+    _shaped_by = "model, hidden or depth"
+    _shapes = "_mu (k)  _sigma (k)  _size (=k)"
+
+    _allowed = parameters(
+        model=(having("a torch.nn.Module", "named_parameters", "forward"), "network", "tree"),
+        hidden=HIDDEN,
+        depth=integer("[1, 10]"),
+        node_penalty=number("[0, inf)"),
+        n_samples=integer("[1, 100]"),
+        n_steps=integer("[1, 1000]"),
+        aggregation=("rms", "paper"),
+        scaling=("standard", None),
+        learning_rate=(number("(0, 1e6]"), None),
+        longest_gradient=(number("(0, inf)"), None),
+        sigma=number("(0, inf)"),
+        uncertainty_penalty=number("[0, inf)"),
+        batch_size=integer("[1, inf)"),
+        random_state=SEED,
+    )
+
+    def __init__(
+        self,
+        n_features_to_select: int | float = 0.1,
+        *,
+        model: Any = "network",
+        hidden: tuple[int, ...] = (100, 100, 100),
+        depth: int = 3,
+        node_penalty: float = 0.01,
+        n_samples: int = 5,
+        n_steps: int = 1,
+        aggregation: str = "rms",
+        scaling: str | None = "standard",
+        learning_rate: float | None = None,
+        longest_gradient: float | None = 1.0,
+        sigma: float = 0.03,
+        uncertainty_penalty: float = 0.01,
+        batch_size: int = 100,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.model = model
+        self.hidden = hidden
+        self.depth = depth
+        self.node_penalty = node_penalty
+        self.n_samples = n_samples
+        self.n_steps = n_steps
+        self.aggregation = aggregation
+        self.scaling = scaling
+        self.learning_rate = learning_rate
+        self.longest_gradient = longest_gradient
+        self.sigma = sigma
+        self.uncertainty_penalty = uncertainty_penalty
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
+        """Return the published method: features as they are, sigma from 1, steps of 0.01, squared means.
+
+        Parameters
+        ----------
+        n_features_to_select : int or float, default=0.1
+        **parameters
+            Any other parameter of the class.
+
+        Examples
+        --------
+        >>> MonteCarloFIRES.paper(10, model="tree")
+        MonteCarloFIRES(aggregation='paper', learning_rate=0.01, longest_gradient=None,
+                        model='tree', n_features_to_select=10, scaling=None, sigma=1.0)
+        """
+        published: dict[str, Any] = {
+            "scaling": None, "sigma": 1.0, "learning_rate": 0.01, "longest_gradient": None, "aggregation": "paper",
+        }  # fmt: skip
+        return cls(n_features_to_select, **{**published, **parameters})
+
+    def _base(self) -> SampledModel:
+        if isinstance(self.model, str):
+            is_tree = self.model == "tree"
+            return SoftTree(self.depth, float(self.node_penalty)) if is_tree else Network(tuple(self.hidden))
+        from tamis.rows.fires.torch_model import TorchModel
+
+        return TorchModel(self.model, self.n_features_in_)
+
+    def _start(self, n_features: int) -> None:
+        super()._start(n_features)
+        self._n_drawn = 0
+        self._mu = self._sigma = np.zeros(0)
+        self._make_room(max(2, len(self.classes_)))
+
+    def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:
+        return self._base().shapes(self.n_features_in_, n_outputs)
+
+    def _make_room(self, n_outputs: int) -> None:
+        rng = np.random.default_rng((self._seed, n_outputs))
+        means = self._base().means(self.n_features_in_, n_outputs, rng)
+        deviations = [np.full(part.shape, float(self.sigma)) for part in means]
+        self._mu, self._sigma = self._taken_over(self._mu, means), self._taken_over(self._sigma, deviations)
+        self._n_outputs, self._size = n_outputs, len(self._mu)
+
+    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
+        model = self._base()
+        with np.errstate(all="ignore"):
+            for _ in range(self.n_steps):
+                self._step(model, rows, y, weight)
+
+    def _step(self, model: SampledModel, rows: ScaledRows, y: Array, weight: Floats) -> None:
+        """Move mu and sigma one step along (3) and (4)."""
+        rng = np.random.default_rng((self._seed, self._n_outputs, self._n_drawn))
+        r = rng.standard_normal((self.n_samples, self._size))
+        found = model.gradients(rows, self._parts(self._mu + self._sigma * r), y, weight)
+        slopes = np.concatenate([part.reshape(self.n_samples, -1) for part in found], axis=1)
+        of_mu, of_sigma = slopes.sum(axis=0), (slopes * r).sum(axis=0)
+        length = math.sqrt(of_mu @ of_mu + of_sigma @ of_sigma)
+        rate = float(self.learning_rate or (1.0 if isinstance(model, SoftTree) else 0.3))
+        if self.longest_gradient is not None:
+            rate /= max(1.0, length / self.longest_gradient)
+        mu, sigma = self._mu + rate * of_mu, np.maximum(self._sigma + rate * of_sigma, 0.0)
+        if not np.isfinite(length + mu @ mu + sigma @ sigma):
+            raise DataError("A step has no finite gradient: rescale the features, or lower learning_rate.")
+        self._mu, self._sigma = mu, sigma
+        self._n_drawn += 1
+
+    def _relevance(self) -> Floats:
+        penalty, model = float(self.uncertainty_penalty), self._base()
+        if self.aggregation == "rms":  # (5)
+            found: Floats = (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
+            return found
+        mu, sigma = (
+            model.units(parts).mean(axis=1) + model.shift(parts)
+            for parts in (self._parts(self._mu), self._parts(self._sigma))
+        )
+        return np.asarray(mu**2 - penalty * sigma**2, dtype=np.float64)  # (6)
+
+    @property
+    def mu_(self) -> Floats:
+        """Mean of the parameters that are linked to features."""
+        check_is_fitted(self)
+        return self._base().units(self._parts(self._mu)).copy()
+
+    @property
+    def sigma_(self) -> Floats:
+        """Standard deviation of the parameters that are linked to features."""
+        check_is_fitted(self)
+        return self._base().units(self._parts(self._sigma)).copy()

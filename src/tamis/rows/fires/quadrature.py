@@ -1,0 +1,126 @@
+"""Links of FIRES whose marginal likelihood has no closed form: the logit of a class and the logarithm of a rate.
+
+With eta = x . theta ~ N(d, v) and l(eta) = log P(y | eta), the marginal P = E[exp l(eta)] has the derivatives::
+
+    d log P / d d = E[l' | y],    2 d log P / d v = E[l'^2 + l'' | y]
+
+under the posterior of eta given y, whose density is proportional to exp(l(eta)) N(eta; d, v). It is log-concave
+with one mode. Gauss and Legendre's rule is used piece by piece: the pieces end where the density has fallen by
+e^-30, at the mode, and about the bend of the likelihood. So a wide prior costs no digits; Hermite's rule would step
+over the bend, and over the wall of a Poisson likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tamis._jit import njit
+
+__all__ = ["GAUSSIAN", "LOGIT", "POISSON", "PROBIT", "expected_slopes"]
+
+GAUSSIAN, PROBIT, LOGIT, POISSON = 0, 1, 2, 3
+
+_NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(20))
+_NODES += 0.5  # between 0 and 1
+_BENDS = np.array(
+    [-32.0, -6.0, -2.0, 2.0, 6.0, 32.0]
+)  # from where both likelihoods bend; beyond, they are straight
+_CERTAIN = 1e-16  # a variance so small moves nothing, and the posterior would be as narrow as rounding
+_LARGEST = 1e30  # what is larger has no finite slope, so its row is refused
+_FAR = 1e12  # squared deviations between margin and bend, from where a posterior is lost to rounding
+_HIGHEST = 150.0  # logarithm of the highest rate: its square is still a number
+
+
+@njit()
+def _log_likelihood(y: float, eta: float, link: int) -> tuple[float, float, float]:
+    """Return l, l' and l'' up to a constant."""
+    if link == POISSON:
+        eta = min(eta, _HIGHEST)
+        rate = math.exp(eta)
+        return y * eta - rate, y - rate, -rate
+    m = y * eta
+    small = math.exp(-abs(m))
+    wrong = small / (1.0 + small) if m > 0.0 else 1.0 / (1.0 + small)  # 1 - P(y)
+    return min(m, 0.0) - math.log1p(small), y * wrong, -wrong * (1.0 - wrong)
+
+
+@njit()
+def _mode(y: float, d: float, v: float, link: int) -> float:
+    """Return where the posterior is about largest: Newton's steps, and every third time the middle of the bracket."""
+    low, high = d - v, d + v
+    if link == POISSON:
+        low, high = min(d, 0.0) - v, max(d, 0.0)
+        if y > 0.0:
+            low, high = min(d, math.log(y)), max(d, math.log(y))
+    eta = min(max(d, low), high)
+    for n in range(1000):
+        _, slope, bend = _log_likelihood(y, eta, link)
+        uphill, curve = slope - (eta - d) / v, 1.0 / v - bend
+        if uphill > 0.0:
+            low = eta
+        else:
+            high = eta
+        step = uphill / curve
+        if abs(step) * math.sqrt(curve) < 1e-3:
+            break
+        eta += step
+        if n % 3 == 2 or not low < eta < high:
+            eta = 0.5 * (low + high)
+    return eta
+
+
+@njit()
+def _reach(y: float, d: float, v: float, link: int, mode: float, top: float, side: float) -> float:
+    """Return how far from the mode the posterior has fallen by e^-30, or a little more."""
+    _, _, bend = _log_likelihood(y, mode, link)
+    near, far, reach = 0.0, math.inf, 8.0 / math.sqrt(1.0 / v - bend)
+    for _ in range(100):
+        eta = mode + side * reach
+        value, _, _ = _log_likelihood(y, eta, link)
+        drop = top - value + 0.5 * (eta - d) ** 2 / v
+        if drop < 30.0:
+            near = reach
+        elif drop > 40.0:
+            far = reach
+        else:
+            break
+        reach = 2.0 * reach if far == math.inf else 0.5 * (near + far)
+    return reach
+
+
+@njit()
+def expected_slopes(y: float, d: float, v: float, link: int) -> tuple[float, float]:
+    """Return the derivatives of log P by d and, twice, by v."""
+    if not (v >= _CERTAIN and v < _LARGEST and d * d < _FAR * v):
+        _, slope, bend = _log_likelihood(y, d, link)
+        if not (abs(v) < _LARGEST and abs(d) < _LARGEST):
+            return math.nan, math.nan
+        return slope, slope * slope + bend
+    mode = _mode(y, d, v, link)
+    value, _, _ = _log_likelihood(y, mode, link)
+    top = value - 0.5 * (mode - d) ** 2 / v
+    start = mode - _reach(y, d, v, link, mode, top, -1.0)
+    stop = mode + _reach(y, d, v, link, mode, top, 1.0)
+    mass, first, second = 0.0, 0.0, 0.0
+    bend = math.log(max(y, 1.0)) if link == POISSON else 0.0
+    low = start
+    while low < stop:
+        high = min(stop, mode) if low < mode else stop
+        for away in _BENDS:
+            if low < bend + away < high:
+                high = bend + away
+                break
+        for k in range(_NODES.shape[0]):
+            eta = low + (high - low) * _NODES[k]
+            value, slope, curve = _log_likelihood(y, eta, link)
+            density = (high - low) * _WEIGHTS[k] * math.exp(value - 0.5 * (eta - d) ** 2 / v - top)
+            mass += density
+            first += density * slope
+            second += density * (slope * slope + curve)
+        low = high
+    if mass > 0.0:
+        return first / mass, second / mass
+    _, slope, curve = _log_likelihood(y, mode, link)  # narrower than rounding
+    return slope, slope * slope + curve

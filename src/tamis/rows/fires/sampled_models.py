@@ -1,0 +1,190 @@
+"""A network and a soft decision tree for FIRES: L samples of their parameters at once, and the gradients of each.
+
+Both begin with sums of the features, one per unit: the first parameter has a row for each feature and a column for each
+unit. None has an intercept. Haug et al. (KDD 2020), Section 4.4; the tree is Frosst and Hinton's (2017).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Protocol
+
+import numpy as np
+
+from tamis._check import Array, is_integer
+from tamis._parameters import Kind
+from tamis.rows.scaled_batches import Floats, ScaledRows
+
+__all__ = ["HIDDEN", "Network", "SampledModel", "SoftTree", "shares_of"]
+
+Shape = tuple[int, ...]
+_NOBODY = 1e-12  # share of the rows that come to a node that is not penalised
+HIDDEN = Kind(
+    "a tuple of integers in [1, 10000]",
+    lambda value: (
+        isinstance(value, tuple | list)
+        and len(value) > 0
+        and all(is_integer(units) and 1 <= units <= 10_000 for units in value)
+    ),
+)
+
+
+class SampledModel(Protocol):
+    """What FIRES asks of a model of the class: the shapes of its parameters, their first means and their gradients."""
+
+    def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
+        """Return the shape of each parameter."""
+
+    def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
+        """Return what the mean of each parameter is at first."""
+
+    def units(self, parts: list[Floats]) -> Floats:
+        """Return the parameters that are linked to features, of shape (n_features, n_units)."""
+
+    def shift(self, parts: list[Floats]) -> float:
+        """Return what the published aggregation adds to every feature."""
+
+    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+        """Return the gradient of the log of the mean likelihood at each sample of each parameter.
+
+        `theta` has an array for each parameter, of shape ``(n_samples, *shape)``; the weights of the rows sum to 1.
+        """
+
+
+def shares_of(log_likelihood: Floats) -> Floats:
+    """Return how much of the likelihood of each row, summed over samples, is each sample's; (n_samples, n_rows)."""
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=0))
+    return np.asarray(likelihood / likelihood.sum(axis=0), dtype=np.float64)
+
+
+def _logit_slopes(logits: Floats, codes: Array, weight: Floats) -> Floats:
+    """Return the gradient of the log of the mean likelihood in the logits, of shape (n_samples, n_rows, n_outputs)."""
+    logits = logits - logits.max(axis=2, keepdims=True)
+    outputs = np.exp(logits)
+    total = outputs.sum(axis=2, keepdims=True)
+    outputs /= total
+    every = np.arange(len(codes))
+    shares = shares_of(logits[:, every, codes] - np.log(total[:, :, 0]))
+    slopes = -outputs
+    slopes[:, every, codes] += 1.0
+    return np.asarray(slopes * (shares * weight)[:, :, None], dtype=np.float64)
+
+
+def _turned(array: Floats) -> Floats:
+    return array.transpose(0, 2, 1)
+
+
+def _drawn(shapes: list[Shape], rng: np.random.Generator) -> list[Floats]:
+    """Return zeros for the features, and numbers drawn evenly for the rest, so that no two units are alike."""
+    return [
+        np.zeros(shapes[0]),
+        *(rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in shapes[1:]),
+    ]
+
+
+class Network:
+    """Layers of units with softplus between them, and a softmax; no unit has an intercept.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Units of each hidden layer.
+    """
+
+    def __init__(self, hidden: tuple[int, ...]) -> None:
+        self.hidden = hidden
+
+    def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
+        """Return the shape of the matrix before each layer."""
+        sizes = [n_features, *self.hidden, n_outputs]
+        return list(itertools.pairwise(sizes))
+
+    def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
+        """Return zeros for the features, and small random numbers for the layers above."""
+        return _drawn(self.shapes(n_features, n_outputs), rng)
+
+    def units(self, parts: list[Floats]) -> Floats:
+        """Return the first matrix."""
+        return parts[0]
+
+    def shift(self, parts: list[Floats]) -> float:
+        """Return the sum of the means of the later matrices."""
+        return float(sum(part.mean() for part in parts[1:]))
+
+    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+        """Go forward through the layers, and back."""
+        sums = [rows.sums(theta[0])]
+        for matrix in theta[1:]:
+            sums.append(np.matmul(np.logaddexp(0.0, sums[-1]), matrix))
+        slopes, found = _logit_slopes(sums[-1], codes, weight), []
+        for below, matrix in zip(sums[-2::-1], theta[:0:-1], strict=True):
+            found.append(np.matmul(_turned(np.logaddexp(0.0, below)), slopes))
+            slopes = np.matmul(slopes, _turned(matrix)) / (1.0 + np.exp(-np.maximum(below, -700.0)))
+        return [rows.back(slopes), *found[::-1]]
+
+
+class SoftTree:
+    """A full binary tree whose nodes send a share of each row to either side, with a softmax over sums of its leaves.
+
+    Parameters
+    ----------
+    depth : int
+        Nodes between the root and a leaf, the root included.
+    penalty : float
+        How much a node counts that does not send half of its rows to either side.
+    """
+
+    def __init__(self, depth: int, penalty: float) -> None:
+        self.depth, self.penalty = depth, penalty
+
+    def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
+        """Return the shapes of the inner nodes' and of the leaves' matrix."""
+        return [(n_features, 2**self.depth - 1), (2**self.depth, n_outputs)]
+
+    def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
+        """Return zeros for the features, and small random numbers for the leaves."""
+        return _drawn(self.shapes(n_features, n_outputs), rng)
+
+    def units(self, parts: list[Floats]) -> Floats:
+        """Return the matrix of the inner nodes."""
+        return parts[0]
+
+    def shift(self, parts: list[Floats]) -> float:
+        """Return 0: the leaves are not linked to features, and not counted."""
+        return 0.0
+
+    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+        """Go down the tree, and up."""
+        left = 1.0 / (1.0 + np.exp(-np.clip(rows.sums(theta[0]), -700.0, 700.0)))
+        paths = [np.ones((*left.shape[:2], 1))]
+        for d in range(self.depth):
+            here = left[:, :, 2**d - 1 : 2 ** (d + 1) - 1]
+            both = np.stack((paths[d] * here, paths[d] * (1.0 - here)), axis=3)
+            paths.append(both.reshape(*left.shape[:2], 2 ** (d + 1)))
+        slopes = _logit_slopes(np.matmul(paths[-1], theta[1]), codes, weight)
+        leaves, path_slopes = np.matmul(_turned(paths[-1]), slopes), np.matmul(slopes, _turned(theta[1]))
+        left_slopes = np.empty_like(left)
+        for d in range(self.depth - 1, -1, -1):
+            nodes = slice(2**d - 1, 2 ** (d + 1) - 1)
+            here, pair = left[:, :, nodes], path_slopes.reshape(*left.shape[:2], 2**d, 2)
+            left_slopes[:, :, nodes] = paths[d] * (pair[..., 0] - pair[..., 1])
+            path_slopes = here * pair[..., 0] + (1.0 - here) * pair[..., 1]
+            of_left, of_path = self._penalty_slopes(d, here, paths[d], weight)
+            left_slopes[:, :, nodes] += of_left
+            path_slopes = path_slopes + of_path
+        return [rows.back(left_slopes * left * (1.0 - left)), leaves]
+
+    def _penalty_slopes(
+        self, depth: int, left: Floats, paths: Floats, weight: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the slopes of the penalty: -penalty 2^-depth / 2 sum log a (1 - a), a the share that goes left."""
+        w = weight[:, None]
+        went_left, came = (
+            (w * paths * left).sum(axis=1, keepdims=True),
+            (w * paths).sum(axis=1, keepdims=True),
+        )
+        share = np.clip(went_left / np.maximum(came, _NOBODY), 1e-6, 1.0 - 1e-6)
+        slope = self.penalty * 2.0**-depth * 0.5 * (1.0 / share - 1.0 / (1.0 - share)) / len(left)
+        per_row = np.where(came > _NOBODY, slope / np.maximum(came, _NOBODY), 0.0) * w
+        return per_row * paths, per_row * (left - share)

@@ -1,0 +1,84 @@
+"""Any module of PyTorch as a model of FIRES: samples of its parameters at once, and gradients by its own autograd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis._check import Array
+from tamis.errors import DataError
+from tamis.rows.fires.sampled_models import Shape
+from tamis.rows.scaled_batches import Floats, ScaledRows
+
+__all__ = ["TorchModel"]
+
+
+class TorchModel:
+    """A module that takes rows of shape (n_rows, n_features) and returns logits of shape (n_rows, n_classes).
+
+    Its parameters are read, never written to: FIRES has means and deviations of its own.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    n_features : int
+    """
+
+    def __init__(self, module: Any, n_features: int) -> None:
+        try:
+            import torch
+        except ImportError:
+            raise ImportError("A model that is a module needs PyTorch: pip install 'tamis[torch]'.") from None
+        self._torch, self._module = torch, module
+        self._parameters = dict(module.named_parameters())
+        linked = [i for i, part in enumerate(self._parameters.values()) if _is_linked(part, n_features)]
+        if not linked:
+            raise DataError(
+                f"The module has no parameter of shape (n_units, {n_features}), for {n_features} features: "
+                f"begin it with a layer such as torch.nn.Linear({n_features}, n_units)."
+            )
+        self._linked = linked[0]
+
+    def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
+        """Return the shapes of the module's parameters; how many classes there are does not change them."""
+        return [tuple(part.shape) for part in self._parameters.values()]
+
+    def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
+        """Return the module's own parameters, and zeros for those that are linked to features."""
+        found = [part.detach().cpu().numpy().astype(np.float64) for part in self._parameters.values()]
+        found[self._linked][:] = 0.0
+        return found
+
+    def units(self, parts: list[Floats]) -> Floats:
+        """Return the first parameter of shape (n_units, n_features), turned."""
+        return parts[self._linked].T
+
+    def shift(self, parts: list[Floats]) -> float:
+        """Return the sum of the means of the later matrices, as of a network."""
+        return float(sum(part.mean() for part in parts[self._linked + 1 :] if part.ndim > 1))
+
+    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+        """Ask the module's autograd."""
+        torch = self._torch
+        kind = next(iter(self._parameters.values()))
+        as_tensor = {"dtype": kind.dtype, "device": kind.device}
+        samples = {
+            name: torch.tensor(part, **as_tensor, requires_grad=True)
+            for name, part in zip(self._parameters, theta, strict=True)
+        }
+        X, target = torch.tensor(rows.dense(), **as_tensor), torch.as_tensor(codes, device=kind.device)
+        logits = torch.func.vmap(lambda one: torch.func.functional_call(self._module, one, (X,)))(samples)
+        if logits.ndim != 3 or logits.shape[2] <= codes.max():
+            raise DataError(
+                f"The module returns an array of shape {tuple(logits.shape[1:])} for {len(codes)} rows of "
+                f"{int(codes.max()) + 1} classes: it must return a logit for each class."
+            )
+        log_likelihood = torch.log_softmax(logits, 2)[:, torch.arange(len(codes)), target]
+        objective = torch.logsumexp(log_likelihood, 0) @ torch.tensor(weight, **as_tensor)
+        found = torch.autograd.grad(objective, list(samples.values()))
+        return [part.cpu().numpy().astype(np.float64) for part in found]
+
+
+def _is_linked(part: Any, n_features: int) -> bool:
+    return bool(part.ndim == 2 and part.shape[1] == n_features)

@@ -1,0 +1,126 @@
+"""Rows in parts of one size, scaled by what is known so far: for a method that takes steps along the gradient of a
+network.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from tamis._check import Array, Rows
+from tamis.base import RowSelector
+from tamis.errors import DataError
+from tamis.summaries.moments import RunningMoments
+
+__all__ = ["ScaledBatches", "ScaledRows"]
+
+Floats = NDArray[np.float64]
+
+
+class ScaledRows(NamedTuple):
+    """Rows and their frame, z = (x - centre) * inverse; CSR rows are not made dense."""
+
+    X: Rows
+    centre: Floats
+    inverse: Floats
+
+    def sums(self, theta: Floats) -> Floats:
+        """Return the products z . theta, of shape (n_samples, n_rows, n_units)."""
+        folded = theta * self.inverse[:, None]
+        found = (
+            np.stack([self.X @ one for one in folded]) if sp.issparse(self.X) else np.matmul(self.X, folded)
+        )
+        return np.asarray(found - np.matmul(self.centre, folded)[:, None, :], dtype=np.float64)
+
+    def back(self, slopes: Floats) -> Floats:
+        """Return the sums over rows of z times the slopes, of shape (n_samples, n_features, n_units)."""
+        turned = self.X.T
+        found = (
+            np.stack([turned @ one for one in slopes]) if sp.issparse(turned) else np.matmul(turned, slopes)
+        )
+        found = found - self.centre[:, None] * slopes.sum(axis=1)[:, None, :]
+        return np.asarray(found * self.inverse[:, None], dtype=np.float64)
+
+    def dense(self) -> Floats:
+        """Return the rows as an array."""
+        rows = self.X.toarray() if sp.issparse(self.X) else self.X
+        return np.asarray((rows - self.centre) * self.inverse, dtype=np.float64)
+
+
+class ScaledBatches(RowSelector):
+    """A selector that learns from parts of `batch_size` rows, with an output for each class.
+
+    The parameters of its model are kept in flat arrays. A subclass writes three hooks.
+    """
+
+    _shapes = "_moments.mean (j)  _moments.m2 (j)"
+
+    _shaped_by: str  # the parameters that say how large the model is, in a message
+
+    batch_size: int
+    scaling: str | None
+
+    @abstractmethod
+    def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:
+        """Return the shapes of the parameters, for so many classes."""
+
+    @abstractmethod
+    def _make_room(self, n_outputs: int) -> None:
+        """Allocate the state for so many classes; what is known of those before stays."""
+
+    @abstractmethod
+    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
+        """Learn rows whose weights sum to 1."""
+
+    def _start(self, n_features: int) -> None:
+        self._seed = int(check_random_state(getattr(self, "random_state", None)).randint(2**31 - 1))
+        self._moments = RunningMoments(n_features)
+        self._n_outputs = 0
+
+    def _parts(self, flat: Floats) -> list[Floats]:
+        """Return views of the parameters in their shapes; those of samples have one more axis in front."""
+        shapes = self._layout(self._n_outputs)
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        if ends[-1] != flat.shape[-1]:
+            raise DataError(
+                f"{self._shaped_by} cannot change between batches: go back to what was, or call fit."
+            )
+        parts = np.split(flat, ends[:-1], axis=-1)
+        return [part.reshape(*flat.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def _taken_over(self, flat: Floats, fresh: list[Floats]) -> Floats:
+        """Return new parameters as a flat array, with those known so far in their places."""
+        known = self._parts(flat) if len(flat) else []
+        for new, old in zip(fresh, known, strict=False):
+            new[tuple(map(slice, old.shape))] = old
+        return np.concatenate([part.ravel() for part in fresh])
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        if not weight.all():
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        if len(self.classes_) > self._n_outputs:
+            self._make_room(max(2, len(self.classes_)))
+        self._moments = copy.copy(self._moments)
+        for start in range(0, len(y), self.batch_size):
+            part = slice(start, start + self.batch_size)
+            rows = self._framed(X[part], weight[part])
+            self._learn_batch(rows, y[part], weight[part] / weight[part].sum())
+
+    def _framed(self, X: Rows, weight: Array) -> ScaledRows:
+        """Return rows with the frame of all rows until their last one."""
+        if self.scaling is None:
+            return ScaledRows(X, np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        if not self._moments.update(X, weight):
+            largest = np.abs(X.data if sp.issparse(X) else X).max()
+            raise DataError(
+                f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features."
+            )
+        return ScaledRows(X, self._moments.mean, self._moments.inverse_scale())

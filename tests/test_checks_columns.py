@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tamis import AlphaInvesting, GramInvesting, PenalisedSelector
+from tamis import AlphaInvesting, Grafting, GramInvesting, PenalisedSelector
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, Verdicts
 from tamis.catalog import CATALOG
@@ -22,6 +22,7 @@ VARIANTS = [
     AlphaInvesting(release=0.05), AlphaInvesting("logistic", release=0.05), AlphaInvesting("poisson", release=0.05),
     AlphaInvesting("logistic", variance="robust"), AlphaInvesting(rule="saffron", target_fdr=0.2),
     AlphaInvesting(rule="lord++", target_fdr=0.2), PenalisedSelector("aic", model="logistic"),
+    Grafting(model="logistic"),
 ]  # fmt: skip
 
 
@@ -207,7 +208,7 @@ def test_parameters_that_make_no_sense_are_named(selector: Any, nonsense: Any) -
     X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
     rows = {"a": X[:, 0], "b": X[:, 1]}
     for name in selector.get_params(deep=False):
-        sensible = {"half_life": (2.5,)}
+        sensible = {"half_life": (2.5,), "penalty": (2.5,)}
         if nonsense in sensible.get(name, ()):
             continue
         changed = clone(selector).set_params(**{name: nonsense})

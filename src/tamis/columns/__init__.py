@@ -3,6 +3,7 @@
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.columns.claims import claims
 from tamis.columns.fast_osfs import FastOSFS
+from tamis.columns.grafting import Grafting
 from tamis.columns.gram import GramInvesting
 from tamis.columns.ofs_a3m import OFSA3M
 from tamis.columns.ofs_density import OFSDensity
@@ -18,6 +19,7 @@ __all__ = [
     "AlphaInvesting",
     "FastOSFS",
     "ForwardStepwise",
+    "Grafting",
     "GramInvesting",
     "OFSDensity",
     "PenalisedSelector",

@@ -300,6 +300,10 @@ def test_text_and_picture():
     assert {"|--- colour == 0", "|--- colour == 1", "|--- colour == 2"} <= set(text.split("\n"))
     assert "|   |--- class: red" in text
     assert "|   |--- size <= " in text
+    small = HoeffdingTree(max_depth=1).fit(frame[["size"]] / 1000, frame["size"] > 0.5)
+    threshold = small.nodes_[0].threshold
+    assert f"|--- size <= {threshold:.2g}\n" in export_text(small)
+    assert 0.0004 < threshold < 0.0006
     short = export_text(model, ["a", "b"], max_depth=0)
     assert short.count("truncated branch of depth") == 3
     assert short.startswith("|--- b == ")

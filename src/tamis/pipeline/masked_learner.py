@@ -54,6 +54,7 @@ class MaskedLearner:
         self.way = way_of(model) if masking == "auto" else masking
         self.n_told = len(getattr(model, "classes_", ()))  # it may have learned elsewhere
         self.restarts = 0
+        self._rows_of_class: Array = np.zeros(len(classes), np.int64)
         self._masker = Masker(np.nan if self.way == "missing" else 0.0)
 
     def another(self) -> Self:
@@ -76,7 +77,7 @@ class MaskedLearner:
             return View(rows, rows, self.model, support)
         rows = X if scale is None else scale.transform(X)
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
-        predictor = narrowed(self.model, support) if self.n_told else self.model
+        predictor = narrowed(self.model, support) if self.n_told and len(support) else self.model
         learned = rows if takes_nan(self.model) else self._filled(rows, mask)
         return View(learned, asked, predictor, support)
 
@@ -93,10 +94,14 @@ class MaskedLearner:
         """Return the labels that the learner predicts; the first class while it knows nothing."""
         if self.n_told == 0:
             return np.repeat(self.classes[:1], view.asked.shape[0])
+        if view.asked.shape[1] == 0:  # nothing is selected: the commonest class
+            return np.repeat(self.classes[self._rows_of_class.argmax()], view.asked.shape[0])
         return np.array(view.predictor.predict(view.asked))  # a copy: it is counted later
 
     def scores(self, view: View) -> Array:
         """Return a score of the second of two classes for each row."""
+        if view.asked.shape[1] == 0:
+            return np.zeros(view.asked.shape[0])
         if hasattr(self.model, "decision_function"):
             return np.array(view.predictor.decision_function(view.asked), dtype=np.float64).reshape(-1)
         return np.array(view.predictor.predict_proba(view.asked), dtype=np.float64)[:, 1]
@@ -116,6 +121,8 @@ class MaskedLearner:
             told["classes"] = in_order(classes)
         self.model.partial_fit(view.learned, y, **told)
         self.classes, self.n_told = classes, len(classes)
+        before = np.pad(self._rows_of_class, (0, len(classes) - len(self._rows_of_class)))
+        self._rows_of_class = before + [np.count_nonzero(y == label) for label in classes]
 
     def judge(self, predicted: Array, y: Array) -> Array:
         """Return of each prediction whether it is right."""
@@ -135,12 +142,13 @@ class MaskedLearner:
         """Begin anew; the model stays the same object."""
         self.model.__dict__ = clone(self.model).__dict__
         self.n_told = 0
+        self._rows_of_class = np.zeros_like(self._rows_of_class)
 
     def rest(self) -> None:
         """Give back the memory of the last batch that was masked."""
         self._masker = Masker(self._masker.blank)
 
-    _kept: tuple[str, ...] = ("model", "classes", "n_told", "restarts")
+    _kept: tuple[str, ...] = ("model", "classes", "n_told", "restarts", "_rows_of_class")
 
 
 class MaskedRegressor(MaskedLearner):

@@ -39,7 +39,7 @@ def export_text(
     max_depth : int, at least 0, optional
         Branches below are not shown, but counted.
     decimals : int, default=2
-        Of thresholds, categories and weights.
+        Of thresholds, categories and weights; digits that count, where a threshold is below 0.1.
     show_weights : bool, default=False
         Whether the lines of leaves end with the weight of each class.
 
@@ -100,7 +100,7 @@ def plot_tree(
     max_depth : int, at least 0, optional
         Nodes below are not drawn.
     decimals : int, default=2
-        Of thresholds and categories.
+        Of thresholds and categories; digits that count, where a threshold is below 0.1.
     ax : matplotlib Axes, optional
         Where to draw; by default new axes, as wide as the leaves need.
 
@@ -182,10 +182,15 @@ def _sign(nodes: list[Node], at: int, decimals: int) -> str:
     node, parent = nodes[at], nodes[nodes[at].parent]
     first = node.parent == at - 1
     if parent.threshold is not None:
-        return f"{'<=' if first else '> '} {parent.threshold:.{decimals}f}"
+        return f"{'<=' if first else '> '} {_number(parent.threshold, decimals)}"
     if node.category is not None:
         return f"== {round(node.category, decimals):g}"
     return f"!= {round(nodes[node.parent + 1].category or 0.0, decimals):g}"
+
+
+def _number(value: float, decimals: int) -> str:
+    small = 0.0 < abs(value) < 0.1
+    return f"{value:.{max(decimals, 1)}g}" if small else f"{value:.{decimals}f}"
 
 
 def _condition(nodes: list[Node], at: int, names: list[str], decimals: int) -> str:

@@ -23,10 +23,12 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,8 @@ from tamis._check import Array
 from tamis._parameters import SEED, Kind, integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.member import DRIFTED, WARNED, Draws, Member
-from tamis.learners.hoeffding.shape import nodes_of
+from tamis.learners.hoeffding.nodes import LIVE
+from tamis.learners.hoeffding.shape import Node, importances, nodes_of
 
 __all__ = ["AdaptiveRandomForest", "StreamingRandomPatches"]
 
@@ -295,21 +298,15 @@ class AdaptiveRandomForest(TreeClassifier):
     def n_nodes_(self) -> NDArray[np.int64]:
         """Number of nodes of each tree that votes."""
         check_is_fitted(self)
-        return np.array([len(nodes) for nodes in self._nodes()])
+        return np.array([tree.pools.state[LIVE] for tree in self._trees_])
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Merit times weight of the splits in all trees, summed by feature, in all 1; zeros while there is none."""
         check_is_fitted(self)
-        gains = np.zeros(self.n_features_in_)
-        for nodes in self._nodes():
-            for node in nodes:
-                if node.feature is not None:
-                    gains[node.feature] += node.merit * node.weight
-        total = gains.sum()
-        return gains / total if total > 0.0 else gains
+        return importances(chain.from_iterable(self._nodes()), self.n_features_in_)
 
-    def _nodes(self) -> list[list[Any]]:
+    def _nodes(self) -> list[list[Node]]:
         columns = np.concatenate([self._numeric_, self._categorical_])
         return [nodes_of(tree.pools, self._categories_, columns) for tree in self._trees_]
 
@@ -402,6 +399,7 @@ def _n_drawn(max_features: Any, n_features: int) -> int:
     return min(found, n_features)
 
 
+@functools.cache
 def _poisson_shares(rate: float) -> NDArray[np.float64]:
     """Return P[K <= 0], P[K <= 1], ... up to where the rest can hardly be drawn."""
     last = int(poisson.isf(1e-15, rate))

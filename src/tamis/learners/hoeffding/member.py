@@ -127,7 +127,7 @@ class Member:
     def vote(self, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats) -> None:
         """Add the tree's probabilities of the classes, times a weight."""
         self._own_arrays()
-        add_votes(self.pools.arrays(), self.drawn, X, cells, mode, weight, votes)
+        _add_votes(self.pools.arrays(), self.drawn, X, cells, mode, weight, votes)
 
     def _own_arrays(self) -> None:
         """Copy the arrays of a file mapped for reading before they are written."""
@@ -271,7 +271,7 @@ def _learn_row(
 
 
 @njit()
-def add_votes(
+def _add_votes(
     tree: Arrays, drawn: Ints, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats
 ) -> None:
     """Add the probabilities of each row's classes, times a weight."""

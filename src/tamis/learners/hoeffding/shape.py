@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ from tamis.learners.hoeffding.nodes import (
     Pools,
 )
 
-__all__ = ["Node", "nodes_of"]
+__all__ = ["Node", "importances", "nodes_of"]
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,13 @@ def nodes_of(pools: Pools, categories: Categories, columns: NDArray[np.intp]) ->
             child = int(links[child, NEXT])
         todo.extend(reversed(children))
     return found
+
+
+def importances(nodes: Iterable[Node], n_features: int) -> NDArray[np.float64]:
+    """Return merit times weight of the splits, summed by feature, in all 1; zeros while there is none."""
+    gains = np.zeros(n_features)
+    for node in nodes:
+        if node.feature is not None:
+            gains[node.feature] += node.merit * node.weight
+    total = gains.sum()
+    return gains / total if total > 0.0 else gains

@@ -40,7 +40,7 @@ from tamis.learners.hoeffding.components import LeafClassifiers
 from tamis.learners.hoeffding.learning import learn, reach, votes_of
 from tamis.learners.hoeffding.leaves import MAJORITY
 from tamis.learners.hoeffding.nodes import BIRTHS, BORN, DROPPED, LIVE, PENDING, REPLACED, STARTED, Pools
-from tamis.learners.hoeffding.shape import Node, nodes_of
+from tamis.learners.hoeffding.shape import Node, importances, nodes_of
 from tamis.learners.hoeffding.splits import Rules
 
 __all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree"]
@@ -265,12 +265,7 @@ class HoeffdingTree(TreeClassifier):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Merit times weight of the splits in the tree, summed by feature, in all 1; zeros while there is none."""
-        gains = np.zeros(self.n_features_in_)
-        for node in self.nodes_:
-            if node.feature is not None:
-                gains[node.feature] += node.merit * node.weight
-        total = gains.sum()
-        return gains / total if total > 0.0 else gains
+        return importances(self.nodes_, self.n_features_in_)
 
 
 class HoeffdingAdaptiveTree(HoeffdingTree):

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tamis import FIRES, OFS, FisherScore
+from tamis import FIRES, OFS, FisherScore, MonteCarloFIRES
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.checks import Report, check_row_selector, row_selector_checks
@@ -44,6 +44,7 @@ EXPECTED_TO_FAIL: dict[str, dict[str, str]] = {
 SELECTORS = [entry.load()() for entry in CATALOG if entry.family == "rows"]
 VARIANTS = [
     FIRES.paper(), FIRES(update="assumed-density"), FIRES(scaling="center", intercept=True), FIRES(model="gaussian"),
+    FIRES(model="logit"), MonteCarloFIRES(model="tree"),
     FIRES(importance="signal", scaling=None), OFS(information="partial"), OFS(regularization=0, margin=0),
 ]  # fmt: skip
 

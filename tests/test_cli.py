@@ -610,6 +610,23 @@ def test_sigterm_leaves_no_half_written_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_within_an_exec_ends_with_its_code_too(tmp_path):
+    """As where a kernel is compiled. Python -m remembers such an interrupt, though it was caught, and kills itself."""
+    program = """
+import tamis.cli
+
+def command(**given):
+    exec("raise KeyboardInterrupt")
+
+tamis.cli._command = lambda: command
+raise SystemExit(tamis.cli.main(["list"]))
+"""
+    (tmp_path / "interrupted.py").write_text(program, encoding="utf-8")
+    line = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "tamis: interrupted\n")
+
+
 def test_interrupt_while_input_is_awaited(here):
     rows = (here / "long.csv").read_text(encoding="utf-8")
     line = (

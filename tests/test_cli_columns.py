@@ -283,6 +283,8 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' holds -"),
         (("--rule", "osfs"), 2, "--rule osfs tells classes apart, but 'price' holds 300 different numbers"),
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
+        (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model of counts: choose --model lin"),
+        (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: leave --max"),
         (("--rule", "bic", "--robust"), 2, "--robust is for the rules that spend, not for bic."),
         (("--rule", "bic", "--release", "0.1"), 2, "--release is for the rules that spend, not for bic."),
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),

@@ -274,7 +274,27 @@ def test_a_level_marks_the_columns_that_tell(call, tmp_path):
     assert "Infinity" not in document
     code, _, err = call("--dataset", "electricity", "--level", "0.05", "--half-life", "100")
     assert code != 0
-    assert "--level needs rows that do not fade: leave --half-life out" in err
+    assert "--level needs rows that do not fade: give --restarts instead of --half-life" in err
+
+
+def test_restarts_keep_the_level_over_all_beginnings(call, tmp_path, rng):
+    y = rng.integers(0, 2, 4096)
+    X = rng.normal(size=(4096, 3))
+    X[:2048, 0] += y[:2048]
+    X[2048:, 1] += y[2048:]
+    np.savetxt(tmp_path / "rows.csv", np.column_stack([X, y]), "%.6g", ",", header="a,b,c,y", comments="")
+    words = (tmp_path / "rows.csv", "--label", "y", "--score", "t", "--level", "0.05", "--restarts")
+    assert "begun anew 0 times" in " ".join(call(*words, "9000")[1].split())
+    for when, told in (
+        ("drift", "begun anew 1 time, last after row 2,560"),
+        ("3000", "last after row 3,000"),
+    ):
+        document = json.loads(call(*words, when, "--json", "-q")[1])
+        assert [row["feature"] for row in document["features"] if row["selected"]] == ["b"]
+        assert str(document["options"]["restarts"]) == when
+        assert told in " ".join(call(*words, when)[1].split())
+    assert "--restarts -3 is neither drift nor a number of rows" in call(*words, "-3")[2]
+    assert "--restarts and --half-life both" in call(*words[:-3], "--restarts", "9", "--half-life", "9")[2]
 
 
 NASTY = [

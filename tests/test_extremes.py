@@ -32,6 +32,7 @@ WORK = {
     "n_beliefs",
     "resolution",
     "n_bins",
+    "n_steps",
 }  # as much as is asked for, however long it takes
 WHOLE = 2**31 - 1
 _INTERVAL = re.compile(r"an? (number|integer) in ([\[(])(.+), (.+)([\])])$")

@@ -9,7 +9,16 @@ from typing import Any
 
 from tamis.errors import UnknownNameError
 
-__all__ = ["CATALOG", "LEARNERS", "SCORE_MEANINGS", "SCORE_TITLES", "Entry", "find", "find_learner"]
+__all__ = [
+    "CATALOG",
+    "EFFECT_TITLES",
+    "LEARNERS",
+    "SCORE_MEANINGS",
+    "SCORE_TITLES",
+    "Entry",
+    "find",
+    "find_learner",
+]
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,13 @@ CATALOG: tuple[Entry, ...] = (
         regression=(("model", "gaussian"),),
     ),
     Entry(
+        "fires-mc", "MonteCarloFIRES", "tamis.rows.fires.monte_carlo", "rows",
+        "Keeps the features whose parameters are large and certain in a Bayesian network, soft tree or PyTorch module.",
+        "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
+        per_batch=True,
+        not_mergeable="Each batch moves the parameters by a gradient at the parameters that the batch before has left.",
+    ),
+    Entry(
         "ofs", "OFS", "tamis.rows.ofs", "rows",
         "Keeps the largest weights of a linear classifier that is truncated after each mistake.",
         "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)",
@@ -95,6 +111,13 @@ CATALOG: tuple[Entry, ...] = (
         "Huang, Yoo, Kasiviswanathan (2015), CIKM",
         targets=("binary", "multiclass", "regression"), regression=(("task", "regression"),),
         not_mergeable="What the sketch forgets of a block depends on the rows before.",
+    ),
+    Entry(
+        "cancel-out", "CancelOut", "tamis.rows.cancel_out", "rows",
+        "Keeps the features whose gates in front of a network stay open while both learn.",
+        "Borisov, Haug, Kasneci (2019), ICANN",
+        per_batch=True,
+        not_mergeable="Each batch moves the network from where the batch before has left it.",
     ),
     Entry(
         "fcbf", "FCBF", "tamis.rows.fcbf", "rows",
@@ -195,6 +218,13 @@ CATALOG: tuple[Entry, ...] = (
         "Accepts the best column of a block again and again, while it improves AIC, BIC or RIC.",
         "Zhou, Foster, Stine, Ungar (2005), KDD",
         targets=("binary", "regression"), sparse=True, per_batch=True,
+        not_mergeable="Each decision depends on the columns that were accepted before it.",
+    ),
+    Entry(
+        "grafting", "Grafting", "tamis.columns.grafting", "columns",
+        "Accepts a feature if it lowers a lasso's loss faster than the penalty charges, until its weight is 0.",
+        "Perkins, Theiler (2003), ICML",
+        targets=("binary", "regression"),
         not_mergeable="Each decision depends on the columns that were accepted before it.",
     ),
     Entry(
@@ -362,7 +392,7 @@ def find(key: str, family: str | None = None) -> Entry:
     >>> find("offs")
     Traceback (most recent call last):
     ...
-    tamis.errors.UnknownNameError: No selector is named 'offs'; did you mean 'ofs' or 'osfs'? Known: fires, ofs, ...
+    tamis.errors.UnknownNameError: No selector is named 'offs'; did you mean 'ofs' or 'osfs'? Known: fires, ...
     """
     entries = tuple(entry for entry in CATALOG if family in (None, entry.family))
     return _lookup(key, entries, "classifier" if family == "cells" else "selector")
@@ -401,4 +431,11 @@ SCORE_MEANINGS = {
     "mi": "how much the bins of a column tell of the class, in nats",
     "chi2": "how unlike the classes are spread over the bins of a column",
     "gini": "how much the best cut takes off the Gini impurity",
+}
+EFFECT_TITLES = {  # of the bands that are true at all times
+    "t": "class means apart by",
+    "fisher": "class means apart by",
+    "mi": "mutual information, nats",
+    "chi2": "mutual information, nats",
+    "gini": "mutual information, nats",
 }

@@ -8,11 +8,12 @@ so that help and mistakes are answered at once.
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import tamis
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ):  # what a terminal cannot show becomes a question mark, not an error
             stream.reconfigure(errors="replace")
     try:
-        command = app()  # says so if typer or rich is missing
+        command = _command()  # says so if typer or rich is missing
         from tamis.cli.output import GIVEN
 
         GIVEN.set(tuple(given))
@@ -86,6 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return FAILED
         if "--debug" in given:
             traceback.print_exc()
+        if isinstance(error, KeyboardInterrupt):
+            # CPython remembers an interrupt that left an exec, as where a kernel is compiled, and python -m would kill
+            # itself in the end, whatever is returned; another exec lets it forget.
+            exec("")
         message, code = explain(error, given)
         if message:
             print(f"tamis: {message}", file=sys.stderr)
@@ -112,6 +117,15 @@ def _has_checkpoint(given: Sequence[str]) -> bool:
 def _write_no_more() -> None:
     """Let what is still to be written go nowhere, so that the end of the process does not fail on it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@functools.cache  # reading the signatures of all commands takes longer than refusing a wrong one
+def _command() -> Callable[..., object]:
+    root = app()
+    from typer.main import get_command
+
+    command: Callable[..., object] = get_command(root)
+    return command
 
 
 def app() -> typer.Typer:

@@ -25,7 +25,7 @@ _SPENDING = (
 )  # fmt: skip
 _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")
 _CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m")
-RULES = (*_SPENDING, *_PENALISED, *_CLASSES)
+RULES = (*_SPENDING, *_PENALISED, "grafting", *_CLASSES)
 _MODELS = ("linear", "logistic", "poisson")
 MOST_TEXTS = 100  # different ones in a column
 _FEWEST = 3  # rows
@@ -38,7 +38,7 @@ class Rule:
     Attributes
     ----------
     name : str
-    kind : {"spending", "penalised", "stepwise", "classes"}
+    kind : {"spending", "penalised", "stepwise", "lasso", "classes"}
     """
 
     name: str
@@ -50,6 +50,8 @@ class Rule:
             key, own = "alpha-investing", {"model": model, "rule": self.name}
         elif self.kind == "classes":
             key, own = self.name, {}
+        elif self.kind == "lasso":
+            key, own = self.name, {"model": model}
         else:
             key = "stepwise" if self.kind == "stepwise" else "penalised"
             own = {"model": model, "criterion": self.name.removeprefix("stepwise-")}
@@ -67,6 +69,7 @@ def find_rule(name: str) -> Rule:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise MisuseError(f"--rule {name} is no rule{hint} Known: {', '.join(RULES)}.")
     kind = "spending" if known in _SPENDING else "classes" if known in _CLASSES else "penalised"
+    kind = "lasso" if known == "grafting" else kind
     return Rule(known, "stepwise" if known.startswith("stepwise-") else kind)
 
 
@@ -180,6 +183,8 @@ class Matter:
 
     def _model(self, model: str | None) -> tuple[str, str]:
         """Return which model, and why."""
+        if model == "poisson" and self.rule.kind == "lasso":
+            raise MisuseError(f"--rule {self.rule.name} has no model of counts: choose --model linear.")
         if model is not None and model not in _MODELS:
             near = difflib.get_close_matches(model, _MODELS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."

@@ -52,8 +52,8 @@ class _Deciding:
         option(
             _DECIDING,
             "NAME",
-            "A spending rule (alpha-investing, lord++, saffron ...), aic, bic, ric, stepwise-bic ..., osfs, fast-osfs,"
-            " saola, ofs-density or ofs-a3m.",
+            "A spending rule (alpha-investing, lord++, saffron ...), aic, bic, ric, stepwise-bic ..., grafting, osfs,"
+            " fast-osfs, saola, ofs-density or ofs-a3m.",
             autocompletion=lambda: list(RULES),
         ),
     ] = "alpha-investing"
@@ -169,7 +169,7 @@ def columns(
         check_whole(name, value, least)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0.0, open_low=True)
-    if max_features is not None and rule.kind == "classes":
+    if max_features is not None and rule.kind in ("classes", "lasso"):
         raise MisuseError(f"--rule {rule.name} may drop features again: leave --max-features out.")
     if reading.missing not in ("mean", "error"):
         raise MisuseError(f"--missing {reading.missing} is not known here: write mean or error.")

@@ -22,6 +22,7 @@ from tamis.cli.options import (
     check_word,
     grouped,
     keys,
+    lateness,
     option,
 )
 from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal, warnings_in_one_line
@@ -98,6 +99,15 @@ def compare(
         str,
         option(_GRID, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."),
     ] = "honest",
+    delay: Annotated[
+        str,
+        option(
+            _GRID,
+            "N",
+            "How many rows later the label of a row comes; or two columns, the time of a row and that of its label:"
+            " sold,returned.",
+        ),
+    ] = "0",
     window: Annotated[int, option(_GRID, "N", "Rows behind the current accuracy.")] = 1000,
     replay: Annotated[
         str,
@@ -148,11 +158,14 @@ def compare(
         check_whole("--jobs", jobs, 1)
     check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)
     streams = _named([*(stream or ([] if files else _STREAMS))])
-    streams |= {file: _file(file, reading, quiet) for file in files or []}
+    late = lateness(delay)
+    streams |= {
+        file: _file(file, reading, quiet, () if isinstance(late, int) else late) for file in files or []
+    }
     opened = _opened(streams) if select is None or not selector else {}
     chosen = _named(selector or _default_selectors(opened))
     options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}
-    options |= {"scale": scale, "baselines": baselines}
+    options |= {"scale": scale, "baselines": baselines, **({"delay": late} if late else {})}
     console = terminal(stderr=True)
     with warnings_in_one_line(console), progress(quiet) as show:
         result = run_experiment(
@@ -170,9 +183,9 @@ def compare(
     return _finish(result, out, report, as_json)
 
 
-def _file(file: str, reading: HowToRead, quiet: bool) -> tuple[str, dict[str, Any]]:
+def _file(file: str, reading: HowToRead, quiet: bool, clock: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
     """Return a file as a stream of the grid, after a look at it."""
-    table, how = reading.look(file, quiet=quiet)
+    table, how = reading.look(file, quiet=quiet, clock=clock)
     given = {"label": reading.place(), "format": reading.format, **reading.written(), **how}
     if table is None:
         given |= {"n_features": reading.n_features, "zero_based": reading.zero_based}

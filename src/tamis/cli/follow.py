@@ -11,7 +11,7 @@ from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import Debug, Force, Quiet, argument, check_whole, grouped, option
 from tamis.cli.output import check_outputs, note, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
-from tamis.cli.run import Output, Selecting, Testing, learner_of, title_of, watch_of
+from tamis.cli.run import Output, Selecting, Testing, features_of, learner_of, title_of, watch_of
 
 if TYPE_CHECKING:
     from tamis.cli.live import LivePage
@@ -97,7 +97,7 @@ def follow(
     testing.check()
     check_whole("--every", every, 1)
     check_whole("--max-waiting", max_waiting, 1)
-    if label_key is not None and testing.delay:
+    if label_key is not None and testing.delay != "0":
         raise MisuseError("--label-key takes labels when they come, --delay makes them late: choose one.")
     _check(source, number, checkpoint, reading)
     assert source is not None
@@ -112,19 +112,22 @@ def follow(
         _empty(place)
     classes = "regression" not in entry.targets
     late = {"label_key": label_key, "max_waiting": max_waiting}
-    stream = _opened(source, reading, number, idle, dead_letters, late, classes=classes, quiet=quiet)
+    stream = _opened(
+        source, reading, number, idle, dead_letters, late, testing.clock, classes=classes, quiet=quiet
+    )
     if position is not None:
         stream.go_to(position)
-    elif not stream.begin(testing.batch_size):
+    elif not _begins(stream, testing.batch_size):
         note("nothing to learn from: there are too few rows for a first batch.")
         return 0
-    selector = selecting.make(entry, stream.categorical)
-    learner = learner_of(entry, selecting.seed, stream)
-    output.models = {"selector": selector, "learner": learner, "feature_names": stream.feature_names}
+    names, categorical = features_of(stream, testing.clock)
+    selector = selecting.make(entry, categorical)
+    learner = learner_of(entry, selecting.seed, categorical)
+    output.models = {"selector": selector, "learner": learner, "feature_names": names}
     from tamis.persistence.journal import Journal
 
     journal = Journal(out)
-    events = Events(journal, stream, selector, every)
+    events = Events(journal, stream, selector, every, names)
     page = _shown(stream, selector, events) if live else None
     options = {**testing.options(), "checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
     result = _run(stream, selector, learner, events, options, quiet=quiet or told is None)
@@ -137,6 +140,16 @@ def follow(
         return output.finish(result)
     output.write(result)
     return INTERRUPTED if result.settings["interrupted"] else 0
+
+
+def _begins(stream: FollowedStream, size: int) -> bool:
+    """Wait for the first batch, with all at hand that its step needs; return whether it came."""
+    from importlib import import_module
+
+    needed = ("numba", "pyarrow.csv", "sklearn.linear_model", "tamis.evaluate", "tamis.persistence.journal")
+    for name in needed:  # takes a second or two, which the first batch should not wait for
+        import_module(name)
+    return stream.begin(size)
 
 
 def _shown(stream: FollowedStream, selector: Any, events: Events) -> LivePage:
@@ -188,13 +201,14 @@ def _check(source: str | None, number: str | None, checkpoint: str | None, readi
 
 def _opened(
     source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None,
-    late: dict[str, Any], *, classes: bool, quiet: bool,
+    late: dict[str, Any], clock: tuple[str, ...], *, classes: bool, quiet: bool,
 ) -> FollowedStream:  # fmt: skip
     from tamis.streams import follow_files
 
     def judge(table: Table) -> dict[str, Any]:
         is_mended = dead_letters is not None or late["label_key"] is not None
-        return reading.judged(table, classes=classes, quiet=quiet, passing_over=_MENDED if is_mended else ())
+        passed = _MENDED if is_mended else ()
+        return reading.judged(table, classes=classes, quiet=quiet, passing_over=passed, clock=clock)
 
     label = reading.place()
     assert label is not None
@@ -234,9 +248,19 @@ class Events:
     selector : estimator or None
     every : int
         Rows between two lines of scores.
+    names : list of str, optional
+        Of the features; by default all columns of the stream.
     """
 
-    def __init__(self, journal: Journal, stream: FollowedStream, selector: Any, every: int) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        stream: FollowedStream,
+        selector: Any,
+        every: int,
+        names: list[str] | None = None,
+    ) -> None:
+        self.names = stream.feature_names if names is None else names
         self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
         self.shown: list[Callable[[Step], object]] = []
         self.listeners: list[Callable[[dict[str, Any]], object]] = []
@@ -248,7 +272,7 @@ class Events:
         self.n_seen = int(step.n_seen)
         at = {"step": int(step.step), "n_seen": self.n_seen}
         lines = [{**one, **at} for one in self.stream.take_notes()]
-        names = self.stream.feature_names or []
+        names = self.names or []
         selected = [names[j] for j in step.selected]
         if selected != self.selected:
             before, now = set(self.selected), set(selected)

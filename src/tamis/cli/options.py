@@ -25,6 +25,7 @@ __all__ = [
     "check_word",
     "grouped",
     "keys",
+    "lateness",
     "option",
 ]
 
@@ -40,6 +41,23 @@ def option(panel: str | None, metavar: str | None, help: str, *names: str, **mor
 def argument(metavar: str, help: str) -> Any:
     """Return an argument that may be left out."""
     return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def lateness(text: str) -> int | tuple[str, str]:
+    """Return how late labels come: so many rows, or as the columns of two times tell.
+
+    >>> lateness("500"), lateness("sold,returned")
+    (500, ('sold', 'returned'))
+    """
+    if text.isdecimal():
+        return int(text)
+    names = text.split(",")
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise MisuseError(
+            f"--delay must be a number of rows, 0 or more, or two columns, the time of a row and of its label, as in"
+            f" sold,returned; got {text}."
+        )
+    return names[0], names[1]
 
 
 def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:

@@ -132,6 +132,10 @@ class Ranking:
         if self.screening.level is not None:
             n_selected = int(self.screening.get_support().sum())
             parts.append(f"{n_selected:,} selected at level {self.screening.level:g}")
+        if self.screening.restarts is not None:
+            at = self.screening.restarts_
+            last = f", last after row {at[-1]:,}" if at else ""
+            parts.append(f"begun anew {len(at):,} time{'s' * (len(at) != 1)}{last}")
         if self.screening.redundancy is not None:
             parts.append(
                 f"of the best {self.screening.redundancy:,} first those that add most to one another"

@@ -90,7 +90,13 @@ class HowToRead:
             )
 
     def look(
-        self, file: str, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False
+        self,
+        file: str,
+        *,
+        classes: bool = True,
+        most_texts: int | None = None,
+        quiet: bool = False,
+        clock: tuple[str, ...] = (),
     ) -> tuple[Table | None, dict[str, Any]]:
         """Look at a file, and return its table and how its rows are to be read; None if its columns have no names.
 
@@ -103,6 +109,8 @@ class HowToRead:
             Leave columns of more different texts out.
         quiet : bool, default=False
             Whether not to say what is left out.
+        clock : tuple of str
+            Columns that tell times, and are no features.
 
         Raises
         ------
@@ -112,23 +120,23 @@ class HowToRead:
         table = self.table(file)
         if table is None:
             return None, {}
-        return table, self.judged(table, classes=classes, most_texts=most_texts, quiet=quiet)
+        return table, self.judged(table, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock)
 
     def judged(
         self, table: Table, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False,
-        passing_over: tuple[str, ...] = (),
+        passing_over: tuple[str, ...] = (), clock: tuple[str, ...] = (),
     ) -> dict[str, Any]:  # fmt: skip
         """Return how the rows of a table are to be read.
 
         Parameters
         ----------
         table : Table
-        classes, most_texts, quiet
+        classes, most_texts, quiet, clock
             As for `look`.
         passing_over : tuple of str
             Options whose problems stand in nobody's way.
         """
-        found = self.found(table, classes=classes, most_texts=most_texts)
+        found = self.found(table, classes=classes, most_texts=most_texts, clock=clock)
         if found.whole and found.n_rows == 0:
             raise StreamError(f"{found.path!r} has a header but no rows.")
         problems = [one for one in found.problems if one.option not in passing_over]
@@ -138,7 +146,8 @@ class HowToRead:
             for line in _told(found, self.times):
                 note(line)
         how = self.choices()
-        return {**how, "drop": [*how["drop"], *found.left_out]}
+        left_out = [name for name in found.left_out if name not in clock]
+        return {**how, "drop": [*how["drop"], *left_out], **({"clock": list(clock)} if clock else {})}
 
     def choices(self) -> dict[str, Any]:
         """Return what the user said of the columns."""
@@ -158,12 +167,19 @@ class HowToRead:
         table = open_table(file, format=self.format, header=self.header, **self.written())
         return None if isinstance(table, Source) else table
 
-    def found(self, table: Table, *, classes: bool = True, most_texts: int | None = None) -> Look:
+    def found(
+        self,
+        table: Table,
+        *,
+        classes: bool = True,
+        most_texts: int | None = None,
+        clock: tuple[str, ...] = (),
+    ) -> Look:
         """Return what a look at a table finds."""
         from tamis.streams.look import look_at_table
 
         return look_at_table(
-            table, self.place(), categorical=_split(self.categorical), drop=_split(self.drop),
+            table, self.place(), categorical=_split(self.categorical), drop=[*_split(self.drop), *clock],
             keep=_split(self.keep), missing=self.missing, times=self.times,
             drop_unlabelled=self.drop_unlabelled, classes=classes, most_texts=most_texts,
         )  # fmt: skip
@@ -216,6 +232,7 @@ class Reading(HowToRead):
         classes: bool = True,
         most_texts: int | None = None,
         quiet: bool = False,
+        clock: tuple[str, ...] = (),
     ) -> Stream:
         """Open the file or data set; `width` is that of an svmlight file where the user gives none."""
         from tamis.streams import open_file
@@ -225,7 +242,7 @@ class Reading(HowToRead):
         if self.dataset is not None:
             return self._dataset()
         assert self.file is not None
-        table, how = self.look(self.file, classes=classes, most_texts=most_texts, quiet=quiet)
+        table, how = self.look(self.file, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock)
         if table is None:
             return open_file(
                 self.file, label=self.place(), format=self.format, zero_based=self.zero_based,

@@ -24,6 +24,7 @@ from tamis.cli.options import (
     check_word,
     grouped,
     keys,
+    lateness,
     option,
 )
 from tamis.cli.output import check_outputs, print_json, terminal, unhurried_interrupt, warnings_in_one_line
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from tamis.streams import Stream
     from tamis.terminal import Watch
 
-__all__ = ["Output", "Selecting", "Testing", "add", "evaluate", "learner_of", "title_of", "watch_of"]
+__all__ = [
+    "Output", "Selecting", "Testing", "add", "evaluate", "features_of", "learner_of", "title_of", "watch_of"
+]  # fmt: skip
 
 _EXAMPLES = """\
 Examples:
@@ -135,7 +138,15 @@ class Testing:
             _EVALUATION, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."
         ),
     ] = "honest"
-    delay: Annotated[int, option(_EVALUATION, "N", "How many rows later the label of a row comes.")] = 0
+    delay: Annotated[
+        str,
+        option(
+            _EVALUATION,
+            "N",
+            "How many rows later the label of a row comes; or two columns, the time of a row and that of its label:"
+            " sold,returned.",
+        ),
+    ] = "0"
     window: Annotated[int, option(_EVALUATION, "N", "Rows behind the current accuracy.")] = 1000
     stability_window: Annotated[int, option(_EVALUATION, "N", "Selections that the stability compares.")] = 10
     replay: Annotated[
@@ -169,7 +180,7 @@ class Testing:
         """Refuse what cannot be meant."""
         check_whole("--batch-size", self.batch_size, 1)
         check_whole("--max-rows", self.max_rows, 1)
-        check_whole("--delay", self.delay, 0)
+        lateness(self.delay)
         check_whole("--window", self.window, 1)
         check_whole("--stability-window", self.stability_window, 2)
         check_whole("--n-draws", self.n_draws, 1)
@@ -197,8 +208,15 @@ class Testing:
                 for one in fields(self)
                 if one.name not in ("learner", "task")
             },
+            "delay": lateness(self.delay),
             "replay": replaying(self.replay),
         }
+
+    @property
+    def clock(self) -> tuple[str, ...]:
+        """Columns that tell when labels come."""
+        delay = lateness(self.delay)
+        return () if isinstance(delay, int) else delay
 
 
 def run(
@@ -243,9 +261,10 @@ def run(
     output.check(reading.inputs, force)
     entry, options = testing.entry(), testing.options()
     selecting.make(entry)  # wrong words are told before a file is opened
-    stream = reading.open(classes=_task_of(entry) == "classification", quiet=quiet)
-    chosen = selecting.make(entry, stream.categorical)
-    learner = learner_of(entry, selecting.seed, stream)
+    stream = reading.open(classes=_task_of(entry) == "classification", quiet=quiet, clock=testing.clock)
+    categorical = features_of(stream, testing.clock)[1]
+    chosen = selecting.make(entry, categorical)
+    learner = learner_of(entry, selecting.seed, categorical)
     result = evaluate(
         stream,
         chosen,
@@ -262,9 +281,18 @@ def _task_of(entry: Entry) -> str:
     return "regression" if "regression" in entry.targets else "classification"
 
 
-def learner_of(entry: Entry, seed: int, stream: Stream) -> Any:
-    """Return a learner of the catalogue for a stream."""
-    return make(entry, {"random_state": seed, "categorical": list(stream.categorical) or None})
+def learner_of(entry: Entry, seed: int, categorical: list[int]) -> Any:
+    """Return a learner of the catalogue for columns some of which are categories."""
+    return make(entry, {"random_state": seed, "categorical": categorical or None})
+
+
+def features_of(stream: Stream, clock: tuple[str, ...]) -> tuple[list[str] | None, list[int]]:
+    """Return the names of the features, without those of columns that tell times, and which are categories."""
+    names, categorical = stream.feature_names, list(stream.categorical)
+    if names is None or not clock:
+        return names, categorical
+    kept = [j for j, name in enumerate(names) if name not in clock]
+    return [names[j] for j in kept], [at for at, j in enumerate(kept) if j in categorical]
 
 
 def evaluate(
@@ -275,7 +303,7 @@ def evaluate(
 
     console = terminal(stderr=True)
     output.models = {
-        "selector": selector, "learner": learner, "feature_names": stream.feature_names,
+        "selector": selector, "learner": learner, "feature_names": features_of(stream, _clock_of(options))[0],
         "categories": getattr(stream, "categories", {}),
     }  # fmt: skip
     watch = watch_of(console, stream, selector, learner, options, quiet=output.quiet)
@@ -314,10 +342,15 @@ def watch_of(
         f"{type(learner).__name__}, batches of {options['batch_size']:,}, {options['protocol']} order",
         window=options["window"],
         stability_window=options["stability_window"],
-        names=stream.feature_names,
+        names=features_of(stream, _clock_of(options))[0],
         n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
         quiet=quiet,
     )
+
+
+def _clock_of(options: dict[str, Any]) -> tuple[str, ...]:
+    delay = options.get("delay", 0)
+    return () if isinstance(delay, int) else delay
 
 
 def title_of(stream: dict[str, Any], selector: str | None) -> str:

@@ -79,6 +79,10 @@ def screen(
     half_life: Annotated[
         float | None, option(_SCORING, "ROWS", "After so many rows a row counts half.")
     ] = None,
+    restarts: Annotated[
+        str | None,
+        option(_SCORING, "WHEN", "Forget all rows, keeping the level: drift, or after so many rows."),
+    ] = None,
     n_bins: Annotated[int, option(_SCORING, "K", "Bins of a number, for mi, chi2 and gini.")] = 5,
     eps: Annotated[
         float | None,
@@ -121,7 +125,10 @@ def screen(
     if level is not None:
         check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
         if half_life is not None:
-            raise MisuseError("--level needs rows that do not fade: leave --half-life out.")
+            raise MisuseError("--level needs rows that do not fade: give --restarts instead of --half-life.")
+    when = _restarts(restarts)
+    if when is not None and half_life is not None:
+        raise MisuseError("--restarts and --half-life both say what is forgotten: leave one out.")
     output = Output(out, plot, report, top, as_json, quiet)
     output.check(reading.inputs, force)
     stream = reading.open(width="any", quiet=quiet)
@@ -138,6 +145,7 @@ def screen(
         eps=eps,
         level=level,
         redundancy=redundancy,
+        restarts=when,
     )
     ranking = Ranking(stream, screening)
     try:
@@ -159,3 +167,11 @@ def _score_name(name: str) -> str:
     near = difflib.get_close_matches(name.lower(), SCORE_TITLES, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise MisuseError(f"--score {name} is no score{hint} Known: {', '.join(SCORE_TITLES)}.")
+
+
+def _restarts(text: str | None) -> str | int | None:
+    if text is None or text == "drift":
+        return text
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise MisuseError(f"--restarts {text} is neither drift nor a number of rows.")
+    return int(text)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Output"]
 
+_BANDS = {"t": "means apart", "fisher": "means apart", "mi": "nats", "chi2": "nats", "gini": "nats"}
+
 
 @dataclass
 class Output:
@@ -135,7 +137,7 @@ def _document(
         "scores": ranking.scores,
         "options": {
             name: getattr(ranking.screening, name)
-            for name in ("half_life", "n_bins", "eps", "level", "redundancy")
+            for name in ("half_life", "n_bins", "eps", "level", "redundancy", "restarts")
         },
         "n_rows": ranking.n_rows,
         "n_features": len(columns["rank"]),
@@ -163,7 +165,7 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
     pvalue = f"{names[0]}_pvalue"
     grid = Table.grid(padding=(0, 2, 0, 0))
     has_level = "evalue" in shown
-    sizes = [4, widest, *[9] * len(names), *[8] * (pvalue in shown), *[8, 1] * has_level]
+    sizes = [4, widest, *[9] * len(names), *[8] * (pvalue in shown), *[8, 13, 1] * has_level]
     sizes.append(max(width - sum(sizes) - 2 * len(sizes) - 2, 0))
     for i, size in enumerate(sizes):
         grid.add_column(
@@ -172,7 +174,7 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
             overflow="ellipsis",
             justify="left" if i in (1, len(sizes) - 1) else "right",
         )
-    head = ["", "", *names, *["p"] * (pvalue in shown), *["e", ""] * has_level, ""]
+    head = ["", "", *names, *["p"] * (pvalue in shown), *["e", _BANDS[names[0]], ""] * has_level, ""]
     grid.add_row(*(Text(text, style="dim") for text in head))
     finite = shown[names[0]][np.isfinite(shown[names[0]])]
     most = float(finite.max(initial=0.0)) or 1.0
@@ -186,6 +188,8 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
             cells.append(Text(_probability(float(shown[pvalue][i])), style="dim"))
         if has_level:
             cells.append(Text(_evidence(float(shown["evalue"][i])), style="dim"))
+            low, high = float(shown["effect_low"][i]), float(shown["effect_high"][i])
+            cells.append(Text(f"{_short(low)} - {_short(high)}", style="dim"))
             mark = "*" if console.options.ascii_only else "●"
             cells.append(Text(mark if shown["selected"][i] else "", style="green"))
         share = min(score / most, 1.0)
@@ -205,6 +209,12 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return "inf"
     return f"{value:.4f}" if 1e-3 <= value < 1e4 or value == 0 else f"{value:.2e}"
+
+
+def _short(value: float) -> str:
+    if not math.isfinite(value):
+        return "inf"
+    return f"{value:.3g}" if 1e-3 <= value < 1e3 or value == 0 else f"{value:.0e}"
 
 
 def _evidence(value: float) -> str:

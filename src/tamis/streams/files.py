@@ -63,6 +63,7 @@ def open_file(
     times: str = "seconds",
     time_format: str | None = None,
     drop_unlabelled: bool = False,
+    clock: Sequence[str] = (),
     n_features: int | str | None = None,
     zero_based: bool | None = None,
 ) -> FileStream:
@@ -105,6 +106,9 @@ def open_file(
         as the first block shows.
     drop_unlabelled : bool, default=False
         Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
+    clock : pair of str
+        The columns of the time of a row and of the time of its label, for ``prequential(delay=)``: dates and times in
+        them become seconds, whatever `times` says, and what is missing stays missing.
     n_features : int or "any", optional
         Number of columns of an svmlight file. Without it the file is read once beforehand to find out; standard
         input needs it. "any": one pass, in which each batch is as wide as the widest row so far.
@@ -153,7 +157,7 @@ def open_file(
         return SvmlightStream(table, n_features, zero_based)
     if label is None:
         raise ValueError(f"label must name the label column of {table.source.name!r} (or give its position).")
-    return TableStream(table, label, categorical, drop, missing, drop_unlabelled, times)
+    return TableStream(table, label, categorical, drop, missing, drop_unlabelled, times, clock)
 
 
 def open_table(
@@ -223,6 +227,7 @@ class TableStream(FileStream):
         missing: str = "error",
         drop_unlabelled: bool = False,
         times: str = "seconds",
+        clock: Sequence[str] = (),
     ) -> None:
         super().__init__(table.source)
         self.categorical: list[int] = []  # columns of text, as far as they were read
@@ -231,19 +236,26 @@ class TableStream(FileStream):
         label = int(label) if is_integer(label) else label
         self._options = {
             "label": label, "categorical": list(categorical), "drop": list(drop), "missing": missing,
-            "drop_unlabelled": drop_unlabelled, "times": times,
+            "drop_unlabelled": drop_unlabelled, "times": times, **({"clock": list(clock)} if clock else {}),
         }  # fmt: skip
         names, path = table.names(), table.source.name
+        self._clock = [names[label_column(name, names, path)] for name in clock]
         self._label = label_column(label, names, path)
         text = {name for one in categorical for name in columns_of(one, names, path)}
         dropped = {name for one in drop for name in columns_of(one, names, path)}
         if names[self._label] in dropped:
             raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
+        for name in {names[self._label], *text, *dropped}.intersection(self._clock):
+            raise ValueError(
+                f"clock names {name!r}, which is the label, left out or a category: choose another one."
+            )
         twice, n = Counter(name for name in names if name not in dropped).most_common(1)[0]
         if n > 1:
             raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one, or drop them.")
         parts = table.times() if times == "parts" else {}
+        parts = {name: told for name, told in parts.items() if name not in self._clock}
         kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
+        kept.sort(key=lambda i: names[i] in self._clock)  # so that the others keep their places without them
         self._features: list[tuple[int, str | None]] = [
             (i, part)
             for i in kept
@@ -304,6 +316,12 @@ class TableStream(FileStream):
         except StreamError as error:
             raise StreamError(f"{self._source.name!r}: {error}") from None
         self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
+        for j in self.categorical:
+            if encoders[j].name in self._clock:
+                raise StreamError(
+                    f"{self._source.name!r}: column {encoders[j].name!r} is to tell times, but holds texts such as"
+                    f" {told(encoders[j].categories[0])}: give numbers or dates, or say how they are put (time_format)."
+                )
         self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
         return X
 
@@ -315,7 +333,13 @@ class TableStream(FileStream):
         """Return an encoder for each column that knows nothing yet."""
         missing, table, names = str(self._options["missing"]), self._table, self._table.names()
         return [
-            ColumnEncoder(shown, missing, names[i] in table.text, table.categories(names[i]), part)
+            ColumnEncoder(
+                shown,
+                "keep" if shown in self._clock else missing,
+                names[i] in table.text,
+                table.categories(names[i]),
+                part,
+            )
             for shown, (i, part) in zip(self.feature_names or (), self._features, strict=True)
         ]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Perceptron
 
-from tamis import FIRES, prequential
+import tamis
+from tamis import FIRES, open_file, prequential
+from tamis.cli import main
 from tamis.errors import DataError
 from tamis.evaluate.test_then_train.delayed import LateLabels
 from tamis.streams import ArrayStream
@@ -148,3 +152,111 @@ def test_the_report_of_such_a_run(tmp_path):
     page = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
     assert "each before its label came, as the times tell" in page
     assert "delay=[&#x27;at&#x27;, &#x27;known&#x27;]" in page
+
+
+def write_file(path, *, dates=False, never="", mark="a,at,colour,b,known,state"):
+    """Rows whose labels come up to 200 minutes later, and some never; `never` is what stands there then."""
+    rng = np.random.default_rng(0)
+    begin = np.datetime64("2024-03-01T00:00:00")
+    lines = [mark]
+    for i in range(1200):
+        now, comes = (60.0 * i, 60.0 * (i + int(rng.integers(0, 200))))
+        told = [
+            str(begin + np.timedelta64(int(t), "s")).replace("T", " ") if dates else t for t in (now, comes)
+        ]
+        b, state = rng.normal(), rng.random() < 0.5
+        known = never if i % 40 == 7 else told[1]
+        colour = ("red", "blue")[i % 2]
+        lines.append(
+            f"{rng.normal():.3f},{told[0]},{colour},{b + 2 * state:.3f},{known},{'on' if state else 'off'}"
+        )
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+LATE = ["--label", "state", "--delay", "at,known", "--selector", "fires", "--select", "1", "-q"]
+
+
+def told_by(capsys, *words):
+    code = main([*words, "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_two_columns_of_a_file_tell_when_labels_come(tmp_path, capsys):
+    numbers, dates = write_file(tmp_path / "numbers.csv"), write_file(tmp_path / "dates.csv", dates=True)
+    found = told_by(capsys, "run", numbers, *LATE)
+    stream = open_file(numbers, label="state", clock=("at", "known"))
+    assert stream.feature_names == ["a", "colour", "b", "at", "known"]
+    whole = prequential(stream, FIRES(1), delay=("at", "known")).summary()
+    assert found["summary"]["accuracy"] == whole["accuracy"] > 0.65
+    assert (found["selected"], found["settings"]["labels"]["never"]) == (["b"], 30)
+    at_once = told_by(
+        capsys, "run", numbers, "--drop", "at,known", *[w for w in LATE if w not in ("--delay", "at,known")]
+    )
+    assert at_once["summary"]["accuracy"] != found["summary"]["accuracy"]
+    for times in ("parts", "seconds"):
+        by_dates = told_by(capsys, "run", dates, *LATE, "--times", times)
+        assert by_dates["summary"]["accuracy"] == found["summary"]["accuracy"]
+
+
+def test_categories_keep_their_places_beside_columns_of_times(tmp_path, capsys):
+    path = write_file(tmp_path / "late.csv")
+    assert (
+        main(
+            ["compare", path, "--selector", "mi", "--learner", "naive-bayes", "--seeds", "1", *LATE[:4], "-q"]
+        )
+        == 0
+    )
+    assert "mi" in capsys.readouterr().out
+    saved = str(tmp_path / "models.tamis")
+    told_by(
+        capsys, "run", path, *LATE[:4], "--selector", "mi", "--learner", "naive-bayes", "-q", "--save", saved
+    )
+    models = tamis.load(saved)
+    assert models["feature_names"] == ["a", "colour", "b"]
+    assert set(models["pipeline"].predict(np.zeros((2, 3)))) <= {"on", "off"}
+
+
+def test_a_followed_file_tells_when_labels_come_and_goes_on(tmp_path, capsys):
+    path, half = write_file(tmp_path / "late.csv", dates=True), tmp_path / "half.csv"
+    events = {}
+    for name in ("whole", "stopped"):
+        out, checkpoint = str(tmp_path / f"{name}.jsonl"), str(tmp_path / f"{name}.tamis")
+        words = ["--out", out, "--checkpoint", checkpoint, "--idle", "0", "--every", "100", *LATE]
+        lines = Path(path).read_text(encoding="utf-8").splitlines(keepends=True)
+        for n in (1201,) if name == "whole" else (500, 1201):
+            half.write_text("".join(lines[:n]), encoding="utf-8")
+            assert main(["follow", str(half), *words]) == 0
+        found = [json.loads(line) for line in Path(out).read_text(encoding="utf-8").splitlines()]
+        events[name] = [one for one in found if one["event"] in ("scores", "selection")]
+    assert events["whole"] == events["stopped"]
+    assert {name for one in events["whole"] for name in one.get("entered", [])} == {"b"}
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("delay", "words"),
+    [
+        ("at,colour", "column 'colour' is to tell times, but holds texts such as 'red'"),
+        ("at,knwon", "has no column 'knwon'; did you mean 'known'?"),
+        ("at,state", "clock names 'state', which is the label"),
+        ("at,at", "--delay must be a number of rows, 0 or more, or two columns"),
+        ("at", "--delay must be a number of rows, 0 or more, or two columns"),
+        ("-5", "--delay must be a number of rows, 0 or more, or two columns"),
+        ("known,at", "The time 'known' of row 7 of the batch is nan: mend it"),
+    ],
+)
+def test_columns_that_tell_no_times_are_refused_in_one_sentence(tmp_path, capsys, delay, words):
+    path = write_file(tmp_path / "late.csv", never="" if delay in ("known,at", "at") else "3")
+    for command in ("run", "follow"):
+        more = ["--idle", "0"] if command == "follow" else []
+        assert (
+            main([command, path, "--label", "state", "--delay", delay, "--selector", "fires", "-q", *more])
+            != 0
+        )
+        out, err = capsys.readouterr()
+        assert words in err.replace("\n", " ")
+        assert len(err.strip().splitlines()) == 1
+        assert "accuracy" not in out

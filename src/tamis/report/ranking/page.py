@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.catalog import SCORE_MEANINGS, SCORE_TITLES
+from tamis.catalog import EFFECT_TITLES, SCORE_MEANINGS, SCORE_TITLES
 from tamis.report.figures import svg
 from tamis.report.figures.figure import figure
 from tamis.report.figures.thinning import thin
@@ -149,6 +149,8 @@ def _tiles(columns: Columns, n_rows: int | None, classes: Sequence[Any], seconds
 def _best(columns: Columns, scores: Sequence[str], top: int) -> str:
     n = len(columns["feature"])
     said = "; ".join(f"{SCORE_TITLES[key]}: {SCORE_MEANINGS[key]}" for key in scores)
+    if "effect_low" in columns:
+        said += f". {EFFECT_TITLES[scores[0]].capitalize()}: a band for each column that is true at all times"
     shown = f"<p>Each column by itself. {text(said, 600)}.</p>" + _listing(
         columns, scores, range(min(top, n)), f"Ranked by {SCORE_TITLES[scores[0]].lower()}"
     )
@@ -173,6 +175,9 @@ def _listing(columns: Columns, scores: Sequence[str], which: range, caption: str
         further["p-value"] = list(map(_probability, part[pvalue]))
     if "evalue" in part:
         further["e-value"] = list(map(_number, part["evalue"]))
+    if "effect_low" in part:
+        ends = zip(part["effect_low"], part["effect_high"], strict=True)
+        further[EFFECT_TITLES[first]] = [f"{_number(low)} to {_number(high)}" for low, high in ends]
     if "selected" in part:
         further["selected"] = ["●" if kept else "" for kept in part["selected"]]
     further["values"] = list(map(count, part["n_observed"]))

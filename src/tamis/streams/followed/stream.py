@@ -61,6 +61,7 @@ def follow_files(
     times: str = "seconds",
     time_format: str | None = None,
     drop_unlabelled: bool = False,
+    clock: Sequence[str] = (),
     number: str | None = None,
     idle: float | None = None,
     dead_letters: str | os.PathLike[str] | None = None,
@@ -78,7 +79,7 @@ def follow_files(
         .xz) or Parquet. A row counts when its newline is there, or when a later file is.
     label, format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
-    categorical, drop, missing, times, time_format, drop_unlabelled
+    categorical, drop, missing, times, time_format, drop_unlabelled, clock
         As for :func:`open_file`. What these do not say is judged by the first batch.
     number : str, optional
         Name of a column of standard input in which the producer numbers its rows, ever upwards. Then a producer may
@@ -139,7 +140,7 @@ def follow_files(
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
                "time_format": time_format}  # fmt: skip
     how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
-           "drop_unlabelled": drop_unlabelled}  # fmt: skip
+           "drop_unlabelled": drop_unlabelled, **({"clock": list(clock)} if clock else {})}  # fmt: skip
     return FollowedStream(
         os.fspath(path), label, written, how, format=format, header=header, number=number, idle=idle,
         dead_letters=dead_letters, label_key=label_key, max_waiting=int(max_waiting), judge=judge,

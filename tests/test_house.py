@@ -15,6 +15,7 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -34,8 +35,8 @@ MODULES = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.") if no
 
 # Pages with Python in them; the one on streams speaks of files that are not there, that on Spark runs in its tests.
 PAGES = [
-    f"docs/{path.name}"
-    for path in sorted((ROOT / "docs").glob("*.md"))
+    path.relative_to(ROOT).as_posix()
+    for path in sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")])
     if "```python" in path.read_text(encoding="utf-8") and path.name not in ("streams.md", "spark.md")
 ]
 
@@ -84,11 +85,21 @@ def test_readme_python_runs(measurements: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_python_runs(page: str, measurements: Path) -> None:
-    names: dict[str, object] = {"__name__": "page"}
-    for block in blocks(page, "python"):
-        exec(block, names)
-    assert len(names) > 2
+def test_page_python_runs(
+    page: str, measurements: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A block of text right after a block of Python is what that prints."""
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)  # classes of the page can be pickled
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = re.findall(
+        r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", text, flags=re.MULTILINE | re.DOTALL
+    )
+    for block, printed in found:
+        exec(block, vars(module))
+        got = capsys.readouterr().out
+        assert not printed or doctest.OutputChecker().check_output(printed, got, doctest.ELLIPSIS), got
+    assert len(found) == len(blocks(page, "python")) > 0
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
@@ -192,6 +203,8 @@ def test_names_at_the_top_show_how_they_work(name: str) -> None:
     parameters = [p for p in inspect.signature(thing).parameters if p not in ("args", "kwargs")]
     documented = {part.strip(" *") for entry in doc["Parameters"] for part in entry.name.split(",")}
     assert [p for p in parameters if p not in documented] == []
+    assert len(doc["Summary"]) == 1, f"the first sentence of tamis.{name} takes more than one line"
+    assert not re.search(r"\S ---", inspect.getdoc(thing)), f"a section of tamis.{name} stands in a line"
 
 
 # -- nothing is left lying about ---------------------------------------------------------------------------
@@ -304,7 +317,7 @@ def test_no_modules_import_one_another() -> None:
 
 def test_extras_bring_what_is_imported_in_functions() -> None:
     later = {name for path in SOURCE.rglob("*.py") for name, at_import in imports(path) if not at_import}
-    assert later <= CORE | {"numba"} | USERS_OWN | extras("cli", "plots", "sql", "spark")
-    assert extras("cli", "plots", "sql", "spark") <= later
+    assert later <= CORE | {"numba"} | USERS_OWN | extras("cli", "plots", "sql", "spark", "torch")
+    assert extras("cli", "plots", "sql", "spark", "torch") <= later
     core = {re.split(r"[<>=]", line)[0] for line in PYPROJECT["project"]["dependencies"]}
     assert core == CORE - {"sklearn"} | {"scikit-learn", "numba"}

@@ -23,7 +23,7 @@ from scipy.special import chdtri
 from tamis._check import Array, Rows
 from tamis._guard import Guarded
 from tamis._jit import njit
-from tamis.summaries.fixed_bins import FixedBins
+from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
 
 __all__ = ["LOOK", "RelationWatch", "bars_of", "changed_feature", "changed_table"]
 
@@ -234,11 +234,10 @@ class RelationWatch(Guarded):
 
     def widen(self, n_features: int) -> None:
         """Make room for further features, which were 0 in all (CSR) rows so far."""
+        old = self._bins.n_features
         self._bins.widen(n_features)
-        for i, look in enumerate(self._looks):
-            more = np.zeros((n_features - len(look), *look.shape[1:]))
-            more[:, 0] = look.sum(axis=1).max(axis=0, initial=0.0)
-            self._looks[i] = np.concatenate([look, more])
+        more = ((0, n_features - old), (0, 0), (0, 0))
+        self._looks = [zeros_in_first_bin(np.pad(look, more), slice(old, None)) for look in self._looks]
 
     def has_changed(self, X: Rows, codes: Array, sample_weight: Array | None = None) -> bool:
         """Take in rows that have been checked, up to the next look at most; say whether it shows a change.

@@ -31,7 +31,7 @@ from tamis._jit import njit
 from tamis.summaries.batch import without_columns
 from tamis.summaries.quantiles import QuantileSummary
 
-__all__ = ["FixedBins"]
+__all__ = ["FixedBins", "zeros_in_first_bin"]
 
 FIRST = 256  # rows that wait for the edges
 _CHUNK = 512  # features whose counts stay in the cache
@@ -224,7 +224,7 @@ class FixedBins(Guarded):
             for part in self._parts
         ]
         if self._first is not None:
-            self._first = _zeros_in_first_bin(
+            self._first = zeros_in_first_bin(
                 np.pad(self._first, (*more, (0, 0))), slice(self.n_features, None)
             )
         shape = n_features
@@ -237,7 +237,7 @@ class FixedBins(Guarded):
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Know of some features that they were 0 in all (CSR) rows so far."""
         if self._first is not None:
-            self._first = _zeros_in_first_bin(self._first, columns)
+            self._first = zeros_in_first_bin(self._first, columns)
         self._parts, parts = [], self._parts
         for part in parts:
             new = {"edges": part.edges.copy(), "table": part.table.copy(), "stored": part.stored.copy()}
@@ -338,8 +338,7 @@ class FixedBins(Guarded):
         if not began:
             self._first = other._first
         elif self.edges is not None and other.edges is not None and np.array_equal(self.edges, other.edges):
-            both = None if self._first is None or other._first is None else self._first + other._first
-            self._first = both
+            self._first = None if self._first is None or other._first is None else self._first + other._first
         if math.isfinite(self.cut_every):  # others were cut at other times; those that faded away are let go
             parts = [*(part for part in parts[:-1] if _share(part, parts) > 0.01), *parts[-1:]]
         self._parts = parts
@@ -383,7 +382,7 @@ class FixedBins(Guarded):
         return np.sum(statistics, axis=0), np.sum(freedoms, axis=0)
 
 
-def _zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:
+def zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:
     """Return counts in which some features were 0 in all rows; no feature has more rows than there were."""
     found: NDArray[np.float64] = first.copy()
     found[columns] = 0.0

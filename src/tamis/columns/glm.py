@@ -36,7 +36,7 @@ from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LogisticModel", "PoissonModel"]
+__all__ = ["LogisticModel", "PoissonModel", "refuse_constant"]
 
 Floats = NDArray[np.float64]
 _CAP = 30.0  # of the linear predictor
@@ -44,6 +44,14 @@ _RIDGE = 1e-10
 _GAIN = 1e-10  # in log likelihood: the fit has converged
 _STEPS = 50
 _SEPARATED = 1e-4  # largest |y - mu|, if the classes are told apart without error
+
+
+def refuse_constant(y: Floats, weight: Floats) -> None:
+    """Raise a DataError if the target is the same in all rows that weigh something."""
+    if np.ptp(y[weight > 0]) == 0:
+        raise DataError(
+            f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
+        )
 
 
 @dataclass(frozen=True)
@@ -70,10 +78,7 @@ class _GrowingModel:
                 f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for this model: give"
                 f" {2 + intercept} rows or more."
             )
-        if np.ptp(y[weight > 0]) == 0:
-            raise DataError(
-                f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
-            )
+        refuse_constant(y, weight)
         self._check_target()
         self.k = int(intercept)
         self.design = np.empty((len(y), 8), order="F")

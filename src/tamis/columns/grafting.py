@@ -54,6 +54,8 @@ from tamis._jit import njit
 from tamis._parameters import number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
+from tamis.columns.glm import refuse_constant
+from tamis.columns.sequential import check_two_classes
 from tamis.errors import DataError
 
 __all__ = ["Grafting"]
@@ -257,21 +259,15 @@ class Grafting(ColumnSelector):
         return self.model != "logistic"
 
     def _begin(self, y: Array, weight: Array) -> None:
-        if self.model == "logistic" and len(self.classes_) != 2:
-            raise DataError(
-                f"y has {len(self.classes_)} class(es) ({', '.join(map(repr, self.classes_.tolist()[:5]))}), but"
-                " model='logistic' needs two: choose the rows of two classes."
-            )
+        if self.model == "logistic":
+            check_two_classes(self.classes_)
         total, n_counting = float(weight.sum()), np.count_nonzero(weight)
         if n_counting < 3:
             raise DataError(
                 f"y has {n_counting} sample(s) of a weight above 0, too few for this model: give 3 or more."
             )
         self._share, self._target = weight / total, y.astype(np.float64)
-        if np.ptp(y[weight > 0]) == 0:
-            raise DataError(
-                f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
-            )
+        refuse_constant(y, weight)
         spread = 1.0
         if self.model == "linear":
             _standard(y.astype(np.float64), self._share, self._target)

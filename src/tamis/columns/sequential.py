@@ -18,10 +18,19 @@ from tamis.columns.linear import LinearModel
 from tamis.columns.projection import Proposal
 from tamis.errors import DataError
 
-__all__ = ["RegressionSelector", "SequentialSelector", "dense_column"]
+__all__ = ["RegressionSelector", "SequentialSelector", "check_two_classes", "dense_column"]
 
 Floats = NDArray[np.float64]
 _NARROW, _WIDE = 32, 4096  # columns that are tested at once
+
+
+def check_two_classes(classes: Array) -> None:
+    """Raise a DataError unless there are two classes, as a logistic model needs."""
+    if len(classes) != 2:
+        raise DataError(
+            f"y has {len(classes)} class(es) ({', '.join(map(repr, classes.tolist()[:5]))}), but"
+            " model='logistic' needs two: choose the rows of two classes."
+        )
 
 
 class RegressionSelector(ColumnSelector):
@@ -45,11 +54,8 @@ class RegressionSelector(ColumnSelector):
         return self.model != "logistic"
 
     def _start_model(self, y: Array, weight: Array, robust: bool = False, exp_tail: bool = False) -> None:
-        if self.model == "logistic" and len(self.classes_) != 2:
-            raise DataError(
-                f"y has {len(self.classes_)} class(es) ({', '.join(map(repr, self.classes_.tolist()[:5]))}), but"
-                " model='logistic' needs two: choose the rows of two classes."
-            )
+        if self.model == "logistic":
+            check_two_classes(self.classes_)
         make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[self.model]
         self._model = make(y.astype(np.float64), weight, bool(self.intercept), robust, exp_tail)
 

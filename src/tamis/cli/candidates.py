@@ -25,7 +25,13 @@ _SPENDING = (
 )  # fmt: skip
 _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")
 _CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m")
-RULES = (*_SPENDING, *_PENALISED, "grafting", *_CLASSES)
+_KINDS = {
+    **dict.fromkeys(_SPENDING, "spending"),
+    **{name: "stepwise" if name.startswith("stepwise-") else "penalised" for name in _PENALISED},
+    "grafting": "lasso",
+    **dict.fromkeys(_CLASSES, "classes"),
+}
+RULES = tuple(_KINDS)
 _MODELS = ("linear", "logistic", "poisson")
 MOST_TEXTS = 100  # different ones in a column
 _FEWEST = 3  # rows
@@ -68,9 +74,7 @@ def find_rule(name: str) -> Rule:
         near = difflib.get_close_matches(known, RULES, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise MisuseError(f"--rule {name} is no rule{hint} Known: {', '.join(RULES)}.")
-    kind = "spending" if known in _SPENDING else "classes" if known in _CLASSES else "penalised"
-    kind = "lasso" if known == "grafting" else kind
-    return Rule(known, "stepwise" if known.startswith("stepwise-") else kind)
+    return Rule(known, _KINDS[known])
 
 
 _MAKING = "Candidates"

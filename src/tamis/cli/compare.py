@@ -20,6 +20,7 @@ from tamis.cli.options import (
     Quiet,
     check_whole,
     check_word,
+    clock_of,
     grouped,
     keys,
     lateness,
@@ -159,9 +160,7 @@ def compare(
     check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)
     streams = _named([*(stream or ([] if files else _STREAMS))])
     late = lateness(delay)
-    streams |= {
-        file: _file(file, reading, quiet, () if isinstance(late, int) else late) for file in files or []
-    }
+    streams |= {file: _file(file, reading, quiet, clock_of(late)) for file in files or []}
     opened = _opened(streams) if select is None or not selector else {}
     chosen = _named(selector or _default_selectors(opened))
     options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}

@@ -23,6 +23,7 @@ __all__ = [
     "argument",
     "check_whole",
     "check_word",
+    "clock_of",
     "grouped",
     "keys",
     "lateness",
@@ -58,6 +59,11 @@ def lateness(text: str) -> int | tuple[str, str]:
             f" sold,returned; got {text}."
         )
     return names[0], names[1]
+
+
+def clock_of(delay: int | tuple[str, str]) -> tuple[str, ...]:
+    """Return the columns that tell when labels come; none where rows are counted."""
+    return () if isinstance(delay, int) else delay
 
 
 def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:

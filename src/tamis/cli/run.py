@@ -22,6 +22,7 @@ from tamis.cli.options import (
     Quiet,
     check_whole,
     check_word,
+    clock_of,
     grouped,
     keys,
     lateness,
@@ -215,8 +216,7 @@ class Testing:
     @property
     def clock(self) -> tuple[str, ...]:
         """Columns that tell when labels come."""
-        delay = lateness(self.delay)
-        return () if isinstance(delay, int) else delay
+        return clock_of(lateness(self.delay))
 
 
 def run(
@@ -303,7 +303,7 @@ def evaluate(
 
     console = terminal(stderr=True)
     output.models = {
-        "selector": selector, "learner": learner, "feature_names": features_of(stream, _clock_of(options))[0],
+        "selector": selector, "learner": learner, "feature_names": _names_of(stream, options),
         "categories": getattr(stream, "categories", {}),
     }  # fmt: skip
     watch = watch_of(console, stream, selector, learner, options, quiet=output.quiet)
@@ -342,15 +342,15 @@ def watch_of(
         f"{type(learner).__name__}, batches of {options['batch_size']:,}, {options['protocol']} order",
         window=options["window"],
         stability_window=options["stability_window"],
-        names=features_of(stream, _clock_of(options))[0],
+        names=_names_of(stream, options),
         n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
         quiet=quiet,
     )
 
 
-def _clock_of(options: dict[str, Any]) -> tuple[str, ...]:
-    delay = options.get("delay", 0)
-    return () if isinstance(delay, int) else delay
+def _names_of(stream: Stream, options: dict[str, Any]) -> list[str] | None:
+    """Return the names of the features of a run with these options."""
+    return features_of(stream, clock_of(options.get("delay", 0)))[0]
 
 
 def title_of(stream: dict[str, Any], selector: str | None) -> str:

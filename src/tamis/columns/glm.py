@@ -186,12 +186,17 @@ class _GrowingModel:
     def _climb(self, design: Floats, beta: Floats) -> _Fit:
         """Newton's method from `beta`; a step is halved until it does not lose likelihood."""
         eta = np.clip(design @ beta, -_CAP, _CAP)
-        best = self._log_likelihood(eta)
+        best, settled = self._log_likelihood(eta), False
         for _ in range(_STEPS):
             mean, variance = self._mean_and_variance(eta)
             hessian = (design * (self.weight * variance)[:, None]).T @ design
             hessian[np.diag_indices_from(hessian)] += _RIDGE
             step = np.linalg.solve(hessian, design.T @ (self.weight * (self.y - mean)))
+            if settled:  # a step too small for the likelihood to tell: it sets the last digits of score tests
+                beta = beta + step
+                eta = np.clip(design @ beta, -_CAP, _CAP)
+                best = self._log_likelihood(eta)
+                break
             gain, before = -1.0, best
             for _ in range(20):
                 eta = np.clip(design @ (beta + step), -_CAP, _CAP)
@@ -203,8 +208,7 @@ class _GrowingModel:
                 eta = np.clip(design @ beta, -_CAP, _CAP)
                 break
             beta, best = beta + step, before + gain
-            if gain < _GAIN:
-                break
+            settled = gain < _GAIN
         return _Fit(beta, eta, best)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -172,6 +173,73 @@ def test_rows_of_no_kind_are_refused_in_one_sentence(key: str, what: str) -> Non
 
 
 # -- streams, detectors, measures ------------------------------------------------------------------------------
+
+
+def damaged(what: str, kind: str = "csr") -> Any:
+    """Return a sparse matrix of which an index or a number of stored values is wrong."""
+    found = sp.csr_array(X).asformat(kind)
+    if kind == "coo":
+        found.row[7] = {"beyond": 60, "negative": -1}[what]
+    elif what in ("beyond", "negative"):
+        found.indices[7] = {"beyond": 60, "negative": -1}[what]
+    elif what == "descending":
+        found.indptr[3] = found.indptr[4] + 2
+    elif what == "too long":
+        found.indptr[-1] += 5
+    else:
+        found.data = found.data[:-1]
+    return found
+
+
+DAMAGED = [("csr", what) for what in ("beyond", "negative", "descending", "too long", "values missing")]
+DAMAGED += [(kind, what) for kind in ("csc", "bsr", "coo") for what in ("beyond", "negative")]
+
+
+@pytest.mark.parametrize(("kind", "what"), DAMAGED)
+def test_a_damaged_sparse_matrix_is_refused_before_it_is_read(kind: str, what: str) -> None:
+    for key in ("fires", "t-score", "mi", "etana", "osfs", "sparse-fsa", "river-naive-bayes"):
+        message = refusal(learn, key, damaged(what, kind), Y)
+        assert f"X is a {kind.upper()} matrix whose indices do not fit its shape (60, 4)" in message
+    for key in ("t-score", "osfs", "sparse-fsa"):
+        assert "do not fit" in refusal(learn(key, X, Y).transform, damaged(what, kind))
+    for key in ("ofs", "etana", "sparse-fsa"):
+        assert "do not fit" in refusal(learn(key, X, Y).predict, damaged(what, kind))
+
+
+WEIGHTS = {"tiny": 1e-320, "huge": 1e300, "infinite": np.inf, "negative": -1.0}
+
+
+@pytest.mark.parametrize("what", WEIGHTS)
+@pytest.mark.parametrize("key", [key for key in ALL if key != "gram-investing"])
+def test_weights_that_cannot_be_summed_are_refused(key: str, what: str) -> None:
+    weight = np.ones(60)
+    weight[11] = WEIGHTS[what]
+    model = make(key)
+    if "sample_weight" in inspect.signature(model.fit).parameters:
+        assert "sample_weight[11] is" in refusal(lambda: model.fit(X, Y, sample_weight=weight))
+
+
+@pytest.mark.parametrize("key", ["discuss", "joint", "fcbf", "osfs", "ofs-density"])
+def test_weights_that_repeat_rows_are_whole_and_few(key: str) -> None:
+    weight = np.ones(60)
+    weight[11] = 0.5
+    assert "sample_weight[11] is 0.5: this method counts rows" in refusal(
+        lambda: make(key).fit(X, Y, sample_weight=weight)
+    )
+    weight[11] = 1e12
+    assert "100,000,000 rows at most" in refusal(lambda: make(key).fit(X, Y, sample_weight=weight))
+
+
+ODD_TO_TRANSFORM = {"a number": 3.0, "nothing": None, "a column": X[:, 0], "infinity": X + np.inf}
+
+
+@pytest.mark.parametrize("what", ODD_TO_TRANSFORM)
+@pytest.mark.parametrize(
+    "key", [key for key in KEYS if OWN[key].family in ("rows", "columns") or key == "sparse-fsa"]
+)
+def test_what_cannot_be_transformed_is_refused_in_one_sentence(key: str, what: str) -> None:
+    model = learn(key, X, Y)
+    refusal(model.transform, ODD_TO_TRANSFORM[what])
 
 
 def test_streams_and_runs_refuse_masked_labels() -> None:

@@ -18,6 +18,9 @@ from tamis.errors import DataError
 Array: TypeAlias = NDArray[Any]
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in the machine's byte order
 
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+_MOST_REPEATED = 100_000_000  # rows
+
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 80
 
@@ -160,7 +163,7 @@ def _csr(X: Any) -> Rows:
         raise DataError(f"X must have 2 dimensions, got a sparse array of shape {X.shape}; reshape it.")
     if X.dtype.kind == "c":
         raise DataError("Complex data not supported: X must hold real numbers.")
-    caller, X = X, sp.csr_matrix(X)
+    caller, X = X, sp.csr_matrix(_sound(X))
     if X.dtype not in _FLOATS:
         X = X.astype(np.float64)
     if not X.has_canonical_format:
@@ -176,6 +179,28 @@ def _csr(X: Any) -> Rows:
     )
     alike.has_canonical_format = True
     return alike
+
+
+def _sound(X: Any) -> Any:
+    """Return the sparse matrix if its indices lie within it; what converts or reads it would not look."""
+    kind, sound = X.format, True
+    if kind == "coo":
+        sound = len(X.row) == len(X.col) == len(X.data) and all(map(_lie_below, (X.row, X.col), X.shape))
+    elif kind in ("csr", "csc", "bsr"):
+        height, width = X.blocksize if kind == "bsr" else (1, 1)
+        n, m = (X.shape[1], X.shape[0]) if kind == "csc" else (X.shape[0] // height, X.shape[1] // width)
+        start, at = X.indptr, X.indices
+        sound = len(start) == n + 1 and start[0] == 0 and bool((start[1:] >= start[:-1]).all())
+        sound = sound and start[-1] <= len(at) == len(X.data) and _lie_below(at[: start[-1]], m)
+    if not sound:
+        raise DataError(
+            f"X is a {kind.upper()} matrix whose indices do not fit its shape {X.shape}: make it anew."
+        )
+    return X
+
+
+def _lie_below(indices: Array, n: int) -> bool:
+    return not len(indices) or bool(indices.min() >= 0 and indices.max() < n)
 
 
 class _Lent:
@@ -327,6 +352,19 @@ def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool
     raise DataError(f"Input X contains {what} in {where} of row {row} of the batch: impute or drop it first.")
 
 
+def checked(X: Any, *, allow_nan: bool = False) -> Any:
+    """Return rows, as they are, that somebody else's checks and code may read; what is masked becomes NaN.
+
+    Raises
+    ------
+    DataError
+        In one sentence, of what these would refuse in several, or not refuse at all: a sparse matrix that is damaged.
+    """
+    X = unmasked(X)
+    refuse_nonfinite(*as_rows(X), allow_nan=allow_nan)
+    return X
+
+
 def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return the row weights as float64, or None where all rows weigh the same."""
     if sample_weight is None:
@@ -341,7 +379,40 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     if not np.isfinite(weights).all() or (weights < 0).any():
         at = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
         raise DataError(f"sample_weight[{at}] is {weights[at]}: weights must be finite and not negative.")
+    least, most = weights.min(initial=1.0, where=weights > 0.0), weights.max(initial=1.0)
+    if least < _LEAST_WEIGHT or most > _MOST_WEIGHT:
+        at = int(np.flatnonzero(weights == (most if most > _MOST_WEIGHT else least))[0])
+        raise DataError(
+            f"sample_weight[{at}] is {weights[at]}: weights must be 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g},"
+            " so that their squares and sums are numbers; scale them."
+        )
     return weights
+
+
+def repeated_rows(sample_weight: Array) -> NDArray[np.intp]:
+    """Return which rows to take, each as often as its weight says.
+
+    Raises
+    ------
+    DataError
+        If a weight is not a whole number, or the weights ask for over 100,000,000 rows.
+
+    Examples
+    --------
+    >>> repeated_rows(np.array([1.0, 0.0, 2.0]))
+    array([0, 2, 2])
+    """
+    if (part := sample_weight != np.floor(sample_weight)).any():
+        at = int(np.flatnonzero(part)[0])
+        raise DataError(
+            f"sample_weight[{at}] is {sample_weight[at]:g}: this method counts rows, so weights must be whole numbers."
+        )
+    if (total := float(sample_weight.sum())) > _MOST_REPEATED:
+        raise DataError(
+            f"sample_weight sums to {total:g}: this method takes a row as often as its weight says, and"
+            f" {_MOST_REPEATED:,} rows at most; scale the weights."
+        )
+    return np.repeat(np.arange(len(sample_weight)), sample_weight.astype(np.int64))
 
 
 def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = False) -> Array:

@@ -90,6 +90,18 @@ def test_sparse_named_and_saved(rng, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model.tamis").predict(frame), model.predict(frame))
 
 
+def test_where_no_row_can_be_held_out_nothing_is_bought(rng):
+    X = rng.normal(size=(2, 4))
+    model = FixedSubset(cost=0.05).fit(X, [0, 1])
+    assert model.predict(X).tolist() == [0, 0]
+    assert model.n_features_used_.tolist() == [0, 0]
+    prior = model.open().posterior
+    for j in model.candidates_.tolist():  # what is known anyway changes nothing
+        session = model.open()
+        session.observe(1.0, feature=j)
+        assert session.posterior == prior
+
+
 def test_one_class_and_columns_that_do_not_vary(rng):
     X = np.ones((30, 3))
     assert (FixedSubset().fit(X, np.arange(30) % 2).predict(X) == 0).all()

@@ -27,6 +27,7 @@ from tamis._check import (
     as_frame,
     as_target,
     as_weights,
+    checked,
     encode_labels,
 )
 from tamis._guard import Guarded
@@ -423,6 +424,8 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
             wanted = self.get_feature_names_out().tolist()
             if isinstance(frame, nw.DataFrame) and wanted and set(wanted) <= set(frame.columns):
                 return frame.select(wanted).to_numpy()
+        if not hasattr(X, "columns"):  # a frame may hold text in columns that are not selected
+            X = checked(X, allow_nan=self.missing == "mean")
         return super().transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

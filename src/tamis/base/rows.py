@@ -25,6 +25,7 @@ from tamis._check import (
     as_target,
     as_weights,
     check_number,
+    checked,
     encode_labels,
     is_integer,
     refuse_nonfinite,
@@ -381,7 +382,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             refuse_nonfinite(X, allow_nan=self._allows_nan)
             if (mask := self._get_support_mask()).any():
                 return X[:, mask]
-        return super().transform(X)
+        return super().transform(checked(X, allow_nan=self._allows_nan))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         if self.waiting_:

@@ -136,6 +136,8 @@ class FixedSubset(FixedOrder):
             super()._calibrate(X, y, bins, tables)
         else:
             self.policy_ = Policy("classifier", "risk", min(self.n_features, len(self.candidates_)), -np.inf)
+        if self.policy_ is None:  # no class has two rows, so none can be held out: nothing is known to pay
+            self.policy_ = Policy("discriminant", "risk", 0, -np.inf)
         if self.classifier is not None and self.policy_ is not None and self.policy_.most > 0:
             # Every row is asked the same, so it is taught by rows that were asked all of it.
             values = dense(X[:, self.candidates_[: self.policy_.most]])
@@ -155,6 +157,11 @@ class FixedSubset(FixedOrder):
         spent = np.concatenate([np.zeros((1, len(codes))), np.cumsum(price, axis=0)])
         posterior = np.tile(self.prior_, (*spent.shape, 1))
         return Walks("own", posterior, spent, np.ones(spent.shape, dtype=bool))
+
+    def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
+        if self._judge is None:  # nothing is bought, and what is known anyway changes nothing
+            return posterior
+        return super()._believe(k, posterior, values, code, numbers)
 
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         return np.ones(len(posterior), dtype=bool)

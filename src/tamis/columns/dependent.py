@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array
+from tamis._check import Array, repeated_rows
 from tamis._parameters import integer, number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
@@ -18,33 +18,10 @@ from tamis.dependence.criterion import Candidate, DependenceTest
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
 
-__all__ = ["DependenceSelector", "repeated_rows"]
+__all__ = ["DependenceSelector"]
 
 Floats = NDArray[np.float64]
 _TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ, "g-square": GSquare}
-
-
-def repeated_rows(weight: Floats) -> NDArray[np.intp] | None:
-    """Return each row as often as its weight says; None if that is once.
-
-    Raises
-    ------
-    ValueError
-        If a weight is no whole number.
-
-    Examples
-    --------
-    >>> repeated_rows(np.array([1.0, 0.0, 2.0]))
-    array([0, 2, 2])
-    """
-    if (weight == 1.0).all():
-        return None
-    if (weight != np.floor(weight)).any():
-        row = int(np.flatnonzero(weight != np.floor(weight))[0])
-        raise ValueError(
-            f"sample_weight[{row}] is {weight[row]:g}: this method counts rows, so weights must be whole numbers."
-        )
-    return np.repeat(np.arange(len(weight)), weight.astype(np.int64))
 
 
 class DependenceSelector(ColumnSelector):
@@ -76,7 +53,7 @@ class DependenceSelector(ColumnSelector):
         """
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._rows = repeated_rows(weight)
+        self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
         self._memory = self._make_test().start(y if self._rows is None else y[self._rows])
         self._places: tuple[int, ...] = ()  # the offers of the columns kept
 

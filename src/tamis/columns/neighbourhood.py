@@ -10,11 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._check import Array
+from tamis._check import Array, repeated_rows
 from tamis._parameters import SEED, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
-from tamis.columns.dependent import repeated_rows
 from tamis.dependence.rough_set import column_dependencies, set_dependency
 from tamis.errors import DataError
 
@@ -73,7 +72,7 @@ class NeighbourhoodSelector(ColumnSelector):
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._rows = repeated_rows(weight)
+        self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
         self._codes = y if self._rows is None else y[self._rows]
         if len(self._codes) < 3 or (self._codes == self._codes[0]).all():
             raise DataError(

@@ -58,6 +58,7 @@ from tamis._check import (
     as_column,
     as_rows,
     as_weights,
+    checked,
     encode_labels,
     refuse_nonfinite,
 )
@@ -348,9 +349,18 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, checked(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         margins: NDArray[np.float64] = X @ self.coef_.T + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns that are kept.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        """
+        return super().transform(checked(X))
 
     def predict(self, X: Any) -> Array:
         """Return the most likely class of each row.
@@ -405,7 +415,8 @@ def _prepared(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, Ar
         high, low = X.max(axis=0), X.min(axis=0)
         rows = sp.csr_matrix(X - mean)
     scale = np.maximum(high - mean, mean - low) if scaled else np.ones(len(mean))
-    scale[scale <= _ROUNDING * np.maximum(np.abs(high), np.abs(low))] = 1.0  # a constant feature
+    # A constant feature; or one whose coefficient would be no number.
+    scale[scale <= np.maximum(_ROUNDING * np.maximum(np.abs(high), np.abs(low)), 1e-300)] = 1.0
     rows.data /= scale[rows.indices]
     return rows, mean / scale if sp.issparse(X) else np.zeros(len(mean)), mean, scale
 

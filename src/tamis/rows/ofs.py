@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._check import Array, is_integer
+from tamis._check import Array, checked, is_integer
 from tamis._jit import njit
 from tamis._parameters import SEED, number, parameters
 from tamis.base import n_to_select
@@ -441,7 +441,7 @@ class OFS(ByAppearance):
             wins; a class that was declared but never seen has -inf.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = validate_data(self, checked(X), reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
         scores = X @ (self._scale * self._weights).T
         n_classes = self.classes_.shape[0]
         if n_classes <= 2:

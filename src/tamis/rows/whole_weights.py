@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from tamis._check import Array, Rows
-from tamis.errors import DataError
+from tamis._check import Array, Rows, repeated_rows
 
 __all__ = ["repeated"]
 
@@ -16,18 +13,15 @@ def repeated(X: Rows, y: Array, sample_weight: Array) -> tuple[Rows, Array]:
     Raises
     ------
     DataError
-        If a weight is not a whole number.
+        If a weight is not a whole number, or there are too many.
 
     Examples
     --------
+    >>> import numpy as np
     >>> repeated(np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 0]), np.array([2.0, 0.0, 1.0]))
     (array([[1.],
            [1.],
            [3.]]), array([0, 0, 0]))
     """
-    times = np.rint(sample_weight).astype(np.int64)
-    if (times != sample_weight).any():
-        wrong = sample_weight[times != sample_weight][0]
-        raise DataError(f"sample_weight holds {wrong:g}, but rows are counted: give whole numbers.")
-    at = np.repeat(np.arange(len(y)), times)
+    at = repeated_rows(sample_weight)
     return X[at], y[at]

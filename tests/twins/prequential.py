@@ -98,7 +98,8 @@ def prequential(
         given, chosen = masked(part, start)
         guess = learner.predict(given)
         for i in range(start, stop):  # the label that came last with the rows before
-            known = [*told, *(j for j in due if (comes[j], j) <= (max(now[:i]), i - 1))]
+            clock = max(now[:i])
+            known = [*told, *(j for j in due if (comes[j], j) <= (clock, i - 1))]
             last_known.append(y[known[-1]] == y[i])
         told = told + due
         if due:

@@ -205,7 +205,7 @@ def learn_at_leaf(
     if rules.max_depth >= 0 and tree.links[leaf, DEPTH] >= rules.max_depth:
         return
     tree.numbers[leaf, SINCE_TRY] = 0.0
-    branches = best_split(tree, leaf, rules)
+    branches = best_split(tree, leaf, tree.numbers[leaf, WEIGHT], rules)
     if branches > 0:
         note(tree, SPLIT, leaf, branches)
 

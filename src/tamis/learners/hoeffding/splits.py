@@ -6,7 +6,8 @@ the weight of the rows, N_b that of branch b, and H the entropy of the class in 
     merit = H - sum_b N_b / N H_b                                                                (1)
     split if  merit_1 - merit_2 > eps  or  eps < tie_threshold,  eps = sqrt(R^2 ln(1 / delta) / (2 n))  (2)
 
-R = log2 of the number of classes at the leaf, n its weight, merit_2 the second best feature's or that of no split: 0.
+R = log2 of the number of classes at the leaf, n the weight of its rows, merit_2 the second best feature's or that of no
+split: 0.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from tamis.learners.hoeffding.nodes import (
     new_leaf,
 )
 
-__all__ = ["Rules", "best_split", "observe", "split"]
+__all__ = ["Rules", "best_split", "observe", "sides", "split"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -176,7 +177,7 @@ def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats
 
 
 @njit()
-def best_split(tree: Arrays, node: int, rules: Rules) -> int:
+def best_split(tree: Arrays, node: int, n: float, rules: Rules) -> int:
     """Write the split that (2) chooses into the leaf, and return its number of branches; 0 if there is none yet."""
     links, numbers, slot = tree.links[node], tree.numbers[node], tree.links[node, SLOT]
     n_classes = np.count_nonzero(tree.weights[node])
@@ -187,18 +188,18 @@ def best_split(tree: Arrays, node: int, rules: Rules) -> int:
     work = np.empty((4, kept.shape[0]))
     best, second, feature, threshold, category, branches = _ROUNDING, _ROUNDING, -1, 0.0, -1, 0
     for f in range(n_numeric + tree.totals.shape[2]):
-        at, cell, n = 0.0, -1, 2
+        at, cell, n_branches = 0.0, -1, 2
         if f < n_numeric:
             merit, at = _best_cut(kept, f, rules.n_cuts, second, work)
         else:
-            merit, cell, n = _best_categories(tree, slot, f - n_numeric, rules.binary, work)
+            merit, cell, n_branches = _best_categories(tree, slot, f - n_numeric, rules.binary, work)
         if merit > best:
             best, second = merit, best
-            feature, threshold, category, branches = f, at, cell, n
+            feature, threshold, category, branches = f, at, cell, n_branches
         elif merit > second:
             second = merit
     weight_range = np.log2(n_classes)
-    eps = np.sqrt(weight_range * weight_range * np.log(1.0 / rules.delta) / (2.0 * numbers[WEIGHT]))  # (2)
+    eps = np.sqrt(weight_range * weight_range * np.log(1.0 / rules.delta) / (2.0 * n))  # (2)
     if feature < 0 or not (best - second > eps or eps < rules.tie_threshold):
         return 0
     if rules.max_nodes >= 0 and tree.state[LIVE] + branches > rules.max_nodes:
@@ -231,6 +232,24 @@ def _settle(tree: Arrays, node: int) -> None:
 
 
 @njit()
+def sides(tree: Arrays, node: int, c: int) -> tuple[float, float]:
+    """Return how much weight a class has on either side of the split in two that is written into a leaf."""
+    links, slot = tree.links[node], tree.links[node, SLOT]
+    feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
+    if links[KIND] == NUMERIC:
+        kept = tree.gaussians[slot, c]
+        all_of_it = kept[OBSERVED, feature]
+        part = 0.0
+        if all_of_it > 0.0:
+            cut = tree.numbers[node, THRESHOLD]
+            part = all_of_it * share_of(kept, feature, cut, deviation_of(kept, feature))
+    else:
+        all_of_it = tree.totals[slot, c, feature - n_numeric]
+        part = tree.counts[slot, c, links[CUT_CELL]]
+    return part, max(all_of_it - part, 0.0)
+
+
+@njit()
 def split(tree: Arrays, node: int) -> None:
     """Split a leaf as was written into it; the children begin with the classes that they would have had."""
     links, slot = tree.links[node], tree.links[node, SLOT]
@@ -249,17 +268,7 @@ def split(tree: Arrays, node: int) -> None:
         left = _add_child(tree, node, -1, links[CUT_CELL])
         right = _add_child(tree, node, left, -1)
         for c in range(n_classes):
-            if links[KIND] == NUMERIC:
-                kept = tree.gaussians[slot, c]
-                all_of_it = kept[OBSERVED, feature]
-                part = 0.0
-                if all_of_it > 0.0:
-                    cut = tree.numbers[node, THRESHOLD]
-                    part = all_of_it * share_of(kept, feature, cut, deviation_of(kept, feature))
-            else:
-                all_of_it = tree.totals[slot, c, feature - n_numeric]
-                part = tree.counts[slot, c, links[CUT_CELL]]
-            tree.weights[left, c], tree.weights[right, c] = part, max(all_of_it - part, 0.0)
+            tree.weights[left, c], tree.weights[right, c] = sides(tree, node, c)
         _settle(tree, left)
         _settle(tree, right)
     give_back(tree, node, True, False)

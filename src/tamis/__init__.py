@@ -49,6 +49,7 @@ _NAMES = {
     "ResetOnDrift": "tamis.learners.reset",
     "StreamingRandomPatches": "tamis.learners.hoeffding",
     "SparseFSA": "tamis.learners.sparse_fsa",
+    "VFDR": "tamis.learners.hoeffding",
     "WeightedKNN": "tamis.learners.knn",
     "WeightedNaiveBayes": "tamis.learners.naive_bayes",
     "TScore": "tamis.rows.screening",

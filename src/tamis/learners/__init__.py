@@ -1,6 +1,7 @@
-"""Classifiers: those that weigh or choose features, trees and forests, and those that begin anew after a drift."""
+"""Classifiers: those that weigh or choose features, trees, forests, rules, and those that begin anew after a drift."""
 
 from tamis.learners.hoeffding import (
+    VFDR,
     AdaptiveRandomForest,
     HoeffdingAdaptiveTree,
     HoeffdingTree,
@@ -14,6 +15,7 @@ from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
 __all__ = [
+    "VFDR",
     "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",
     "HoeffdingTree",

@@ -1,15 +1,19 @@
-"""Hoeffding trees in flat arrays: one kernel learns a batch row by row, with no Python object per node."""
+"""Hoeffding trees and rules in flat arrays: one kernel learns a batch row by row, with no Python object for a node."""
 
 from tamis.learners.hoeffding.export import export_text, plot_tree
 from tamis.learners.hoeffding.forest import AdaptiveRandomForest, StreamingRandomPatches
 from tamis.learners.hoeffding.shape import Node
 from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
+from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 
 __all__ = [
+    "VFDR",
     "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",
     "HoeffdingTree",
+    "Literal",
     "Node",
+    "Rule",
     "StreamingRandomPatches",
     "export_text",
     "plot_tree",

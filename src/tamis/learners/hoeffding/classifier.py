@@ -1,4 +1,4 @@
-"""What a tree and a forest of trees share: which columns are categories, the rules of splits, and how rows are read."""
+"""What trees, forests and sets of rules share: which columns are categories, when to split, and how rows are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 
 
 class TreeClassifier(DenseRowClassifier):
-    """A classifier made of one or more trees. A subclass says how they learn and vote."""
+    """A classifier made of one or more trees, or of rules. A subclass says how they learn and vote."""
 
     _allowed = parameters(
         grace_period=integer("[1, inf)"),

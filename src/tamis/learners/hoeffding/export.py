@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis.learners.hoeffding.shape import Node
 from tamis.learners.hoeffding.tree import HoeffdingTree
+from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,27 +22,27 @@ _LONGEST = 32  # characters of a name in a box
 
 
 def export_text(
-    tree: HoeffdingTree,
+    tree: HoeffdingTree | VFDR,
     feature_names: Sequence[str] | None = None,
     *,
     max_depth: int | None = None,
     decimals: int = 2,
     show_weights: bool = False,
 ) -> str:
-    """Return the tree as text, one line per branch and leaf, in the style of scikit-learn.
+    """Return a tree as text, one line per branch and leaf, in the style of scikit-learn; or rules, one line each.
 
     Parameters
     ----------
-    tree : HoeffdingTree or HoeffdingAdaptiveTree
+    tree : HoeffdingTree, HoeffdingAdaptiveTree or VFDR
         Fitted.
     feature_names : sequence of str, optional
         One for each column; by default the names of the frame that was learned from, or "feature_0" and so on.
     max_depth : int, at least 0, optional
-        Branches below are not shown, but counted.
+        Branches of a tree below are not shown, but counted.
     decimals : int, default=2
         Of thresholds, categories and weights; digits that count, where a threshold is below 0.1.
     show_weights : bool, default=False
-        Whether the lines of leaves end with the weight of each class.
+        Whether the lines of leaves and rules end with the weight of each class.
 
     Returns
     -------
@@ -66,6 +67,8 @@ def export_text(
     |   |--- class: old [896.79, 0.0]
     """
     names = _names(tree, feature_names)
+    if isinstance(tree, VFDR):
+        return _rules_as_text(tree, names, decimals, show_weights)
     nodes = tree.nodes_
     lines = []
     for at, node in enumerate(nodes):
@@ -73,8 +76,7 @@ def export_text(
             lines.append("|   " * (node.depth - 1) + "|--- " + _condition(nodes, at, names, decimals))
         shown = max_depth is None or node.depth <= max_depth
         if node.feature is None and shown:
-            weights = [round(weight, decimals) for weight in node.class_weights.tolist()]
-            label = f"class: {_label(tree, node)}" + (f" {weights}" if show_weights else "")
+            label = f"class: {_label(tree, node)}" + _weights(node, decimals) * show_weights
             lines.append("|   " * node.depth + "|--- " + label)
         elif max_depth is not None and node.depth == max_depth + 1:
             lines.append("|   " * node.depth + f"|--- truncated branch of depth {_depth_below(nodes, at)}")
@@ -158,11 +160,29 @@ def plot_tree(
     return ax
 
 
+def _rules_as_text(model: VFDR, names: list[str], decimals: int, show_weights: bool) -> str:
+    lines: list[str] = []
+    for rule in model.rules_:
+        named = {literal.feature for literal in rule.literals if literal.operator == "=="}
+        shown = [one for one in rule.literals if one.operator != "!=" or one.feature not in named]
+        conditions = " AND ".join(_literal(literal, names, decimals) for literal in shown)
+        begin = "ELSE " if lines and (model.ordered or not conditions) else ""
+        begin += f"IF {conditions} THEN " if conditions else ""
+        lines.append(f"{begin}{_label(model, rule)}{_weights(rule, decimals) * show_weights}")
+    return "\n".join(lines)
+
+
+def _literal(literal: Literal, names: list[str], decimals: int) -> str:
+    is_number = literal.operator in ("<=", ">")
+    value = _number(literal.value, decimals) if is_number else f"{round(literal.value, decimals):g}"
+    return f"{names[literal.feature]} {literal.operator} {value}"
+
+
 def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-_LONGEST // 2 :]}"
 
 
-def _names(tree: HoeffdingTree, given: Sequence[str] | None) -> list[str]:
+def _names(tree: HoeffdingTree | VFDR, given: Sequence[str] | None) -> list[str]:
     check_is_fitted(tree)
     if given is None:
         return list(getattr(tree, "feature_names_in_", [f"feature_{j}" for j in range(tree.n_features_in_)]))
@@ -173,8 +193,12 @@ def _names(tree: HoeffdingTree, given: Sequence[str] | None) -> list[str]:
     return list(given)
 
 
-def _label(tree: HoeffdingTree, node: Node) -> Any:
+def _label(tree: HoeffdingTree | VFDR, node: Node | Rule) -> Any:
     return tree.classes_[int(node.class_weights.argmax())]
+
+
+def _weights(node: Node | Rule, decimals: int) -> str:
+    return f" {[round(weight, decimals) for weight in node.class_weights.tolist()]}"
 
 
 def _sign(nodes: list[Node], at: int, decimals: int) -> str:

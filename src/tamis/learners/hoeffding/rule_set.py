@@ -1,0 +1,354 @@
+"""Rules in flat arrays: what a rule covers, how it grows, how rules vote.
+
+A rule is a leaf of the pools of :mod:`.nodes` that belongs to no tree, with literals instead of a way from a root. It
+covers a row if all of its literals hold there; of a missing value none holds::
+
+    x <= v    x > v    of numbers,      x == v    x != v    of categories
+
+The default rule, at ROOT, has no literals: it learns the rows that no other rule covers. A rule grows by the split in
+two that (2) of :mod:`.splits` chooses for a leaf, n being the rows that it has covered since its last literal. It keeps
+the side of less entropy; when the default rule grows, a new rule gets the literal, and the default rule the other side.
+A set votes by the mean of the rules that cover a row::
+
+    P[y] = 1 / R sum_r P_r[y],   r = 1 .. R the rules that cover the row; the default rule alone where R = 0     (1)
+
+In an ordered set only the first of them learns and votes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._jit import njit
+from tamis.dependence.split_gain import entropy_times_weight
+from tamis.drift.adwin import STATE_SIZE, watch
+from tamis.learners.hoeffding.learning import admit, guess_of, has_room
+from tamis.learners.hoeffding.leaves import vote
+from tamis.learners.hoeffding.nodes import (
+    CUT_CELL,
+    DROPPED,
+    FEATURE,
+    KIND,
+    LIVE,
+    MERIT,
+    MISSING,
+    NUMERIC,
+    PENDING,
+    RIGHT_BY_BAYES,
+    RIGHT_BY_MAJORITY,
+    ROOT,
+    ROWS,
+    SINCE_TRY,
+    SLOT,
+    SPLIT,
+    THRESHOLD,
+    WEIGHT,
+    WHERE,
+    Arrays,
+    Pools,
+    drop_subtree,
+    new_leaf,
+    note,
+)
+from tamis.learners.hoeffding.splits import Rules, best_split, observe, sides
+
+__all__ = ["NOTHING", "OPERATORS", "RIGHT", "SEEN", "How", "RuleSet", "learn", "votes_of"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+OPERATORS = ("<=", ">", "==", "!=")
+AT_MOST, ABOVE, IS, IS_NOT = range(4)
+NOTHING = -1  # the feature of a place that holds no literal
+RIGHT, SEEN = range(2)  # columns of `tally`
+
+
+class How(NamedTuple):
+    """What a set of rules does that a tree does not."""
+
+    ordered: bool
+    drift: float  # the detectors' delta; 0: none
+    max_rules: int  # -1: no limit
+
+
+class RuleArrays(NamedTuple):
+    """What the kernels are given. The literals of a rule stand in its first places."""
+
+    pool: Arrays
+    features: Ints  # (nodes, places)
+    operators: Ints  # (nodes, places)
+    values: Floats  # (nodes, places): threshold, or cell of the category
+    gains: Floats  # (nodes, places): merit times the weight of the rows that the rule had then
+    order: Ints  # (nodes,): the rules, the oldest first
+    tally: Floats  # (nodes, 2): rows known right, and all, since the last literal
+    detectors: Floats  # (nodes, STATE_SIZE), or (0, STATE_SIZE) where nothing is watched
+
+
+class RuleSet:
+    """The arrays of a set of rules, and how they grow."""
+
+    def __init__(self, n_numeric: int, n_categorical: int, n_classes: int) -> None:
+        self.pools = Pools(n_numeric, n_categorical, n_classes)
+        shape = len(self.pools.links), 4
+        self.features: Ints = np.full(shape, NOTHING)
+        self.operators: Ints = np.zeros(shape, dtype=np.int64)
+        self.values: Floats = np.zeros(shape)
+        self.gains: Floats = np.zeros(shape)
+        self.order: Ints = np.zeros(shape[0], dtype=np.int64)
+        self.tally: Floats = np.zeros((shape[0], SEEN + 1))
+        self.detectors: Floats = np.zeros((0, STATE_SIZE))
+
+    def watch(self) -> None:
+        """Give every rule a detector, if it has none."""
+        if not len(self.detectors):
+            self.detectors = np.zeros((len(self.tally), STATE_SIZE))
+
+    def arrays(self) -> RuleArrays:
+        """Return the arrays as the kernels take them: those of a file mapped for reading are copied first."""
+        if not self.tally.flags.writeable:
+            own = {name: array.copy() for name, array in vars(self).items() if name != "pools"}
+            self.__dict__.update(own)
+        return RuleArrays(
+            self.pools.arrays(), self.features, self.operators, self.values, self.gains, self.order, self.tally,
+            self.detectors,
+        )  # fmt: skip
+
+    def make_room(self) -> None:
+        """Make room for what is pending: another rule, or another literal of the longest one."""
+        self.pools.make_room()
+        nodes, places = self.features.shape
+        more = len(self.pools.links) - nodes, places * bool((self.features[:, -1] != NOTHING).any())
+        wider = (0, more[0]), (0, more[1])
+        self.features = np.pad(self.features, wider, constant_values=NOTHING)
+        self.operators = np.pad(self.operators, wider)
+        self.values, self.gains = np.pad(self.values, wider), np.pad(self.gains, wider)
+        self.order = np.pad(self.order, (0, more[0]))
+        self.tally = np.pad(self.tally, ((0, more[0]), (0, 0)))
+        self.detectors = np.pad(self.detectors, ((0, more[0] * bool(len(self.detectors))), (0, 0)))
+
+
+# -- covering ----------------------------------------------------------------------------------------------
+
+
+@njit()
+def _holds(operator: int, value: float, f: int, row: Floats, cells: Ints) -> bool:
+    if operator == AT_MOST:
+        return bool(row[f] <= value)
+    if operator == ABOVE:
+        return bool(row[f] > value)
+    cell = cells[f - row.shape[0]]
+    return bool(cell != MISSING and (cell == value) == (operator == IS))
+
+
+@njit()
+def _covers(rules: RuleArrays, rule: int, row: Floats, cells: Ints) -> bool:
+    for place in range(rules.features.shape[1]):
+        f = rules.features[rule, place]
+        if f == NOTHING:
+            return True
+        if not _holds(rules.operators[rule, place], rules.values[rule, place], f, row, cells):
+            return False
+    return True
+
+
+# -- learning ----------------------------------------------------------------------------------------------
+
+
+@njit()
+def learn(rules: RuleArrays, X: Floats, cells: Ints, codes: Ints, start: int, growth: Rules, how: How) -> int:
+    """Learn the rows from `start`; return which row is next: earlier than the end where something needs room."""
+    pool = rules.pool
+    votes, no_guesses = np.empty(pool.weights.shape[1]), np.empty(0, np.int64)
+    for i in range(start, len(codes) + 1):
+        if pool.state[PENDING] > 0:
+            if not _has_room(rules):
+                return i
+            for k in range(pool.state[PENDING]):
+                _grow(rules, pool.notes[WHERE, k], how)
+            pool.state[PENDING] = 0
+        if i < len(codes):
+            admit(pool, cells[i])
+            _learn_row(rules, X[i], cells[i], codes[i], growth, how, no_guesses, votes)
+            pool.state[ROWS] += 1
+    return len(codes)
+
+
+@njit()
+def _has_room(rules: RuleArrays) -> bool:
+    """Return whether there is room for what is pending."""
+    pool, last = rules.pool, rules.features.shape[1] - 1
+    for k in range(pool.state[PENDING]):
+        if rules.features[pool.notes[WHERE, k], last] != NOTHING:
+            return False
+    return has_room(pool)
+
+
+@njit()
+def _learn_row(
+    rules: RuleArrays,
+    row: Floats,
+    cells: Ints,
+    y: int,
+    growth: Rules,
+    how: How,
+    no_guesses: Ints,
+    votes: Floats,
+) -> None:
+    """Learn a row in the rules that cover it, or in the first of them, or in the default rule."""
+    pool = rules.pool
+    covered, k = False, 0
+    while k < pool.state[LIVE] - 1:
+        rule = rules.order[k]
+        if _covers(rules, rule, row, cells):
+            if _errors_rise(rules, rule, row, cells, y, growth, how, no_guesses, votes):
+                _drop(rules, k)
+                continue
+            _learn_in(rules, rule, row, cells, y, growth)
+            covered = True
+            if how.ordered:
+                return
+        k += 1
+    if not covered:
+        default = pool.state[ROOT]
+        if _errors_rise(rules, default, row, cells, y, growth, how, no_guesses, votes):
+            _begin_anew(rules, default, np.zeros(votes.shape[0]))
+            pool.state[DROPPED] += 1
+        _learn_in(rules, default, row, cells, y, growth)
+
+
+@njit()
+def _errors_rise(
+    rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, growth: Rules, how: How, no_guesses: Ints,
+    votes: Floats,
+) -> bool:  # fmt: skip
+    """Count whether a rule knows the class of a row that it covers, and return whether its errors have risen."""
+    pool = rules.pool
+    right = guess_of(pool, rule, row, cells, y, 1.0, no_guesses, growth, votes) == y
+    rules.tally[rule, RIGHT] += right
+    rules.tally[rule, SEEN] += 1.0
+    if how.drift <= 0.0:
+        return False
+    return bool(watch(rules.detectors[rule], 0.0 if right else 1.0, how.drift, 32) > 0)
+
+
+@njit()
+def _learn_in(rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, growth: Rules) -> None:
+    """Learn a row into the statistics of a rule, and look from time to time whether it should get a literal."""
+    pool = rules.pool
+    numbers, n = pool.numbers[rule], rules.tally[rule, SEEN]
+    pool.weights[rule, y] += 1.0
+    numbers[WEIGHT] += 1.0
+    observe(pool, pool.links[rule, SLOT], row, cells, y, 1.0)
+    numbers[SINCE_TRY] += 1.0
+    if numbers[SINCE_TRY] < growth.grace_period:
+        return
+    numbers[SINCE_TRY] = 0.0
+    if best_split(pool, rule, n, growth) > 0:
+        note(pool, SPLIT, rule, 1 if rule == pool.state[ROOT] else 0)
+
+
+# -- growing -----------------------------------------------------------------------------------------------
+
+
+@njit()
+def _grow(rules: RuleArrays, rule: int, how: How) -> None:
+    """Give a rule the literal that was written into it; of the default rule, a new rule gets it."""
+    pool = rules.pool
+    if rule == pool.state[ROOT] and pool.state[LIVE] - 1 == how.max_rules:
+        return
+    first, second = np.empty(pool.weights.shape[1]), np.empty(pool.weights.shape[1])
+    for c in range(first.shape[0]):
+        first[c], second[c] = sides(pool, rule, c)
+    in_first = _is_purer(first, second)
+    kept, rest = (first, second) if in_first else (second, first)
+    links, numbers, grown = pool.links[rule], pool.numbers[rule], rule
+    gain, feature = numbers[MERIT] * numbers[WEIGHT], links[FEATURE]
+    if links[KIND] == NUMERIC:
+        operator, value = (AT_MOST if in_first else ABOVE), numbers[THRESHOLD]
+    else:
+        operator, value = (IS if in_first else IS_NOT), float(links[CUT_CELL])
+    if rule == pool.state[ROOT]:
+        grown = new_leaf(pool, -1, 0)
+        rules.features[grown].fill(NOTHING)
+        rules.gains[grown].fill(0.0)
+        rules.order[pool.state[LIVE] - 2] = grown
+        _begin_anew(rules, rule, rest)
+    _add_literal(rules, grown, feature, operator, value, gain)
+    _begin_anew(rules, grown, kept)
+
+
+@njit()
+def _is_purer(one: Floats, other: Floats) -> bool:
+    """Return whether one side has less entropy than the other, or more rows where both have as much."""
+    n, m = one.sum(), other.sum()
+    h, g = entropy_times_weight(one) / n, entropy_times_weight(other) / m
+    return bool(h < g or (h == g and n >= m))
+
+
+@njit()
+def _add_literal(rules: RuleArrays, rule: int, f: int, operator: int, value: float, gain: float) -> None:
+    """Add a literal; a threshold takes the place of an older one on the same side, which it implies."""
+    place = 0
+    while rules.features[rule, place] != NOTHING:
+        same = rules.features[rule, place] == f and rules.operators[rule, place] == operator
+        if same and operator <= ABOVE:
+            break
+        place += 1
+    rules.features[rule, place], rules.operators[rule, place] = f, operator
+    rules.values[rule, place] = value
+    rules.gains[rule, place] += gain
+
+
+@njit()
+def _begin_anew(rules: RuleArrays, rule: int, weights: Floats) -> None:
+    """Forget the statistics of a rule, but for the classes that it would have had."""
+    pool, slot = rules.pool, rules.pool.links[rule, SLOT]
+    pool.gaussians[slot].fill(0.0)
+    pool.counts[slot].fill(0.0)
+    pool.totals[slot].fill(0.0)
+    for c in range(weights.shape[0]):
+        pool.weights[rule, c] = weights[c]
+    numbers = pool.numbers[rule]
+    numbers[WEIGHT] = weights.sum()
+    numbers[SINCE_TRY], numbers[RIGHT_BY_MAJORITY], numbers[RIGHT_BY_BAYES] = 0.0, 0.0, 0.0
+    rules.tally[rule].fill(0.0)
+    if rules.detectors.shape[0] > 0:
+        rules.detectors[rule].fill(0.0)
+
+
+@njit()
+def _drop(rules: RuleArrays, k: int) -> None:
+    """Drop the k-th rule; those after it move up."""
+    pool = rules.pool
+    drop_subtree(pool, rules.order[k])
+    for at in range(k, pool.state[LIVE] - 1):
+        rules.order[at] = rules.order[at + 1]
+    pool.state[DROPPED] += 1
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+@njit()
+def votes_of(rules: RuleArrays, X: Floats, cells: Ints, mode: int, ordered: bool, votes: Floats) -> None:
+    """Write the class probabilities of each row, by (2)."""
+    pool, one = rules.pool, np.empty(votes.shape[1])
+    for i in range(X.shape[0]):
+        votes[i], n = 0.0, 0
+        for k in range(pool.state[LIVE] - 1):
+            rule = rules.order[k]
+            if not _covers(rules, rule, X[i], cells[i]):
+                continue
+            vote(pool, rule, X[i], cells[i], mode, one)
+            for c in range(one.shape[0]):
+                votes[i, c] += one[c]
+            n += 1
+            if ordered:
+                break
+        for c in range(one.shape[0]):
+            votes[i, c] /= max(n, 1)
+        if n == 0:
+            vote(pool, pool.state[ROOT], X[i], cells[i], mode, votes[i])

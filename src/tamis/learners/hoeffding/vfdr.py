@@ -1,0 +1,288 @@
+"""VFDR: a set of rules that grows with the stream.
+
+Gama, Kosina: Learning decision rules from data streams, IJCAI 2011; Kosina, Gama: Very fast decision rules for
+classification in data streams, Data Mining and Knowledge Discovery 29, 2015 (also AVFDR, which drops rules).
+
+===============  ==================  ====================================================================
+papers           here                meaning
+===============  ==================  ====================================================================
+N_min            `grace_period`      rows that a rule covers between two tries to grow
+delta            `delta`             chance that a literal is not the best one, were there rows enough
+tau              `tie_threshold`     a bound so small that the best two are as good as each other
+===============  ==================  ====================================================================
+
+The formulas stand where they are computed: literals and votes in `rule_set.py`, merits in `splits.py`, what one rule
+predicts in `leaves.py`.
+
+Errata and deviations, each with its reason:
+
+* The best literal is half of the best split: information gain of both sides chooses feature and threshold, entropy the
+  side. The entropy of one side alone is least where that side is smallest, so that rules would cover next to nothing.
+* The bound counts the rows since the last literal, for the statistics begin anew with it.
+* A rule that got a literal, and the default rule that gave one away, begin with the classes that they would have had.
+* A threshold takes the place of an older one that it implies, so a number stands at most twice in a rule.
+* An unordered set grows one literal at a time, as an ordered one does; the papers also grow a rule for each class.
+* Errors are watched by ADWIN, as elsewhere in this library; AVFDR has another detector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array
+from tamis._parameters import integer, number, parameters
+from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
+from tamis.learners.hoeffding.nodes import DROPPED, LIVE, PENDING, ROOT
+from tamis.learners.hoeffding.rule_set import NOTHING, OPERATORS, RIGHT, SEEN, How, RuleSet, learn, votes_of
+
+__all__ = ["VFDR", "Literal", "Rule"]
+
+
+@dataclass(frozen=True)
+class Literal:
+    """One condition of a rule.
+
+    Attributes
+    ----------
+    feature : int
+        Column.
+    operator : {"<=", ">", "==", "!="}
+        The first two of numbers, the others of categories.
+    value : float
+        Threshold or category.
+    gain : float
+        Information gain in bits, times the weight of the rows that the rule had when it got the literal.
+    """
+
+    feature: int
+    operator: str
+    value: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, or the default rule, which has no literals.
+
+    Attributes
+    ----------
+    literals : tuple of Literal
+        The rule covers a row if all of them hold.
+    class_weights : ndarray of shape (n_classes,), float64
+        Weight of the rows of each class, with that which it began with at its last literal.
+    n_covered, n_right : int
+        Rows that it covered since its last literal, and those of which it knew the class before it learned them.
+    """
+
+    literals: tuple[Literal, ...]
+    class_weights: NDArray[np.float64]
+    n_covered: int
+    n_right: int
+
+
+class VFDR(TreeClassifier):
+    """Rules that get a literal once enough rows say which is best, and that can be read (VFDR, AVFDR).
+
+    Parameters
+    ----------
+    grace_period : int, at least 1, default=200
+        Rows that a rule covers between two tries to grow.
+    delta : float in (0, 1), default=1e-7
+        Chance that the feature of a literal is not the best one.
+    tie_threshold : float, at least 0, default=0.05
+        Where the Hoeffding bound is below it, the best feature wins however close the next is.
+    ordered : bool, default=True
+        Whether the first rule that covers a row learns it and votes alone, so that rules are read from top to bottom;
+        otherwise all that cover it do, and each can be read by itself.
+    leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
+        What a rule predicts, as a leaf of :class:`HoeffdingTree` does: its most frequent class, naive Bayes from its
+        statistics, or whichever has been right more often.
+    drift : float in (0, 1) or None, default=None
+        Chance of a false alarm of the ADWIN that drops a rule when its errors rise (AVFDR); None: rules stay.
+    n_cuts : int, at least 1, default=10
+        Thresholds tried for a numeric feature, equally spaced over its range.
+    categorical : None, "all", list of int or str, or bool mask, default=None
+        The columns whose values are categories: any finite numbers.
+    max_rules : int, at least 1, or None, default=None
+        Rules beside the default rule. This bounds the memory.
+
+    Attributes
+    ----------
+    rules_ : list of Rule
+        The rules, the oldest first, and the default rule at the end.
+    n_rules_ : int
+        Rules beside the default rule.
+    n_dropped_ : int
+        Rules dropped so far, and times that the default rule began anew.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        What the literals of the rules gain: merit times weight, summed by feature and divided by the sum of all.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen.
+    n_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+
+    Notes
+    -----
+    A row costs O(literals + features times classes) for each rule that learns it, a try to grow O(features times
+    classes times cuts). Memory: 5 float64 per rule, class and numeric feature, one per rule, class and category, and
+    5 kB per rule with `drift`. A batch leaves the same state as its rows one at a time. Sparse rows are refused.
+
+    No literal holds of a missing value (NaN), so that the row goes to a rule that does not ask for it; statistics leave
+    it out. A category never met is none of those that a literal names.
+
+    References
+    ----------
+    Gama, Kosina (2011). Learning decision rules from data streams. IJCAI. Kosina, Gama (2015). Very fast decision rules
+    for classification in data streams. Data Mining and Knowledge Discovery 29.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import VFDR
+    >>> from tamis.learners import export_text
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(20000, 3))
+    >>> y = np.where((X[:, 0] > 0.7) | (X[:, 2] > 0.6), "b", "a")
+    >>> model = VFDR().fit(X[:15000], y[:15000])
+    >>> print(export_text(model, ["height", "width", "age"]))
+    IF age > 0.64 THEN b
+    ELSE IF height > 0.73 THEN b
+    ELSE IF age <= 0.46 AND height <= 0.66 THEN a
+    ELSE a
+    >>> bool(model.score(X[15000:], y[15000:]) > 0.95)
+    True
+    """
+
+    _shapes = """
+        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _rules_.pools.links (n, 13)  _rules_.pools.numbers (n, 6)
+        _rules_.pools.weights (n, k)  _rules_.pools.gaussians (s, k, 5, p)  _rules_.pools.counts (s, k, c)
+        _rules_.pools.totals (s, k, q)  _rules_.pools.next_cell (c)  _rules_.pools.detectors (*, 629)
+        _rules_.pools.state (11)  _rules_.pools.notes (8, >n)  _rules_.pools.lists (2, q)  _rules_.features (n, l)
+        _rules_.operators (n, l)  _rules_.values (n, l)  _rules_.gains (n, l)  _rules_.order (n)  _rules_.tally (n, 2)
+        _rules_.detectors (n?, 629)
+        _categories_.values (v)  _categories_._table (2*v, 3)
+    """
+
+    _allowed = parameters(
+        ordered=(True, False),
+        drift=(number("(0, 1)"), None),
+        max_rules=(integer("[1, inf)"), None),
+    )
+
+    binary_splits = True  # a literal names one category
+    max_depth = None
+    max_nodes = None
+    _rules_: RuleSet
+
+    def __init__(
+        self,
+        grace_period: int = 200,
+        delta: float = 1e-7,
+        tie_threshold: float = 0.05,
+        *,
+        ordered: bool = True,
+        leaf: str = "nb-adaptive",
+        drift: float | None = None,
+        n_cuts: int = 10,
+        categorical: Any = None,
+        max_rules: int | None = None,
+    ) -> None:
+        self.grace_period = grace_period
+        self.delta = delta
+        self.tie_threshold = tie_threshold
+        self.ordered = ordered
+        self.leaf = leaf
+        self.drift = drift
+        self.n_cuts = n_cuts
+        self.categorical = categorical
+        self.max_rules = max_rules
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        super()._open(n_features, names, classes)
+        self._rules_ = RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
+
+    def _grow(self, n_classes: int) -> None:
+        self._rules_.pools.grow_classes(n_classes)
+
+    def _grow_cells(self, n_cells: int) -> None:
+        self._rules_.pools.grow_cells(n_cells)
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        numbers, cells = self._encoded(rows, learn=True)
+        rules, growth, at = self._rules_, self._rules(watched=True), 0
+        max_rules = -1 if self.max_rules is None else int(self.max_rules)
+        if self.drift is not None:
+            rules.watch()
+        how = How(bool(self.ordered), float(self.drift or 0.0), max_rules)
+        while at < len(codes) or rules.pools.state[PENDING]:
+            at = learn(rules.arrays(), numbers, cells, codes, at, growth, how)
+            if rules.pools.state[PENDING]:
+                rules.make_room()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+        votes_of(self._rules_.arrays(), numbers, cells, LEAVES.index(self.leaf), bool(self.ordered), votes)
+
+    @property
+    def rules_(self) -> list[Rule]:
+        """The rules, the oldest first, and the default rule at the end."""
+        check_is_fitted(self)
+        rules = self._rules_
+        nodes = [*rules.order[: self.n_rules_].tolist(), int(rules.pools.state[ROOT])]
+        return [
+            Rule(
+                self._literals(node), rules.pools.weights[node].copy(), int(rules.tally[node, SEEN]),
+                int(rules.tally[node, RIGHT]),
+            )
+            for node in nodes
+        ]  # fmt: skip
+
+    def _literals(self, node: int) -> tuple[Literal, ...]:
+        rules, columns = self._rules_, np.concatenate([self._numeric_, self._categorical_])
+        found = []
+        for place in np.flatnonzero(rules.features[node] != NOTHING):
+            feature, operator = rules.features[node, place], int(rules.operators[node, place])
+            value = float(rules.values[node, place])
+            if feature >= len(self._numeric_):
+                value = float(self._categories_.values[int(value)])
+            gain = float(rules.gains[node, place])
+            found.append(Literal(int(columns[feature]), OPERATORS[operator], value, gain))
+        return tuple(found)
+
+    @property
+    def n_rules_(self) -> int:
+        """Rules beside the default rule."""
+        check_is_fitted(self)
+        return int(self._rules_.pools.state[LIVE]) - 1
+
+    @property
+    def n_dropped_(self) -> int:
+        """Rules dropped so far, and times that the default rule began anew."""
+        check_is_fitted(self)
+        return int(self._rules_.pools.state[DROPPED])
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Merit times weight of the literals, summed by feature, in all 1; zeros while there is none."""
+        gains = np.zeros(self.n_features_in_)
+        for rule in self.rules_:
+            for literal in rule.literals:
+                gains[literal.feature] += literal.gain
+        total = gains.sum()
+        return gains / total if total > 0.0 else gains

@@ -142,9 +142,11 @@ def main() -> None:
 
 
 def sparse() -> None:
-    print("\nCSR, 100 rows with 100 stored values each: milliseconds per batch over the number of columns")
+    print("\nCSR, 100 rows of 100 stored values: milliseconds per batch, and how many times as long it takes if columns"
+          " without a stored value are walked as the others are")  # fmt: skip
     rng = np.random.default_rng(0)
-    for n_features in (1_000, 10_000, 100_000, 1_000_000):
+    fires = importlib.import_module("tamis.rows.fires.fires")
+    for n_features in (1_000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
         data = []
         for _ in range(10):
             columns = rng.integers(0, n_features, 10_000)
@@ -153,13 +155,20 @@ def sparse() -> None:
             )
             X.sum_duplicates()
             data.append((X, rng.integers(0, 2, 100)))
-        row = []
-        for selector in (FIRES(), FIRES.paper()):
+        print(f"{n_features:>10}", end="")
+        for name, selector in (("default", FIRES()), ("paper", FIRES.paper())):
             selector.partial_fit(*data[0], classes=[0, 1])
-            row.append(
-                min(seconds(lambda X, y, s=selector: s.partial_fit(X, y), data) for _ in range(5)) * 1e3
-            )
-        print(f"{n_features:>10} default {row[0]:8.3f}   paper {row[1]:8.3f}", flush=True)
+            took = []
+            for _ in range(7):
+                row = []
+                for wide in (fires._WIDE, np.inf):
+                    kept, fires._WIDE = fires._WIDE, wide
+                    row.append(seconds(lambda X, y, s=selector: s.partial_fit(X, y), data) * 1e3)
+                    fires._WIDE = kept
+                took.append(row)
+            ours, ratio = min(row[0] for row in took[1:]), statistics.median(b / a for a, b in took[1:])
+            print(f"   {name} {ours:8.3f} {ratio:6.2f}", end="", flush=True)
+        print()
 
 
 if __name__ == "__main__":

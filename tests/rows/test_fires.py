@@ -80,6 +80,41 @@ def test_equals_the_twin(options, n_classes, sparse):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"scaling": "center", "intercept": True},
+        {"scaling": None},
+        {"scaling": None, "half_life": None, "importance": "signal"},
+        {"half_life": None, "model": "logit"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_wide_csr_rows_equal_dense_ones(options, n_classes):
+    """Of 400 columns a batch stores some 20 of the first 40; those that it does not store move too."""
+    wide, dense = FIRES(5, **options), FIRES(5, **options)
+    rng = np.random.default_rng(0)
+    for t in range(8):
+        X = np.zeros((10, 400))
+        X[:, :40] = (rng.random((10, 40)) < 0.05) * rng.normal(2.0, 1.0, (10, 40))
+        y, weight = rng.integers(0, n_classes, 10), rng.random(10) if t % 2 else None
+        wide.partial_fit(sp.csr_matrix(X), y, classes=range(n_classes), sample_weight=weight)
+        dense.partial_fit(X, y, classes=range(n_classes), sample_weight=weight)
+        for name in ("scores_", "mu_", "sigma_"):
+            np.testing.assert_allclose(getattr(wide, name), getattr(dense, name), rtol=1e-9, atol=1e-12)
+    broken, before = sp.csr_matrix(X), wide.scores_.copy()
+    broken.data[-1] = np.nan
+    with pytest.raises(DataError, match=f"contains NaN in column {broken.indices[-1]} of row"):
+        wide.partial_fit(broken, y)
+    np.testing.assert_array_equal(wide.scores_, before)
+    none = sp.csr_matrix((10, 400))
+    np.testing.assert_allclose(
+        wide.partial_fit(none, y).scores_, dense.partial_fit(none.toarray(), y).scores_, rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
     "options", [{}, {"update": "assumed-density", "intercept": True}, OPTIONS[9]], ids=str
 )
 @pytest.mark.parametrize("link", ["logit", "poisson"])

@@ -88,6 +88,16 @@ def _absorb(s1: Array, s2: Array, weight: float, keep: float, mean: Array, m2: A
 
 
 @njit()
+def _absorb_zeros(total: float, weight: float, keep: float, mean: Array, m2: Array) -> None:
+    """As `_absorb` for a batch of rows of zeros, of weight `total`; in place."""
+    for j in range(mean.shape[0]):
+        s1 = -total * mean[j]
+        shift = s1 / weight
+        m2[j] = max(keep * m2[j] - s1 * mean[j] - shift * s1, 0.0)
+        mean[j] += shift
+
+
+@njit()
 def _inverse_scale(m2: Array, weight: float) -> Array:
     inverse = np.zeros(m2.shape[0])
     for j in range(m2.shape[0]):
@@ -153,23 +163,35 @@ class RunningMoments(Guarded):
         self.absorb(s1, s2, arriving, keep)
         return True
 
-    def add(self, X: Rows, weight: Array, s1: Array, s2: Array) -> bool:
+    def add(self, X: Rows, weight: Array, s1: Array, s2: Array, columns: Array | None = None) -> bool:
         """Add the deviations of the rows from the mean, and their squares; False if a sum is not finite.
 
-        `weight` is empty where every row weighs 1.
+        `weight` is empty where every row weighs 1. CSR rows, and the sums, may be of some columns only.
         """
         if sp.issparse(X):
             arriving = float(weight.sum()) if len(weight) else float(X.shape[0])
-            _sum_csr(X.data, X.indices, X.indptr, weight, arriving, self.mean, s1, s2)
+            centre = self.mean if columns is None else self.mean[columns]
+            _sum_csr(X.data, X.indices, X.indptr, weight, arriving, centre, s1, s2)
         else:
             _sum_dense(X, weight, self.mean, s1, s2)
         return bool(all_finite(s1) and all_finite(s2))
 
-    def absorb(self, s1: Array, s2: Array, arriving: float, keep: float = 1.0) -> None:
-        """Take in a batch of total weight `arriving` whose sums `add` or a kernel has made; they must be finite."""
+    def absorb(
+        self, s1: Array, s2: Array, arriving: float, keep: float = 1.0, columns: Array | None = None
+    ) -> None:
+        """Take in a batch of total weight `arriving` whose sums `add` or a kernel has made; they must be finite.
+
+        If the sums are of some columns only, the others were 0 in all rows.
+        """
         self.weight = keep * self.weight + arriving
-        if arriving > 0.0:
+        if arriving <= 0.0:
+            return
+        if columns is None:
             self.mean, self.m2 = _absorb(s1, s2, self.weight, keep, self.mean, self.m2)
+            return
+        some = _absorb(s1, s2, self.weight, keep, self.mean[columns], self.m2[columns])
+        _absorb_zeros(arriving, self.weight, keep, self.mean, self.m2)
+        self.mean[columns], self.m2[columns] = some
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance (divided by the weight, not the weight less one), shape (n_features,)."""

@@ -78,6 +78,7 @@ _STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
 _MOST_COUNTED = 1e15  # larger counts are not exact numbers
 _LINKS = {"gaussian": GAUSSIAN, "probit": PROBIT, "logit": LOGIT, "poisson": POISSON}
 _NOTHING = np.empty(0)
+_WIDE = 8  # columns for each stored value, from which on those without any are passed by
 
 
 def _check_counts(y: Array) -> None:
@@ -158,7 +159,8 @@ class FIRES(RowSelector):
     -----
     The method is defined per batch: 100 rows at once are one step, one at a time they are 100 steps.
     Memory: 3 float64 per model and feature, and 2 per feature for the scaling. Time per batch: O(rows x features)
-    per model; for CSR rows O(stored values), plus O(features) once a batch if anything is scaled or fades.
+    per model; for CSR rows O(stored values), plus O(features) once a batch if anything is scaled or fades: a centred
+    zero is not 0, so every column has its part in the margin of every row.
 
     References
     ----------
@@ -299,7 +301,8 @@ class FIRES(RowSelector):
     def _learn_step(self, X: Rows, y: Array, weight: Array) -> None:
         rows = float(weight.sum()) if len(weight) else float(len(y))
         keep = 1.0 if self.half_life is None else 0.5 ** (rows / self.half_life)
-        sums, fresh = self._deviations(X, weight)
+        near, columns = self._stored_columns(X, keep)
+        sums, fresh = self._deviations(X, near, columns, weight)
         frame = self._frame()
         noise, offset, first = (
             0.0 if self.model == "logit" else 1.0,
@@ -315,31 +318,52 @@ class FIRES(RowSelector):
         for k in range(len(self._models.mu)):
             balance, rate = self._balance_and_rate(first + k)
             done = self._models.step(
-                X, y, k, first + k, np.array(balance), weight,
+                near, y, k, first + k, np.array(balance), weight,
                 link=_LINKS[self.model], noise=noise, offset=offset, newton=self.update == "assumed-density", rate=rate,
                 bounded=first < 0 and self.learning_rate is None, keep=keep, frame=frame,
-                sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING),
+                sums=sums if fresh and frame and k == 0 else (_NOTHING, _NOTHING), columns=columns,
             )  # fmt: skip
             if not done:
                 self._refuse(X)
         if fresh:
-            self._moments.absorb(*sums, rows, keep)
+            self._moments.absorb(*sums, rows, keep, columns)
         self._models.settle(rows, keep)
 
-    def _deviations(self, X: Rows, weight: Array) -> tuple[tuple[Array, Array], bool]:
+    def _stored_columns(self, X: Rows, keep: float) -> tuple[Rows, Array | None]:
+        """Return the rows, and which columns they have: of wide CSR rows only those of which a value is stored.
+
+        None: all. A target of numbers and Newton's step take all too; and where zeros pull at nothing, no other moves.
+        """
+        if not sp.issparse(X) or X.shape[1] < _WIDE * X.nnz or (keep == 1.0 and not self._needs_moments):
+            return X, None
+        if self._is_regression() or self.update != "gradient":
+            return X, None
+        columns = np.sort(X.indices)
+        columns = columns[np.diff(columns, prepend=-1) > 0]
+        place = np.empty(X.shape[1], X.indices.dtype)
+        place[columns] = np.arange(len(columns))
+        return sp.csr_matrix((X.data, place[X.indices], X.indptr), (X.shape[0], len(columns))), columns
+
+    @property
+    def _needs_moments(self) -> bool:
+        return self.scaling is not None or self.importance != "parameter"
+
+    def _deviations(
+        self, X: Rows, near: Rows, columns: Array | None, weight: Array
+    ) -> tuple[tuple[Array, Array], bool]:
         """Return where the rows' deviations are summed, and whether the moments have yet to absorb them.
 
         Rows are scaled by the rows before their batch, so that one pass does; the first batch scales itself.
         """
-        if self.scaling is None and self.importance == "parameter":
+        if not self._needs_moments:
             return (_NOTHING, _NOTHING), False
         if self._moments.weight == 0.0:
             if not self._moments.update(X, weight if len(weight) else None):
                 self._refuse(X)
             return (_NOTHING, _NOTHING), False
-        sums = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
         in_step = not sp.issparse(X) and self.scaling is not None  # the step reads the same deviations anyway
-        if not in_step and not self._moments.add(X, weight, *sums):
+        if not in_step and not self._moments.add(near, weight, *sums, columns):
             self._refuse(X)
         return sums, True
 

@@ -211,6 +211,94 @@ def _step_stored(
 
 
 @njit()
+def _margin_of_zeros(
+    keep: float, prior: float, centre: Array, inverse: Array, mu: Array, sigma: Array
+) -> tuple[float, float]:
+    """Return what features add to d and q of a row in which they are 0."""
+    d, q = 0.0, 0.0
+    for j in range(mu.shape[0]):
+        z = centre[j] * inverse[j]
+        deviation = (prior + keep * (sigma[j] - prior)) * z
+        d -= keep * mu[j] * z
+        q += deviation * deviation
+    return d, q
+
+
+@njit()
+def _margin_outside(
+    columns: Array, keep: float, prior: float, centre: Array, inverse: Array, mu: Array, sigma: Array
+) -> tuple[float, float]:
+    """As `_margin_of_zeros` of all features but some."""
+    d, q, first = 0.0, 0.0, 0
+    for part in range(columns.shape[0] + 1):
+        stop = columns[part] if part < columns.shape[0] else mu.shape[0]
+        more = _margin_of_zeros(
+            keep, prior, centre[first:stop], inverse[first:stop], mu[first:stop], sigma[first:stop]
+        )
+        d += more[0]
+        q += more[1]
+        first = stop + 1
+    return d, q
+
+
+@njit()
+def _ascend_outside(
+    columns: Array, g1: float, g2: float, keep: float, prior: float, centre: Array, inverse: Array, mu: Array,
+    sigma: Array,
+) -> None:  # fmt: skip
+    """As `_ascend` for all features but some, which were 0 in all rows; g1 and g2: rate times the sums of a and b."""
+    first = 0
+    for part in range(columns.shape[0] + 1):
+        stop = columns[part] if part < columns.shape[0] else mu.shape[0]
+        for j in range(first, stop):
+            z = centre[j] * inverse[j] if centre.shape[0] else 0.0
+            deviation = prior + keep * (sigma[j] - prior)
+            mu[j] = keep * mu[j] - g1 * z
+            sigma[j] = max(deviation + g2 * deviation * z * z, 0.0)
+        first = stop + 1
+
+
+@njit()
+def _step_wide(
+    data: Array, places: Array, indptr: Array, columns: Array, codes: Array, k: int, balance: Array,
+    sample_weight: Array, link: int, noise: float, intercept: bool, rate: float, keep: float, prior: float,
+    centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
+) -> bool:  # fmt: skip
+    """As `_step_csr`, a gradient step where few features are stored: those in `columns`, at their `places` there.
+
+    To a row, all others together are an intercept, and all of them move alike: one pass for each of the two.
+    """
+    n, J = codes.shape[0], columns.shape[0]
+    y, w, curve = np.empty(n), np.empty(n), np.empty(n)
+    theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
+    total = targets(codes, k, balance, sample_weight, y, w)
+    if total == 0.0:
+        return True
+    rate /= total
+    near_centre, near_inverse = np.zeros(J), np.ones(J)
+    if centre.shape[0]:
+        near_centre, near_inverse = centre[columns], inverse[columns]
+    near_mu, near_sigma = mu[columns], sigma[columns]
+    _fold(keep, prior, near_inverse, near_mu, near_sigma, theta, var)
+    d, q = 0.0, 0.0
+    if centre.shape[0]:
+        d, q = _margin_outside(columns, keep, prior, centre, inverse, mu, sigma)
+    around = np.array([bias[0] + d, bias[1] + q])
+    sum_a, sum_b = gradients_csr(
+        data, places, indptr, y, w, link, noise, False, around, near_centre, theta, var, g1, g2, curve
+    )
+    if not (np.isfinite(sum_b) and _finite(g1, g2)):
+        return False
+    _ascend(g1, g2, rate, keep, prior, near_inverse, near_mu, near_sigma)
+    _ascend_outside(columns, rate * sum_a, rate * sum_b, keep, prior, centre, inverse, mu, sigma)
+    for at in range(J):
+        mu[columns[at]], sigma[columns[at]] = near_mu[at], near_sigma[at]
+    if intercept:
+        _shift_bias(bias, sum_a, sum_b, rate, False)
+    return True
+
+
+@njit()
 def _blend(share: float, mu: Array, average: Array) -> None:
     """Move the running average towards mu."""
     for k in range(mu.shape[0]):
@@ -301,6 +389,7 @@ class NormalLinear:
         keep: float,
         frame: tuple[Array, Array] | None,
         sums: tuple[Array, Array],
+        columns: Array | None = None,
     ) -> bool:
         """Move model k one step; False, and nothing changed, if a sum over the rows is not finite.
 
@@ -333,11 +422,18 @@ class NormalLinear:
             What is subtracted from each feature, and what it is then multiplied by.
         sums : pair of ndarrays of shape (n_features,) or (0,)
             Where the deviations of dense rows from the centre, and their squares, are added.
+        columns : ndarray of int, optional
+            The features that CSR rows have values of, in order, if `X` has only these; for a gradient step.
         """
         rows: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
         shared: tuple[Any, ...] = (*rows, y, code, balance, weight, link, noise)
         bias = self.bias[k] + np.array([offset, 0.0])
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
+        if columns is not None:
+            none = np.empty(0)
+            options = (self.intercept, rate, keep, self.prior, *(frame or (none, none)))
+            done = _step_wide(*rows, columns, *shared[len(rows) :], *options, *model)
+            return self._taken(k, bias, offset, done)
         if sp.issparse(X) and frame is None and keep == 1.0 and not newton and not bounded:
             shared = (*shared, self.intercept, rate, *model)
             return self._taken(k, bias, offset, _step_stored(*shared))

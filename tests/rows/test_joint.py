@@ -11,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import JointScreening, load_stream, prequential
 from tamis.evaluate.metrics.selection import selection_accuracy
+from tamis.rows.joint import pair_counts
 from tamis.rows.joint.pair_counts import Gains, cut, fold, levels_of, measure, put, table, x_log_x, zeros
 from tests.twins.joint import JointScreening as Twin
 
@@ -193,6 +194,25 @@ def test_sparse_rows_are_the_same_rows():
 def test_refuses(name, value):
     with pytest.raises(ValueError, match=name):
         JointScreening(**{name: value}).fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("n_levels", [2, 5, 10])
+def test_columns_are_cut_together_as_each_by_itself(n_levels, monkeypatch):
+    """Between their values where these are few, else at different ones of their quantiles."""
+    monkeypatch.setattr(pair_counts, "_CELLS", 400)  # some columns at a time
+    rng = np.random.default_rng(0)
+    X = np.hstack([np.round(rng.normal(size=(60, 10)), digits) for digits in (0, 1, 2, 9)])
+    X *= np.exp(rng.normal(0.0, 5.0, 40))
+    X[:, ::7] *= rng.random((60, 6)) < 0.2
+    X[:, 5] = -3.0
+    for j, found in enumerate(cut(X, n_levels)):
+        values = np.unique(X[:, j])
+        edges = np.unique(np.quantile(X[:, j], np.arange(1, n_levels) / n_levels))
+        if len(values) <= n_levels:
+            edges = values[:-1] + np.diff(values) / 2.0
+        np.testing.assert_array_equal(
+            found, np.pad(edges, (0, n_levels - 1 - len(edges)), constant_values=np.inf)
+        )
 
 
 @pytest.mark.slow

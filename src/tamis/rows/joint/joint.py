@@ -378,14 +378,14 @@ class JointScreening(RowSelector):
         rows, _ = self._last(min(int(self._seen[0]), self.memory))
         X, y = self._last(min(n, len(rows)))
         d, n_classes = rows.shape[1], len(self.classes_)
-        columns = np.arange(d)
+        columns, fresh = np.arange(d), None
+        n_levels = levels_of(min(d, self.max_paired), self.n_bins)
         if d > self.max_paired:
-            fresh = zeros(rows, columns[:0], 2, n_classes)
+            fresh = zeros(rows, columns[:0], n_levels, n_classes)
             for row, code in zip(X, y.tolist(), strict=True):
                 put(row, code, fresh)
             columns = np.flatnonzero(top_mask(gain_alone(fresh.alone)[0], self.max_paired))
-        n_levels = levels_of(len(columns), self.n_bins)
-        self._arrays = tuple(zeros(rows, columns, n_levels, n_classes))
+        self._arrays = tuple(zeros(rows, columns, n_levels, n_classes, fresh))
         self._older = None
         self._chunk, self._chunk_end, self._next = float(chunk), int(chunk), _LEAST
         self._set_bars()

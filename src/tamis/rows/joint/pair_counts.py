@@ -38,6 +38,8 @@ __all__ = [
 
 BLOCK = 32  # rows in a word
 _FINE = 10  # levels of a feature alone
+_CELLS = 1 << 17  # values that are sorted at a time
+_TILE = 32  # features whose pairs with all before them are tested one after the other
 _WORDS = 12_250  # pairs times edges squared that a block may cost, where there are more than two levels
 
 
@@ -79,24 +81,35 @@ def levels_of(n_features: int, n_bins: int | None) -> int:
 def cut(rows: Array, n_levels: int) -> NDArray[np.float64]:
     """Return the edges of each column: between its values if they are few, else its quantiles."""
     edges = np.full((rows.shape[1], n_levels - 1), np.inf)
-    for j in range(rows.shape[1]):
-        values = np.unique(rows[:, j])
-        few = len(values) <= n_levels
-        found = (
-            values[:-1] + (values[1:] - values[:-1]) / 2.0
-            if few
-            else np.unique(np.quantile(rows[:, j], np.arange(1, n_levels) / n_levels))
-        )
-        edges[j, : len(found)] = found
+    step = max(1, _CELLS // len(rows))
+    for first in range(0, rows.shape[1], step):
+        values = np.sort(rows[:, first : first + step].T, axis=1)
+        few = np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1) < n_levels
+        own = _distinct(values[few], n_levels)
+        low, high = own[:, :-1], own[:, 1:]
+        part = edges[first : first + step]
+        part[few] = low + np.subtract(high, low, out=high.copy(), where=np.isfinite(high)) / 2.0
+        quantiles = np.quantile(values[~few], np.arange(1, n_levels) / n_levels, axis=1)
+        part[~few] = _distinct(quantiles.T, n_levels - 1)
     return edges
 
 
-def zeros(rows: Array, columns: NDArray[np.intp], n_levels: int, n_classes: int) -> Counts:
-    """Return counts of nothing, with levels cut by the given rows."""
+def _distinct(values: Array, n: int) -> NDArray[np.float64]:
+    """Return the distinct values of each row of sorted ones, at most n; infinity where there are fewer."""
+    new = np.diff(values, axis=1, prepend=-np.inf) > 0.0
+    found = np.full((len(values), n), np.inf)
+    found[np.nonzero(new)[0], np.cumsum(new, axis=1)[new] - 1] = values[new]
+    return found
+
+
+def zeros(
+    rows: Array, columns: NDArray[np.intp], n_levels: int, n_classes: int, as_in: Counts | None = None
+) -> Counts:
+    """Return counts of nothing, with levels cut by the given rows, or as they are cut already."""
     n_edges, q = n_levels - 1, len(columns)
+    edges, fine = (cut(rows, n_levels), cut(rows, _FINE)) if as_in is None else (as_in.edges, as_in.fine)
     return Counts(
-        cut(rows, n_levels), cut(rows, _FINE), columns,
-        np.zeros((n_edges, q), np.uint32), np.zeros(n_classes, np.uint32),
+        edges, fine, columns, np.zeros((n_edges, q), np.uint32), np.zeros(n_classes, np.uint32),
         np.zeros((rows.shape[1], _FINE, n_classes), np.int64), np.zeros((q, n_edges, n_classes), np.int64),
         np.zeros((n_edges, n_edges, n_classes, q * (q - 1) // 2), np.int32), np.zeros(2, np.int64),
     )  # fmt: skip
@@ -199,6 +212,13 @@ def table(counts: Counts, i: int, j: int, totals: Array, cells: Array) -> None:
     """Write the table of levels of `columns[i]`, of `columns[j]` and classes, i < j; `totals`: rows per class."""
     n_edges, q = counts.bits.shape
     at = i * (2 * q - i - 1) // 2 + j - i - 1
+    if n_edges == 1:  # the usual thing of many features
+        for c in range(totals.shape[0]):
+            both = counts.pairs[0, 0, c, at]
+            first, second = counts.above[i, 0, c] - both, counts.above[j, 0, c] - both
+            cells[1, 1, c], cells[1, 0, c], cells[0, 1, c] = both, first, second
+            cells[0, 0, c] = totals[c] - both - first - second
+        return
     for c in range(totals.shape[0]):
         for a in range(n_edges + 1):
             for b in range(n_edges + 1):
@@ -247,7 +267,7 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
         n += totals[c]
         sum_y += _f(totals[c], known)
         n_met += totals[c] > 0
-    unit = 2.0 * n * math.log(2.0)  # G per bit
+    unit, log_n = 2.0 * n * math.log(2.0), math.log2(n)  # G per bit; bits of n rows
     sums, left, met = np.zeros(q), np.zeros(q), np.zeros(q, np.int64)  # sum of f(n_x), n H(Y|X), levels met
     for i in range(q):
         for a in range(n_levels):
@@ -262,31 +282,32 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
             met[i] += total > 0
         left[i] += sums[i]
     cells = np.zeros((n_levels, n_levels, n_classes), np.int64)
-    for i in range(q):
-        for j in range(i + 1, q):
-            gains.given[i, j] = gains.given[j, i] = gains.dependent[i, j] = gains.dependent[j, i] = -1.0
-            gains.gain[i, j] = gains.gain[j, i] = gains.joint[i, j] = gains.joint[j, i] = 0.0
-            if n < 5 * max(met[i], met[j]) * n_met or met[i] < 2 or met[j] < 2:
-                continue
-            table(counts, i, j, totals, cells)
-            both, rest, n_pairs = 0.0, 0.0, 0  # sum of f(n_xz), n H(Y|XZ), pairs of levels met
-            for a in range(n_levels):
-                for b in range(n_levels):
-                    total = 0
-                    for c in range(n_classes):
-                        total += cells[a, b, c]
-                        rest -= _f(cells[a, b, c], known)
-                    both += _f(total, known)
-                    n_pairs += total > 0
-            if n < 5 * n_pairs * n_met:  # a copy meets few pairs, and is known early
-                continue
-            rest += both
-            gains.joint[i, j] = gains.joint[j, i] = math.log2(n) - (sum_y + rest) / n
-            for x, z in ((i, j), (j, i)):
-                freedom = (met[x] - 1) * (n_met - 1) * met[z]
-                bar = bars[freedom] * with_few_rows(met[x], n_met, n / met[z])
-                gains.given[x, z] = unit * (left[z] - rest) / n - bar
-                gains.gain[x, z] = (left[z] - rest) / n - freedom / unit
-            shared = math.log2(n) - (sums[i] + sums[j] - both) / n
-            bar = bars[(met[i] - 1) * (met[j] - 1)] * with_few_rows(met[i], met[j], n)
-            gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar
+    for part in range(0, q, _TILE):  # what is written for (j, i) stays near
+        for i in range(min(part + _TILE, q)):
+            for j in range(max(i + 1, part), min(part + _TILE, q)):
+                gains.given[i, j] = gains.given[j, i] = gains.dependent[i, j] = gains.dependent[j, i] = -1.0
+                gains.gain[i, j] = gains.gain[j, i] = gains.joint[i, j] = gains.joint[j, i] = 0.0
+                if n < 5 * max(met[i], met[j]) * n_met or met[i] < 2 or met[j] < 2:
+                    continue
+                table(counts, i, j, totals, cells)
+                both, rest, n_pairs = 0.0, 0.0, 0  # sum of f(n_xz), n H(Y|XZ), pairs of levels met
+                for a in range(n_levels):
+                    for b in range(n_levels):
+                        total = 0
+                        for c in range(n_classes):
+                            total += cells[a, b, c]
+                            rest -= _f(cells[a, b, c], known)
+                        both += _f(total, known)
+                        n_pairs += total > 0
+                if n < 5 * n_pairs * n_met:  # a copy meets few pairs, and is known early
+                    continue
+                rest += both
+                gains.joint[i, j] = gains.joint[j, i] = log_n - (sum_y + rest) / n
+                for x, z in ((i, j), (j, i)):
+                    freedom = (met[x] - 1) * (n_met - 1) * met[z]
+                    bar = bars[freedom] * with_few_rows(met[x], n_met, n / met[z])
+                    gains.given[x, z] = unit * (left[z] - rest) / n - bar
+                    gains.gain[x, z] = (left[z] - rest) / n - freedom / unit
+                shared = log_n - (sums[i] + sums[j] - both) / n
+                bar = bars[(met[i] - 1) * (met[j] - 1)] * with_few_rows(met[i], met[j], n)
+                gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar

@@ -209,10 +209,24 @@ def _margins(table: Array, j: int, r: Array, k: Array) -> float:
 
 
 @njit()
+def _freedom(r: Array, k: Array) -> int:
+    """Return (bins with counts - 1) (classes with counts - 1)."""
+    bins, classes = 0, 0
+    for weight in r:
+        bins += weight > 0.0
+    for weight in k:
+        classes += weight > 0.0
+    return max(bins - 1, 0) * max(classes - 1, 0)
+
+
+@njit()
 def _mutual_information(table: Array, found: Array) -> None:
     r, k = np.empty(table.shape[1]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, total = _margins(table, j, r, k), 0.0
+        if _freedom(r, k) == 0:
+            found[j] = 0.0
+            continue
         for b in range(table.shape[1]):
             for c in range(table.shape[2]):
                 t = table[j, b, c]
@@ -231,8 +245,8 @@ def _chi_square(table: Array, found: Array, freedom: Array) -> None:
                 expected = r[b] * k[c] / n if n > 0.0 else 0.0
                 if expected > 0.0:
                     total += (table[j, b, c] - expected) ** 2 / expected  # (2)
-        found[j] = total
-        freedom[j] = max((r > 0.0).sum() - 1, 0) * max((k > 0.0).sum() - 1, 0)
+        freedom[j] = _freedom(r, k)
+        found[j] = total if freedom[j] > 0 else 0.0  # else it is rounding
 
 
 @njit()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit, overwrite
 
-__all__ = ["TOLERANCE", "Runs", "read_even", "read_rows", "read_table", "read_zero", "select", "weigh"]
+__all__ = ["Runs", "between", "read_even", "read_rows", "read_table", "read_zero", "select", "weigh"]
 
 TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are equal
 
@@ -161,6 +161,21 @@ def _reach(
 
 
 @njit(strict=True)
+def _around_zero(
+    values: Array, below: Array, start: Array, stop: Array, unit: Array, after: Array
+) -> tuple[float, float]:
+    """Return the weight below 0 and up to 0; the places after 0 in `after`."""
+    before, upto = 0.0, 0.0
+    for r in range(after.shape[0]):
+        place = after[r] = _up_to(values, start[r], stop[r], 0.0)
+        upto += _weight_before(place, start[r], unit[r], below)
+        while place > start[r] and values[place - 1] == 0.0:
+            place -= 1
+        before += _weight_before(place, start[r], unit[r], below)
+    return before, upto
+
+
+@njit(strict=True)
 def select(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, fractions: Array, of_class: Array,
     found: Array, weights: Array,
@@ -170,18 +185,23 @@ def select(
     `weights[f, h]`, where there is room, takes the weight of each class up to the value.
     """
     n_runs = of_class.shape[0]
-    low, high, place, reached = np.empty((4, n_runs), np.int64)
+    low, high, place, reached, after_zero = np.empty((5, n_runs), np.int64)
     for f in range(start.shape[0]):
         total, low_weight = 0.0, 0.0
         for r in range(n_runs):
             low[r] = start[f, r]
             total += _weight_before(stop[f, r], start[f, r], unit[f, r], below)
+        before, upto = _around_zero(values, below, start[f], stop[f], unit[f], after_zero)
         for h in range(fractions.shape[0]):
             need = fractions[h] * total - TOLERANCE * total
-            overwrite(high, stop[f])
-            best, low_weight = _reach(
-                values, below, start[f], unit[f], need, low, high, place, reached, low_weight, total
-            )
+            if before < need <= upto:  # sparse rows are mostly 0: nothing to search
+                best = 0.0
+                overwrite(reached, after_zero)
+            else:
+                overwrite(high, stop[f])
+                best, low_weight = _reach(
+                    values, below, start[f], unit[f], need, low, high, place, reached, low_weight, total
+                )
             if best != best and total > 0.0:  # a fraction of 1 and rounding
                 for r in range(n_runs):
                     reached[r] = stop[f, r]
@@ -191,6 +211,20 @@ def select(
             if weights.shape[0] and best == best:
                 for r in range(n_runs):
                     weights[f, h, of_class[r]] += _weight_before(reached[r], start[f, r], unit[f, r], below)
+
+
+@njit(strict=True)
+def between(upto: Array, gain: Array, whole: Array, found: Array) -> None:
+    """Write the weight of each class between the cuts from its weight up to each, in units of `gain`, and the whole."""
+    for f in range(found.shape[0]):
+        for c in range(found.shape[2]):
+            before, most = 0.0, whole[c, f]
+            for h in range(found.shape[1]):
+                weight = upto[f, h, c] / gain[c] if h < upto.shape[1] else most
+                if weight > (1.0 - TOLERANCE) * most:  # rounding
+                    weight = most
+                found[f, h, c] = weight - before
+                before = weight
 
 
 @njit(strict=True)

@@ -33,7 +33,7 @@ from tamis._jit import njit
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
 from tamis.summaries.quantile_points import ClassPoints
-from tamis.summaries.quantile_reading import TOLERANCE, Runs, select, weigh
+from tamis.summaries.quantile_reading import Runs, between, select, weigh
 
 __all__ = ["QuantileSummary"]
 
@@ -405,15 +405,14 @@ class QuantileSummary(Guarded):
         """
         check_number("n_bins", n_bins, low=1, integer=True)
         fractions = np.arange(1, n_bins) / n_bins
-        below = np.zeros((self.n_features, n_bins + 1, self.n_classes))
-        now = self._in_one_scale()
+        found = np.empty((self.n_features, n_bins, self.n_classes))
+        now, count = self._in_one_scale(), self.count()
         for first, runs, of_class in now._runs():
-            part = below[first : first + len(runs.start), 1:-1]
-            select(*runs, fractions, of_class, np.empty((len(part), n_bins - 1)), part)
-        below /= now._gain
-        below[:, -1] = self.count().T
-        below = np.where(below > (1.0 - TOLERANCE) * below[:, -1:], below[:, -1:], below)  # rounding
-        return np.diff(below, axis=1)
+            part = slice(first, first + len(runs.start))
+            upto = np.zeros((len(runs.start), n_bins - 1, self.n_classes))
+            select(*runs, fractions, of_class, np.empty(upto.shape[:2]), upto)
+            between(upto, now._gain, count[:, part], found[part])
+        return found
 
     def rank_error(self, *, by_class: bool = False) -> NDArray[np.float64]:
         """Return the certified bound of the error of a weight up to any cut, as a fraction of all.

@@ -612,9 +612,7 @@ class Screener(RowSelector):
             if name == "gini":
                 scores[columns] = gini_decrease(table) if in_order else gini_of_categories(table)
             else:
-                statistic, freedom = chi_square(table)
-                found = mutual_information(table) if name == "mi" else statistic
-                scores[columns] = np.where(freedom > 0, found, 0.0)  # rounding
+                scores[columns] = mutual_information(table) if name == "mi" else chi_square(table)[0]
         wanted = pvalues and name != "gini"
         return Readout(scores, self._pvalues_of_bins(name, tables) if wanted else None)
 

@@ -430,10 +430,10 @@ class NormalLinear:
         bias = self.bias[k] + np.array([offset, 0.0])
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
         if columns is not None:
-            none = np.empty(0)
-            options = (self.intercept, rate, keep, self.prior, *(frame or (none, none)))
-            done = _step_wide(*rows, columns, *shared[len(rows) :], *options, *model)
-            return self._taken(k, bias, offset, done)
+            no_frame = np.empty(0), np.empty(0)
+            shared = (*rows, columns, *shared[len(rows) :], self.intercept, rate, keep, self.prior)
+            shared = (*shared, *(frame or no_frame), *model)
+            return self._taken(k, bias, offset, _step_wide(*shared))
         if sp.issparse(X) and frame is None and keep == 1.0 and not newton and not bounded:
             shared = (*shared, self.intercept, rate, *model)
             return self._taken(k, bias, offset, _step_stored(*shared))

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import yaml
 from numpydoc.docscrape import FunctionDoc
+from packaging.version import Version
 
 import tamis
 from tamis import prequential
@@ -155,7 +156,7 @@ def test_citation_is_complete_and_speaks_of_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["cff-version"] == "1.2.0"
     assert {"message", "title", "authors", "license", "references"} <= set(citation)
-    assert citation["version"] == tamis.__version__ == PYPROJECT["project"]["version"]
+    assert Version(citation["version"]) == Version(Version(tamis.__version__).base_version)
     assert len(citation["references"]) == 5
     for reference in citation["references"]:
         assert reference["type"] in {"article", "conference-paper", "thesis"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.1.0.dev0"
+__version__: str  # of the package that is installed
 
 # Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
 _NAMES = {
@@ -91,6 +91,14 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_NAMES[name]), name)
     if name in _PACKAGES:
         return importlib.import_module(f"tamis.{name}")
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("tamis")
+        except PackageNotFoundError:  # the source alone
+            found = "0+unknown"
+        return globals().setdefault(name, found)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")
 
 

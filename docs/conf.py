@@ -106,7 +106,9 @@ _ARRIVES = {
 
 def _catalogue_page() -> str:
     pages = dict.fromkeys(f"../{_page(entry)}" for entry in CATALOG)
-    learners = [f"../{name}" for name in ("hoeffding", "vfdr", "forests", "knn", "naive_bayes")]
+    learners = [
+        f"../{name}" for name in ("hoeffding", "vfdr", "forests", "heft_stream", "knn", "naive_bayes")
+    ]
     lines = ["# Methods", "", "One row per algorithm; `tamis list` prints them too.", ""]
     lines += ["[Which selector?](../which_selector.md) says which one to begin with.", ""]
     for family, question in _ARRIVES.items():

@@ -25,8 +25,10 @@ import numpy as np
 
 from tamis import (
     DISCUSS,
+    FCBF,
     AdaptiveRandomForest,
     ForwardPartialCorrelation,
+    HEFTStream,
     HoeffdingAdaptiveTree,
     JointScreening,
     StreamingRandomPatches,
@@ -48,6 +50,8 @@ ARMS: dict[str, Arm] = {
     "Joint + naive Bayes": lambda: (JointScreening(), WeightedNaiveBayes()),
     "Joint + adaptive tree": lambda: (JointScreening(), HoeffdingAdaptiveTree()),
     "DISCUSS + naive Bayes": lambda: (DISCUSS(), WeightedNaiveBayes()),
+    "FCBF + naive Bayes": lambda: (FCBF(window=150), WeightedNaiveBayes()),
+    "HEFT-Stream": lambda: (None, HEFTStream()),
     "forest of sqrt": lambda: (None, AdaptiveRandomForest(max_features="sqrt")),
     "forest of 60 %": lambda: (None, AdaptiveRandomForest(max_features=0.6)),
     "forest of all": lambda: (None, AdaptiveRandomForest(max_features=None)),

@@ -38,6 +38,7 @@ _NAMES = {
     "GramInvesting": "tamis.columns.gram",
     "FastOSFS": "tamis.columns.fast_osfs",
     "Grafting": "tamis.columns.grafting",
+    "HEFTStream": "tamis.pipeline.heft_stream",
     "HoeffdingAdaptiveTree": "tamis.learners.hoeffding",
     "HoeffdingTree": "tamis.learners.hoeffding",
     "OFS": "tamis.rows.ofs",

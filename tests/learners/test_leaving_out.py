@@ -97,7 +97,7 @@ def test_every_learner_has_a_way():
         "least-squares": "zeros", "hoeffding-tree": "missing",
         "hoeffding-adaptive-tree": "missing", "hoeffding-tree-adwin": "missing", "hoeffding-tree-ecdd": "missing",
         "adaptive-random-forest": "missing", "streaming-random-patches": "missing",
-        "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing",
+        "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "heft-stream": "missing",
     }  # fmt: skip
     for entry in LEARNERS:
         default = "missing" if entry.key.startswith("river-") else "whole"

@@ -1,5 +1,6 @@
 """A selector and a learner as one model that learns from rows as they come."""
 
+from tamis.pipeline.heft_stream import HEFTStream
 from tamis.pipeline.stream_pipeline import StreamPipeline
 
-__all__ = ["StreamPipeline"]
+__all__ = ["HEFTStream", "StreamPipeline"]

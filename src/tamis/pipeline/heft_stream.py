@@ -1,0 +1,383 @@
+"""HEFTStream: classifiers of several kinds, each on the features that were selected when it began.
+
+Nguyen, Woon, Ng, Wan: Heterogeneous Ensemble for Feature Drifts in Data Streams, PAKDD 2012; Barddal's thesis, section
+5.5.2. Rows come in chunks of a fixed number. After each, FCBF selects from it; where it selects other features than
+before, the world has changed (a feature drift), and the worst member gives way to a new one.
+
+===========  ==================  ======================================================================
+paper        here                meaning
+===========  ==================  ======================================================================
+k            `n_estimators`      members
+chunk        `chunk_size`        rows between two selections
+E_i          `members_`          a classifier on the features selected when it began
+===========  ==================  ======================================================================
+
+With P_i[y] what member i, as it was before the chunk, gave the true class y of a row in it, and p_c the share of class
+c in the chunk::
+
+    e_i = mean (1 - P_i[y])^2,    e = sum_c p_c (1 - p_c)^2                                        (1)
+    w_i = max(e - e_i, 0),        P[c] ~ sum_i w_i P_i[c]                                          (2)
+
+e is the error of one who knows the shares alone (Wang, Fan, Yu, Han, KDD 2003); where no member is better, all weigh
+the same. A new member weighs as much as the best. Each row counts Poisson(1) times in each member (online bagging).
+
+Deviations, each with its reason:
+
+* The first chunk has no selection before it: members begin with every feature, and anew on the chunk when FCBF has
+  selected from it, so that a prediction can be had from the first row on.
+* A new member learns the chunk that it was selected from, or its first predictions would be guesses.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import poisson
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array, as_classes, columns_of
+from tamis._jit import njit
+from tamis._parameters import SEED, Kind, having, integer, parameters
+from tamis.catalog import find_learner
+from tamis.learners.dense_rows import DenseRowClassifier
+from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.leaving_out import takes_nan
+from tamis.rows import FCBF
+
+__all__ = ["HEFTStream", "Member"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+_Model = tuple[int, int, Any]
+_SHARES: Floats = poisson.cdf(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
+
+
+def _made(given: Any) -> Any:
+    """Return a classifier that has not learned anything."""
+    if not isinstance(given, str):
+        return clone(given)
+    entry = find_learner(given)
+    return entry.load()(**dict(entry.parameters))
+
+
+def _are_learners(value: Any) -> bool:
+    if not isinstance(value, list | tuple):
+        return False
+    made = [_made(one) if isinstance(one, str) else one for one in value]
+    classifier = having("a classifier", "partial_fit", "predict_proba")
+    return len(made) > 0 and all(classifier.fits(one) for one in made)
+
+
+class Member(NamedTuple):
+    """A classifier of the ensemble.
+
+    Attributes
+    ----------
+    kind : int
+        Which of the `estimators` it is.
+    columns : ndarray of shape (n_columns,), int
+        The features that it knows.
+    model : classifier
+        It has learned the positions of the labels in `classes_`.
+    weight : float
+        How much its probabilities count; in all 1.
+    """
+
+    kind: int
+    columns: NDArray[np.intp]
+    model: Any
+    weight: float
+
+
+@njit()
+def _times(seed: int, first: int, born: int, shares: Floats, times: Ints) -> None:
+    """Write how often rows count in a member: a Poisson number that only seed, row and member decide."""
+    for i in range(times.shape[0]):
+        share, k = uniform(seed, first + i, born), 0
+        while k < shares.shape[0] and share >= shares[k]:
+            k += 1
+        times[i] = k
+
+
+class HEFTStream(DenseRowClassifier):
+    """An ensemble of several kinds of classifiers, renewed when other features are selected (HEFT-Stream).
+
+    Parameters
+    ----------
+    n_estimators : int from 1 to 1000, default=10
+        Members.
+    chunk_size : int from 8 to 1000000, default=150
+        Rows between two selections.
+    estimators : sequence of str or classifier, default=("nb", "hoeffding-tree")
+        The kinds of members: learners of the catalogue by their keys, or classifiers with `partial_fit` and
+        `predict_proba`, which are copied before they learn. In the beginning there are as many of each.
+    selector : row selector or None, default=None
+        What selects; it is copied before it learns. None: :class:`~tamis.rows.FCBF` over the last `chunk_size` rows.
+    categorical : None, "all", list of int or str, or bool mask, default=None
+        The columns whose values are categories, for FCBF and for those `estimators` given by name.
+    random_state : int, at least 0, default=0
+        Seed of how often a row counts in a member.
+
+    Attributes
+    ----------
+    selected_ : ndarray of int
+        The features selected after the last chunk; all before.
+    drifts_ : list of int
+        Rows, counted from 0, at which other features were selected than before.
+    members_ : list of Member
+        Kind, columns, classifier and weight of each.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen.
+    n_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+
+    Notes
+    -----
+    Members learn a row when it comes; what is decided per chunk is decided by the number of the row, so a batch leaves
+    the same state as its rows one at a time if the members and the selector do. Memory: twice the members, for each is
+    judged as it was before the chunk, and `chunk_size` rows. Sparse rows are refused. Missing values go to the members.
+
+    References
+    ----------
+    Nguyen, Woon, Ng, Wan (2012). Heterogeneous ensemble for feature drifts in data streams. PAKDD.
+
+    Examples
+    --------
+    Feature 3 tells the class, and feature 8 from row 4000 on; the other 28 tell nothing:
+
+    >>> import numpy as np
+    >>> from tamis import HEFTStream
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(8000, 30))
+    >>> y = np.where(np.arange(8000) < 4000, X[:, 3] > 0, X[:, 8] > 0).astype(int)
+    >>> model = HEFTStream().fit(X[:4000], y[:4000])
+    >>> model.selected_
+    array([3])
+    >>> model = model.partial_fit(X[4000:7000], y[4000:7000])
+    >>> model.selected_, model.drifts_[-1]
+    (array([8]), 4199)
+    >>> bool(model.score(X[7000:], y[7000:]) > 0.95)
+    True
+    """
+
+    _shapes = """
+        classes_ (k)  n_features_in_ (=j)  _chunk_ (=b)  _rows_ (b, j)  _codes_ (b)  _counts_ (k)  _size_ (=n)
+        _weights_ (n)  _knows_ (n, j)  _knew_ (n, j)
+    """
+
+    _allowed = parameters(
+        n_estimators=integer("[1, 1000]"),
+        chunk_size=integer("[8, 1000000]"),
+        estimators=Kind(
+            "a sequence of learners, by name or as classifiers with predict_proba", _are_learners
+        ),
+        selector=(having("a row selector", "partial_fit", "get_support"), None),
+        random_state=SEED[0],
+    )
+
+    # State:
+    #   _models_, _models_before_   n of (kind, members that began before it, classifier): now, and before the chunk
+    #   _knows_, _knew_    (n, J) bool    their features, now and before the chunk
+    #   _weights_          (n,)   float64 w_i, in all 1
+    #   _rows_, _codes_    (chunk, J) and (chunk,)  the rows of the chunk so far
+    #   _counts_           (K,)   int64   how many of them have each class
+    _models_: list[_Model]
+    _models_before_: list[_Model]
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        chunk_size: int = 150,
+        *,
+        estimators: Any = ("nb", "hoeffding-tree"),
+        selector: Any = None,
+        categorical: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.chunk_size = chunk_size
+        self.estimators = estimators
+        self.selector = selector
+        self.categorical = categorical
+        self.random_state = random_state
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _before(self) -> dict[str, Any]:
+        own = [one for one in (*self.estimators, self.selector) if not isinstance(one, str | None)]
+        before = super()._before()
+        if hasattr(self, "n_seen_") and any(not type(one).__module__.startswith("tamis.") for one in own):
+            before.update(deepcopy({name: before[name] for name in ("_selector_", "_models_")}))
+        return before
+
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        self._categorical_ = columns_of(self.categorical, n_features, names)
+        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+        self._selector_ = (
+            FCBF(window=self.chunk_size, categorical=self._categorical_.tolist())
+            if self.selector is None
+            else clone(self.selector)
+        )
+        self._chunk_, self._size_ = int(self.chunk_size), int(self.n_estimators)
+        self._begun_, self.n_seen_ = 0, 0
+        self._rows_, self._codes_ = np.zeros((self._chunk_, n_features)), np.zeros(self._chunk_, np.int64)
+        self._counts_ = np.zeros(len(self.classes_), dtype=np.int64)
+        self.selected_, self.drifts_ = np.arange(n_features), list[int]()
+        self._models_ = [self._new(m % len(self.estimators)) for m in range(self._size_)]
+        self._models_before_ = []  # none before the first chunk
+        self._knows_ = np.ones((self._size_, n_features), dtype=bool)
+        self._knew_ = self._knows_
+        self._weights_ = np.full(self._size_, 1.0 / self._size_)
+
+    def _grow(self, n_classes: int) -> None:
+        self._counts_ = np.pad(self._counts_, (0, n_classes - len(self._counts_)))
+
+    def _new(self, kind: int) -> _Model:
+        """Return a classifier for the features that are selected now."""
+        given, columns = self.estimators[kind], self.selected_
+        model = _made(given)
+        if isinstance(given, str) and "categorical" in model.get_params():
+            model.set_params(categorical=np.flatnonzero(np.isin(columns, self._categorical_)).tolist())
+        self._begun_ += 1
+        return kind, self._begun_ - 1, model
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        at, seen = 0, self.n_seen_
+        if not self._codes_.flags.writeable:  # of a file mapped for reading
+            self._rows_, self._codes_ = self._rows_.copy(), self._codes_.copy()
+        while at < len(codes):
+            place = seen % self._chunk_
+            n = min(len(codes) - at, self._chunk_ - place)
+            X, y = rows[at : at + n], codes[at : at + n]
+            self._rows_[place : place + n], self._codes_[place : place + n] = X, y
+            self._counts_ = self._counts_ + np.bincount(y, minlength=len(self._counts_))
+            self._selector_.partial_fit(X, y, **self._declared(self._selector_))
+            for model, knows in zip(self._models_, self._knows_, strict=True):
+                self._teach(model, knows, X, y, seen)
+            at, seen = at + n, seen + n
+            if seen % self._chunk_ == 0:
+                self._end_chunk(seen)
+
+    def _declared(self, model: Any) -> dict[str, Any]:
+        return {} if hasattr(model, "classes_") else {"classes": np.arange(len(self.classes_))}
+
+    def _teach(self, member: _Model, knows: Mask, X: Floats, y: Ints, first: int) -> None:
+        """Let a member learn rows, of which the first has a number, as often as they count."""
+        times, (_, born, model) = np.empty(len(y), dtype=np.int64), member
+        _times(int(self.random_state), first, born, _SHARES, times)
+        rows = np.repeat(np.arange(len(y)), times)
+        if len(rows):
+            model.partial_fit(X[rows][:, knows], y[rows], **self._declared(model))
+
+    def _end_chunk(self, seen: int) -> None:
+        """Judge the members, select, and renew the worst member if other features are selected."""
+        errors, is_first = self._errors(), not self._models_before_
+        selected = np.flatnonzero(self._selector_.get_support())
+        self._models_, self._knows_ = list(self._models_), self._knows_.copy()
+        if not is_first and not np.array_equal(selected, self.selected_):
+            self.drifts_ = [*self.drifts_, seen - 1]
+            worst, best = int(errors.argmax()), int(errors.argmin())
+            self.selected_ = selected
+            self._renew(worst, self._models_[best][0], seen)
+            errors[worst] = errors[best]
+        if is_first:
+            self.selected_ = selected
+            for m in range(self._size_):
+                self._renew(m, m % len(self.estimators), seen)
+        shares = self._counts_ / self._chunk_
+        gains = np.maximum((shares * (1.0 - shares) ** 2).sum() - errors, 0.0)  # (2)
+        self._weights_ = (gains if gains.any() else np.ones_like(gains)) / (gains.sum() or len(gains))
+        self._models_before_, self._knew_ = deepcopy(self._models_), self._knows_
+        self._counts_ = np.zeros_like(self._counts_)
+
+    def _renew(self, m: int, kind: int, seen: int) -> None:
+        """Put a new member in a place, which knows what is selected now and learns the chunk."""
+        self._models_[m], self._knows_[m] = self._new(kind), False
+        self._knows_[m, self.selected_] = True
+        self._teach(self._models_[m], self._knows_[m], self._rows_, self._codes_, seen - self._chunk_)
+
+    def _errors(self) -> Floats:
+        """Return the mean square error of each member, as it was before the chunk, by (1)."""
+        errors, every = np.zeros(self._size_), np.arange(self._chunk_)
+        for m, (_, _, model) in enumerate(self._models_before_):
+            votes = self._votes_of(model, self._rows_[:, self._knew_[m]])
+            errors[m] = np.mean((1.0 - votes[every, self._codes_]) ** 2)
+        return errors
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    @property
+    def members_(self) -> list[Member]:
+        """The members as they are now."""
+        check_is_fitted(self)
+        return [
+            Member(kind, np.flatnonzero(knows), model, float(weight))
+            for (kind, _, model), knows, weight in zip(
+                self._models_, self._knows_, self._weights_, strict=True
+            )
+        ]
+
+    def _votes_of(self, model: Any, rows: Floats) -> Floats:
+        """Return the probabilities of a member; the same for all if it has learned nothing yet."""
+        votes = np.zeros((len(rows), len(self.classes_)))
+        if hasattr(model, "classes_"):
+            votes[:, model.classes_.astype(np.intp)] = model.predict_proba(rows)
+        else:
+            votes[:] = 1.0 / max(votes.shape[1], 1)
+        return votes
+
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Among equally probable classes the first.
+        """
+        votes = self.predict_proba(X)
+        found: Array = self.classes_[votes.argmax(axis=1)]
+        return found
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, by (2).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), float64
+        """
+        check_is_fitted(self)
+        rows = self._bounded(self._rows(X, False))
+        votes = np.zeros((len(rows), len(self.classes_)))
+        for member in self.members_:
+            if member.weight > 0.0:
+                votes += member.weight * self._votes_of(member.model, rows[:, member.columns])
+        found: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        return found
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        given = [one for one in self.estimators if not isinstance(one, str)]
+        tags.input_tags.allow_nan = all(takes_nan(one) for one in given)
+        return tags

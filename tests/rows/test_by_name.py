@@ -34,6 +34,7 @@ from tamis import (
     Screening,
     TScore,
 )
+from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
 from tamis.rows.screening.screener import BinScreener
@@ -110,6 +111,82 @@ def test_growing_gives_the_bits_of_the_fixed_width(selector: Any, n_classes: int
         loaded.partial_fit(rows[:9], y[:9]).scores_.tobytes()
         == grown.partial_fit(rows[:9], y[:9]).scores_.tobytes()
     )
+
+
+def events(rng: np.random.Generator, step: int) -> tuple[list[dict[str, float]], Any]:
+    """Rows of few names, of which each batch brings new ones; "late" comes after 20 batches and tells most."""
+    y = rng.integers(0, 2, 100)
+    rows = [{f"x{j}": 1.0 for j in rng.integers(0, 4 + 4 * step, 5)} for _ in y]
+    for row, label in zip(rows, y.tolist(), strict=True):
+        row["early"] = float(rng.normal() + label)
+        if step >= 20:
+            row["late"] = float(rng.normal() - 2.0 * label)
+    return rows, y
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["linear", "naive-bayes"])
+def test_a_race_goes_on_while_names_come(learner: str) -> None:
+    rng, model, widths = np.random.default_rng(0), ByName(Auto(learner=learner)), set()
+    for step in range(55):
+        model.partial_fit(*events(rng, step))
+        auto: Any = model.selector_
+        widths.add(auto.n_features_in_)
+        sizes = sorted(int(arm.split(" ")[1]) for arm in auto.arms_ if arm.startswith("fires"))
+        assert auto.n_features_in_ / 2 < auto._laid_out_for <= auto.n_features_in_
+        assert sizes == sorted({max(1, round(share * auto._laid_out_for)) for share in (0.05, 0.1, 0.2, 0.4)})
+        assert ("joint" in auto.arms_) == (auto._laid_out_for <= 200)
+        assert auto.weights_.sum() == pytest.approx(1.0)
+        assert auto.race_["errors"].shape == (len(auto.race_["n_seen"]), len(auto.arms_))
+    assert len(widths) > 8
+    assert "late" in model.selected_
+    if auto.followed_ != "all":
+        assert "early" in model.selected_
+    assert auto.errors_.min() < 0.2
+    assert len(auto.race_summary()["arms"]) == len(auto.arms_)
+    loaded = tamis.loads(tamis.dumps(model))
+    rows, y = events(rng, 55)
+    assert tamis.dumps(loaded.partial_fit(rows, y)) == tamis.dumps(model.partial_fit(rows, y))
+
+
+def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    X = np.c_[rng.normal(size=600) + y, rng.normal(size=(600, 9))]
+    before = Auto().fit(X, y)
+    narrow, wide = copy.deepcopy(before).widen(19), copy.deepcopy(before).widen(40)
+    assert narrow.arms_ == before.arms_
+    assert [arm for arm in wide.arms_ if arm.startswith("fires")] == [
+        "fires 2",
+        "fires 4",
+        "fires 8",
+        "fires 16",
+    ]
+    sizes = {"1": "2", "2": "4", "4": "8"}
+    for at, arm in enumerate(before.arms_):
+        selector, *size = arm.split(" ")
+        now = wide.arms_.index(" ".join([selector, *(sizes[one] for one in size)]))
+        assert wide.errors_[now] == narrow.errors_[at] == before.errors_[at]
+    for grown in (narrow, wide):
+        assert grown.transform(np.zeros((1, grown.n_features_in_))).shape[1] >= 1
+        more = np.pad(X, ((0, 0), (0, grown.n_features_in_ - 10)))
+        more[:, 12] = 3.0 * y + rng.normal(size=600)
+        assert grown.partial_fit(more, y).get_support()[12]
+    forgotten = wide.forget_columns([12])
+    more[:, 12] = rng.normal(size=600)
+    assert not forgotten.partial_fit(more, y).get_support()[12] or forgotten.followed_ == "all"
+
+
+def test_a_race_has_a_budget() -> None:
+    rng, model = np.random.default_rng(0), ByName(Auto(2), budget=30)
+    for step in range(20):
+        y = rng.integers(0, 2, 100)
+        rows = [{f"{step} {j}": 1.0 for j in rng.integers(0, 6, 3)} for _ in y]
+        for row, label in zip(rows, y.tolist(), strict=True):
+            row["good"] = float(rng.normal() + 2.0 * label)
+        model.partial_fit(rows, y)
+    assert (len(model.feature_names_), model.n_evicted_ > 0) == (30, True)
+    assert "good" in model.selected_
 
 
 @pytest.mark.parametrize(
@@ -350,7 +427,7 @@ def test_names_that_come_back_and_names_for_which_there_is_no_place() -> None:
 
 @pytest.mark.parametrize(
     "selector",
-    [Auto(), MutualInformation(2, categorical=[0]), TScore(None, level=0.1), ABFS(categorical="all")],
+    [MutualInformation(2, categorical=[0]), TScore(None, level=0.1), ABFS(categorical="all")],
     ids=repr,
 )
 def test_who_cannot_forget_has_no_budget(selector: Any) -> None:
@@ -524,7 +601,7 @@ def test_none_is_not_named_and_nan_is_missing() -> None:
 )
 def test_rows_that_cannot_be_learned_leave_all_as_it_was(X: Any, words: str) -> None:
     rows, y = named_rows(50, 8)
-    for model in (ByName(FIRES(2)), ByName(FIRES(2)).fit(rows, y)):
+    for model in (ByName(FIRES(2)), ByName(FIRES(2)).fit(rows, y), ByName(Auto()).fit(rows, y)):
         before = tamis.dumps(model)
         with pytest.raises(DataError, match=words):
             model.partial_fit(X, [0] * (len(X) if isinstance(X, list) else 2))
@@ -533,22 +610,28 @@ def test_rows_that_cannot_be_learned_leave_all_as_it_was(X: Any, words: str) -> 
         assert tamis.dumps(model) == before
 
 
+class OfFixedWidth(TScore):
+    """A selector that says nothing of growing."""
+
+    _widen = RowSelector._widen
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     rows, y = named_rows(50, 8)
     with pytest.raises(ValueError, match="absent='missing', but FIRES takes no missing values"):
         ByName(FIRES(2), absent="missing", max_columns=9).fit(rows, y)
     with pytest.raises(ValueError, match="absent='missing' needs max_columns"):
         ByName(TScore(2), absent="missing").fit(rows, y)
-    model = ByName(Auto()).fit(rows[:20], y[:20])
+    model = ByName(OfFixedWidth()).fit(rows[:20], y[:20])
     with pytest.raises(
-        DataError, match=r"1 columns are new, but Auto cannot grow: give room .* max_columns="
+        DataError, match=r"1 columns are new, but OfFixedWidth cannot grow: give room .* max_columns="
     ):
         model.partial_fit([{"new": 1.0}], [0])
     for wrong, words in ((3, "selector must be a row selector"), (ByName(OFS()), "selector must be")):
         with pytest.raises(ValueError, match=words):
             ByName(wrong).fit(rows, y)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="Auto has a fixed number of columns"):
-        Auto().fit(np.eye(4), [0, 1, 0, 1]).widen(9)
+    with pytest.raises(ValueError, match="OfFixedWidth has a fixed number of columns"):
+        OfFixedWidth().fit(np.eye(4), [0, 1, 0, 1]).widen(9)
 
 
 def test_more_wanted_than_there_are_names_keeps_all() -> None:

@@ -151,3 +151,22 @@ def test_a_spread_that_rounding_would_make_negative_is_zero(x, weight, n):
     rows = np.append(0.0, np.full(n, x))[:, None]
     assert moments.update(rows, np.zeros(n + 1, np.int64), np.append(1e-28, np.full(n, weight)))
     assert moments.variance()[0, 0] >= 0.0
+
+
+def test_columns_that_were_0_in_dense_rows_too():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    narrow, wide = ClassMoments(3, 2), ClassMoments(5, 2)
+    for part, made in (
+        (slice(0, 20), np.asarray),
+        (slice(20, 40), sp.csr_matrix),
+        (slice(40, 60), np.asarray),
+    ):
+        narrow.update(made(X[part]), codes[part], keep=0.9)
+        wide.update(made(np.pad(X[part], ((0, 0), (0, 2)))), codes[part], keep=0.9)
+    narrow.widen(5, dense_too=True)
+    for name in ("count", "mean", "variance"):
+        np.testing.assert_allclose(getattr(narrow, name)(), getattr(wide, name)(), rtol=1e-14, atol=1e-15)
+    narrow.forget(np.array([1]), dense_too=True)
+    assert narrow.mean()[:, 1].tolist() == narrow.variance()[:, 1].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(narrow.count()[:, 1], narrow.weight(), rtol=1e-14)

@@ -75,15 +75,15 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    All selectors but Auto grow. What they then know is, bit for bit, what they would know had all columns been there
+    All selectors grow. What they then know is, bit for bit, what they would know had all columns been there
     from the first row on; equal to rounding for FSDS, the matrix of forward selection, and FIRES unless
     ``scaling=None``, which sum over the columns. What depends on how many columns there are follows the names so far:
     the step of FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of
     forward selection, the levels of the tests of DISCUSS, FCBF and JointScreening, and in how many levels the latter
     cuts a column. A fraction as `n_features_to_select` is one of the names so far; of a number larger than that, all
-    are kept. Auto races sizes that are fractions of the columns: give it room with `max_columns`.
+    are kept. The sizes that Auto races follow the names whenever there are twice as many.
 
-    **Budget.** All selectors but Auto can forget single columns, but not with `level`, which promises something of all
+    **Budget.** All selectors can forget single columns, but not with `level`, which promises something of all
     names that ever came, nor with `restarts`, nor ABFS and the screens with `categorical`. New names enter in the order
     of how many rows of the batch name them. Where places are lacking, names leave in the order of their scores, the
     lowest first; but none that is selected, that the batch names, or that came in in the last ten batches. New names

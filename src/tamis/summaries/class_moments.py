@@ -243,17 +243,25 @@ class ClassMoments(Guarded):
             shape = (n_classes - len(value), *value.shape[1:])
             setattr(self, name, np.concatenate([value, np.full(shape, 1.0 if name == "_gain" else 0.0)]))
 
-    def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all rows so far; these must have been CSR rows.
+    def widen(self, n_features: int, *, dense_too: bool = False) -> None:
+        """Make room for further features, which were 0 in all rows so far.
+
+        Parameters
+        ----------
+        n_features : int
+        dense_too : bool, default=False
+            Whether they were 0 in dense rows too; else all rows must have been CSR rows.
 
         Raises
         ------
         ValueError
-            If some rows were dense.
+            If some rows were dense, and `dense_too` is False.
         """
-        self._refuse_dense()
-        more = ((0, 0), (0, n_features - self.n_features))
+        if not dense_too:
+            self._refuse_dense()
+        n, more = self.n_features, ((0, 0), (0, n_features - self.n_features))
         self._present, self._mean, self._m2 = (np.pad(a, more) for a in (self._present, self._mean, self._m2))
+        self._present[:, n:] = (self._weight - self._sparse_weight)[:, None]
         if self._stored.shape[1]:
             self._stored = np.pad(self._stored, more)
 
@@ -263,20 +271,16 @@ class ClassMoments(Guarded):
                 "Dense rows have a fixed number of columns: give CSR rows from the first one on."
             )
 
-    def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know of some features that they were 0 in all rows so far, which must have been CSR rows.
-
-        Raises
-        ------
-        ValueError
-            If some rows were dense.
-        """
-        self._refuse_dense()
+    def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False) -> None:
+        """Know of some features that they were 0 in all rows so far; parameters and errors as for :meth:`widen`."""
+        if not dense_too:
+            self._refuse_dense()
         for name in ("_present", "_mean", "_m2", "_stored"):
             known = getattr(self, name).copy()
             if known.shape[1]:
                 known[:, columns] = 0.0
             setattr(self, name, known)
+        self._present[:, columns] = (self._weight - self._sparse_weight)[:, None]
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: row c becomes what row `order[c]` was."""

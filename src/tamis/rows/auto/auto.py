@@ -53,7 +53,8 @@ from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
-from tamis.rows.waiting_block import WaitingBlock, joined
+from tamis.rows.waiting_block import WaitingBlock, joined, padded
+from tamis.summaries.batch import without_columns
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Auto"]
@@ -151,7 +152,9 @@ class Auto(RowSelector):
     eighth of all rows waits for its block to fill, reading counts these in.
 
     The selectors are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and up to 200 columns
-    ``joint``, which counts every row once, whatever its weight. Memory: two moments and a weight per column, class and
+    ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`), the sizes that
+    are fractions stay until there are twice as many columns; then they are laid out anew, an arm keeps what is known of
+    it, and one that was not there begins as that of every column did. Memory: two moments and a weight per column, class and
     arm, what the selectors need, and 500 rows.
 
     References
@@ -214,7 +217,6 @@ class Auto(RowSelector):
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._sizes = self._all_sizes(n_features)
         self._rankers: dict[str, Any] = {name: self._new(name) for name in self._names_of_rankers(n_features)}
-        self._n_rankers = len(self._rankers)
         self._ranks = np.tile(np.arange(n_features), (len(self._rankers), 1))
         self._lay_out_arms(n_features)
         self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)
@@ -258,6 +260,7 @@ class Auto(RowSelector):
         return JointScreening() if name == "joint" else None
 
     def _lay_out_arms(self, n_features: int) -> None:
+        self._n_rankers, self._laid_out_for = len(self._rankers), n_features
         arms = [("all", -1, n_features)] if self._sizes_too else []
         for which, name in enumerate(self._rankers):
             if name == "joint":
@@ -271,6 +274,66 @@ class Auto(RowSelector):
         self._weights = np.zeros(len(arms) + 1)
         self._weights[-1] = 1.0
         self._leaders, self._expert, self._arm = [0, 0], len(arms), 0
+
+    # -- further columns -----------------------------------------------------------------------------------
+
+    def _widen(self, n_features: int) -> None:
+        self._rankers = {
+            name: copy.copy(one).widen(n_features) if hasattr(one, "n_seen_") else one
+            for name, one in self._rankers.items()
+        }
+        self._old, self._young = copy.copy(self._old), copy.copy(self._young)
+        self._old.widen(n_features, dense_too=True)
+        self._young.widen(n_features, dense_too=True)
+        self._learners = self._learners.widened(n_features)
+        self._pending = self._pending.widened(n_features)
+        self._window = tuple((padded(X, n_features), y, weight) for X, y, weight in self._window)
+        new = np.arange(self._ranks.shape[1], n_features)
+        self._ranks = np.hstack([self._ranks, np.tile(new, (len(self._ranks), 1))])
+        if n_features >= 2 * self._laid_out_for:
+            self._lay_out_again(n_features)
+        self._size = np.where(self._which < 0, n_features, self._size)
+        self._masks = self._ranks[self._which] < self._size[:, None]
+
+    def _lay_out_again(self, n_features: int) -> None:
+        """Let the sizes follow the columns. An arm keeps what is known of it; a new one begins as every column did."""
+        race, names = copy.copy(self), self._names_of_rankers(n_features)
+        self._sizes = self._all_sizes(n_features)
+        self._ranks = self._ranks[[at for at, name in enumerate(self._rankers) if name in names]]
+        self._rankers = {name: self._resized(one) for name, one in self._rankers.items() if name in names}
+        self.resting_ = [name for name in self.resting_ if name in names]
+        self._lay_out_arms(n_features)
+        old, new = _keys(race.arms_), _keys(self.arms_)
+        came_from = np.array([old.get(key, 0) for key in new])
+        goes_to = [new.get(key, 0) for key in old]
+        is_new = np.array([key not in old for key in new])
+        keeps = [arm == "joint" and arm in race.arms_ for arm in self.arms_]  # it decides its size itself
+        self._size = np.where(keeps, race._size[came_from], self._size)
+        weights = np.append(np.where(is_new, 0.0, race._weights[came_from]), race._weights[-1])
+        self._weights = self._before = weights / weights.sum()
+        self._recent, self._learners = race._recent[:, came_from], race._learners.of(came_from)
+        self._log = [(row, goes_to[arm], errors[came_from]) for row, arm, errors in race._log]
+        self._leaders = [goes_to[leader] for leader in race._leaders]
+        self._arm = goes_to[race._arm]
+        self._expert = len(self.arms_) if race._expert == len(race.arms_) else goes_to[race._expert]
+        if list(old) != list(new):
+            self._raced, self._gaps = 0, 0.0  # the bound is of one set of arms
+
+    def _resized(self, ranker: Any) -> Any:
+        """Return a ranker that looks for as many columns as the largest arm has."""
+        size = getattr(ranker, "n_features_to_select", None)
+        return ranker if size is None else copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._rankers = {
+            name: copy.copy(one).forget_columns(columns) if hasattr(one, "n_seen_") else one
+            for name, one in self._rankers.items()
+        }
+        self._old, self._young = copy.copy(self._old), copy.copy(self._young)
+        self._old.forget(columns, dense_too=True)
+        self._young.forget(columns, dense_too=True)
+        self._learners, self._pending = self._learners.without(columns), self._pending.without(columns)
+        self._window = tuple((without_columns(X, columns), y, weight) for X, y, weight in self._window)
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -621,6 +684,19 @@ class Auto(RowSelector):
         """
         _ = self.waiting_
         return regret_bound(len(self.arms_) + 1, self._raced, self._gaps, _RATE, _SHARE, n_switches + 1)
+
+
+def _keys(arms: list[str]) -> dict[tuple[str, int], int]:
+    """Return the place of each arm by its selector, and by which of its sizes it has; their order is that of the arms.
+
+    >>> _keys(["all", "fires 2", "fires 5"])
+    {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2}
+    """
+    found: dict[tuple[str, int], int] = {}
+    for at, arm in enumerate(arms):
+        selector = arm.split(" ")[0]
+        found[selector, sum(known == selector for known, _ in found)] = at
+    return found
 
 
 def _places(scores: Array) -> NDArray[np.int64]:

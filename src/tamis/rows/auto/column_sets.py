@@ -15,6 +15,7 @@ Both are one product of the rows with a matrix that has a row for each set and c
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,25 @@ class Perceptrons:
         n_outputs = 1 if n_classes <= 2 else n_classes
         self.n_classes = n_classes
         self.W, self.b = np.zeros((n_sets, n_outputs, n_features)), np.zeros((n_sets, n_outputs))
+
+    def widened(self, n_features: int) -> Perceptrons:
+        """Return them with further columns, of which nothing is known yet."""
+        wide = copy.copy(self)
+        wide.W = np.pad(self.W, ((0, 0), (0, 0), (0, n_features - self.W.shape[2])))
+        return wide
+
+    def without(self, columns: Array) -> Perceptrons:
+        """Return them as if nothing were known of some columns."""
+        found = copy.copy(self)
+        found.W = self.W.copy()
+        found.W[:, :, columns] = 0.0
+        return found
+
+    def of(self, sets: Array) -> Perceptrons:
+        """Return those of some sets, each as often as it is named."""
+        found = copy.copy(self)
+        found.W, found.b = self.W[sets], self.b[sets]
+        return found
 
     def predict(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return what each set says of each row (1), shape (n_sets, n_rows)."""

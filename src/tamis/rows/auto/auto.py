@@ -152,10 +152,11 @@ class Auto(RowSelector):
     eighth of all rows waits for its block to fill, reading counts these in.
 
     The selectors are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and up to 200 columns
-    ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`), the sizes that
-    are fractions stay until there are twice as many columns; then they are laid out anew, an arm keeps what is known of
-    it, and one that was not there begins as that of every column did. Memory: two moments and a weight per column, class and
-    arm, what the selectors need, and 500 rows.
+    ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`), the sizes
+    that are fractions stay until there are twice as many columns; then they are laid out anew, an arm keeps what is
+    known of it, and one that was not there begins as that of every column did.
+
+    Memory: two moments and a weight per column, class and arm, what the selectors need, and 500 rows.
 
     References
     ----------

@@ -149,6 +149,7 @@ def test_a_race_goes_on_while_names_come(learner: str) -> None:
     assert tamis.dumps(loaded.partial_fit(rows, y)) == tamis.dumps(model.partial_fit(rows, y))
 
 
+@pytest.mark.slow
 def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
@@ -177,6 +178,7 @@ def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
     assert not forgotten.partial_fit(more, y).get_support()[12] or forgotten.followed_ == "all"
 
 
+@pytest.mark.slow
 def test_a_race_has_a_budget() -> None:
     rng, model = np.random.default_rng(0), ByName(Auto(2), budget=30)
     for step in range(20):

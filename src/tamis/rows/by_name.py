@@ -37,25 +37,26 @@ _TRIAL = 10  # batches that a name may show what it is worth
 
 
 class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
-    """A row selector that knows its features by name.
+    """Lets a row selector work with named features, of which new ones may appear at any time.
 
     Parameters
     ----------
     selector : RowSelector
-        It is copied.
+        The selector that learns. It is copied.
     absent : {"zero", "missing"}, default="zero"
-        What a feature is in a row that does not name it, and was in the rows before it was first named: 0, or missing,
-        where the selector passes over missing values (the screens do).
+        The value of a feature in a row that does not name it, and in the rows before it was first named: 0, or missing.
+        "missing" needs a selector that skips missing values (the screens do).
     max_columns : int, optional
-        Room for so many names. Needed by a selector that cannot grow, if names come after its first rows, and by
-        ``absent="missing"``. By default as many as there are.
+        The most names there is room for. Needed by ``absent="missing"``, and by a selector that cannot grow if names
+        come after its first rows. By default the room grows with the names, if the selector can grow.
     budget : int, optional
-        Know so many names at the most, at least 1. When more come, those of the lowest scores are forgotten; see Notes.
+        The most names to know at a time, at least 1. When more come, those of the lowest scores are forgotten; see
+        Notes.
 
     Attributes
     ----------
     selector_ : RowSelector
-        As far as it has learned; its columns are places, of which the last ones may have no name yet.
+        The fitted selector. Each of its columns is a place for a name; the last places may have no name yet.
     feature_names_ : list
         The names, in the order of their places.
     scores_ : ndarray of shape (n_names,), float64
@@ -63,32 +64,33 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     selected_ : list
         The names that are kept now, in the order of their places.
     n_evicted_, n_passed_over_ : int
-        With a `budget`: names that were forgotten, and names of a batch for which there was no place, each as often as
-        it happened.
+        With a `budget`: how many names were forgotten, and how many names of a batch found no place. A name counts each
+        time.
 
     Raises
     ------
     DataError
         If rows cannot be learned from, or there is no room for a new name; the model is left as it was.
     ValueError
-        If the selector does not pass over missing values, but ``absent="missing"``.
+        If ``absent="missing"`` and the selector does not skip missing values.
 
     Notes
     -----
-    All selectors grow. What they then know is, bit for bit, what they would know had all columns been there
-    from the first row on; equal to rounding for FSDS, the matrix of forward selection, and FIRES unless
-    ``scaling=None``, which sum over the columns. What depends on how many columns there are follows the names so far:
-    the step of FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of
-    forward selection, the levels of the tests of DISCUSS, FCBF and JointScreening, and in how many levels the latter
-    cuts a column. A fraction as `n_features_to_select` is one of the names so far; of a number larger than that, all
-    are kept. The sizes that Auto races follow the names whenever there are twice as many.
+    All selectors grow. Their state is then, bit for bit, the state of a selector that had all columns from the first
+    row on. It is equal to rounding for FSDS, for the matrix of forward selection, and for FIRES unless
+    ``scaling=None``, because these sum over the columns. What depends on the number of columns follows the names so
+    far: the step of FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge
+    of forward selection, the levels of the tests of DISCUSS, FCBF and JointScreening, and the number of levels into
+    which JointScreening cuts a column. A fraction as `n_features_to_select` is a fraction of the names so far. If a
+    number is larger than the names so far, all are kept. The sizes that Auto races follow the names whenever there are
+    twice as many.
 
-    **Budget.** All selectors can forget single columns, but not with `level`, which promises something of all
-    names that ever came, nor with `restarts`, nor ABFS and the screens with `categorical`. New names enter in the order
-    of how many rows of the batch name them. Where places are lacking, names leave in the order of their scores, the
-    lowest first; but none that is selected, that the batch names, or that came in in the last ten batches. New names
-    that find no place are passed over in this batch. A name that left may come back: it is new then, and counts as 0
-    in all rows before. Which names leave depends on how rows are cut into batches.
+    **Budget.** All selectors can forget single columns, with these exceptions: with `level`, which makes a promise
+    about all names that ever came; with `restarts`; and ABFS and the screens with `categorical`. New names enter in the
+    order of how many rows of the batch name them. Where places are lacking, names leave in the order of their scores,
+    the lowest first. A name stays if it is selected, if the batch names it, or if it came in during the last ten
+    batches. New names that find no place are ignored in this batch. A name that left may come back. It is new then, and
+    counts as 0 in all rows before. Which names leave depends on how rows are cut into batches.
 
     Examples
     --------
@@ -144,7 +146,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : list of dict, frame with column names, or (CSR matrix, list of names)
-            A row names what it has; None is the same as not naming it, a masked value the same as NaN.
+            The features of each row. None is the same as not naming a feature, a masked value the same as NaN.
         y : array-like of shape (n_rows,)
         classes : array-like, optional
             Labels known in advance.
@@ -372,12 +374,12 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     @property
     def drift_detected_(self) -> bool:
-        """Whether the selector renewed its set in the last batch because the world has changed."""
+        """Whether the selector renewed its set in the last batch because the data have changed."""
         return bool(getattr(vars(self).get("selector_"), "drift_detected_", False))
 
     @property
     def n_replay(self) -> int:
-        """From how many of the last rows a learner that begins anew should know; see :mod:`tamis.replay`."""
+        """How many of the last rows a learner that restarts should learn from; see :mod:`tamis.replay`."""
         return int(getattr(vars(self).get("selector_", self.selector), "n_replay", 0))
 
     def get_support(self) -> NDArray[np.bool_]:

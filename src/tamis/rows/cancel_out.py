@@ -57,11 +57,12 @@ _KEEP_FIRST, _KEEP_SECOND, _LEAST = 0.9, 0.999, 1e-8
 
 
 class CancelOut(ScaledBatches):
-    """Keeps the features whose gates a network keeps open, while gates and network learn from the stream together.
+    """Keeps the features whose gates a neural network leaves open, while gates and network learn from the stream
+    together.
 
-    Each feature is multiplied by the sigmoid of a weight before it enters the network. A gate that is open costs a
-    little; the gates of features that help to tell the classes open, the others close. As the network is not
-    linear, a feature may count that tells of the class only together with others.
+    Each feature is multiplied by a gate, the sigmoid of a weight, before it enters the network. An open gate has a
+    small cost. So the gates of features that help to separate the classes open, and the others close. The network is
+    not linear, so a feature may count that is relevant only together with others.
 
     Parameters
     ----------
@@ -74,11 +75,11 @@ class CancelOut(ScaledBatches):
     learning_rate : float in (0, 10], default=0.01
         Step of Adam (a).
     gate_penalty : float in [0, inf), default=0.001
-        lambda_3: what an open gate costs.
+        lambda_3: the cost of an open gate.
     variance_reward : float in [0, inf), default=0.2
-        lambda_1.
+        lambda_1: the reward for weights of the gates that differ from one another.
     weight_penalty : float in [0, inf), default=0.1
-        lambda_2.
+        lambda_2: the penalty on the size of these weights.
     scaling : {"standard", None}, default="standard"
         Learn from features centred and scaled by their running mean and standard deviation, or as they are.
     batch_size : int, default=100

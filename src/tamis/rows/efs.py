@@ -186,22 +186,23 @@ def _learn_rows(
 
 
 class EFS(ByAppearance):
-    """Extremal feature selection: keeps the features whose weights in a balanced winnow have grown furthest apart.
+    """Extremal feature selection: keeps the features with the largest weight differences in a balanced winnow
+    classifier.
 
-    A winnow multiplies its weights on a mistake, where a perceptron adds to them. So the weights of a few features
-    that matter leave many others behind quickly. A row costs as many operations as it has stored cells (as there are
-    features, if dense). A batch is the same as its rows one at a time, bit for bit.
+    A winnow multiplies its weights on a mistake, where a perceptron adds to them. So the weights of a few relevant
+    features soon exceed the many others. A row costs as many operations as it has stored cells (as there are features,
+    if dense). A batch is the same as its rows one at a time, bit for bit.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
         How many features to keep, or which fraction of them, in (0, 1].
     promotion : float in (1, inf), default=1.5
-        By what a weight grows on a mistake (alpha).
+        Factor by which a weight grows on a mistake (alpha).
     demotion : float in (0, 1), default=0.5
-        By what it shrinks (beta).
+        Factor by which a weight shrinks on a mistake (beta).
     threshold : float in [0, inf), default=1.0
-        What the score of a row must exceed to be of the first class (theta_th).
+        A row is predicted to be of the first class if its score exceeds this (theta_th).
     margin : float in [0, inf), default=1.0
         A row counts as a mistake where y times its score is no larger (M).
     normalize : {"sum", "range"}, default="sum"
@@ -209,14 +210,14 @@ class EFS(ByAppearance):
         largest of them. "range" is what the comparison in the FIRES paper ran; every row then costs as many
         operations as there are features, and no bias is learned.
     low_share : float in [0, 1), default=0.0
-        Share of the places that goes to the features of the smallest scores. The paper finds that a few of them help
-        a text classifier, and takes a tenth.
+        Share of the selected places that goes to the features with the smallest scores. The paper finds that a few of
+        them help a text classifier, and takes a tenth.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        ``|u - v|``, from 0 to 2**200; from three classes on the largest over the classes. A feature that was never
-        present scores 1. All zero while `waiting_`.
+        ``|u - v|``, from 0 to 2**200; with three classes or more, the largest over the classes. A feature that was
+        never present scores 1. All zero while `waiting_`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -229,8 +230,8 @@ class EFS(ByAppearance):
 
     Notes
     -----
-    Memory: 16 bytes per feature; from three classes on, per feature and class. Nothing is forgotten on purpose, but a
-    mistake multiplies, so twenty rows of a new concept weigh as much as any number of old ones.
+    Memory: 16 bytes per feature; with three classes or more, per feature and class. There is no explicit forgetting.
+    But mistakes multiply the weights, so twenty rows of a new concept weigh as much as any number of old ones.
 
     References
     ----------

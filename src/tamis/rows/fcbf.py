@@ -60,19 +60,19 @@ Floats = NDArray[np.float64]
 
 
 class FCBF(RowSelector):
-    """Keeps the features that tell of the class in the last rows, and more of it than of each other.
+    """Keeps the features of a sliding window that say much about the class, and are not redundant to one another.
 
-    Features are looked at in the order of their symmetrical uncertainty with the class. One is dropped if a feature
-    that is kept tells as much about it as it tells about the class. So of many copies of one signal one is kept, and
-    there is no number of features to choose.
+    Features are taken in the order of their symmetrical uncertainty with the class. A feature is dropped if a feature
+    that is already kept says as much about it as it says about the class. So of many copies of one signal one is kept,
+    and you need not choose a number of features.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        The most features to keep, or which fraction of them, in (0, 1]. None: as many as there are.
+        The most features to keep, or which fraction of them, in (0, 1]. None: all that pass.
     threshold : "chance" or float in [0, 1], default="chance"
-        Symmetrical uncertainty with the class that a feature must exceed (delta). "chance": what in one of twenty
-        windows one of the features exceeds if none of them tells anything.
+        Symmetrical uncertainty with the class that a feature must exceed (delta). "chance": the value that, if all
+        features are irrelevant, one of them exceeds in one of twenty windows.
     window : int in [8, 5000000], default=1000
         How many of the last rows count.
     bias_correction : bool, default=True
@@ -80,12 +80,12 @@ class FCBF(RowSelector):
     categorical : "all", list of int or str, or bool mask, optional
         Columns whose values are categories. By default all columns are numbers.
     n_bins : int in [2, 10000], default=5
-        Bins of a number, by the quantiles of the window.
+        Number of bins for a numeric column, by the quantiles of the window.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Symmetrical uncertainty with the class in the window, in [0, 1], less its bias if that is corrected.
+        Symmetrical uncertainty with the class in the window, in [0, 1], less its bias if `bias_correction` is set.
     selected_ : ndarray of int
         The features kept, by falling score.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -100,12 +100,12 @@ class FCBF(RowSelector):
 
     Notes
     -----
-    A batch is its rows one at a time, bit for bit: the selection is made of the window when it is asked for. A row
-    costs O(n_features); a selection O(window) for each pair of a feature kept and one above the threshold that is not
-    yet dropped. NaN is a category of its own. Weights are whole numbers: a row counts so many times. CSR rows are made
-    dense.
+    A batch is its rows one at a time, bit for bit: the selection is computed from the window when you read it. A row
+    costs O(n_features); a selection O(window) for each pair of a kept feature and one above the threshold that is not
+    yet dropped. NaN is a category of its own. Weights are whole numbers: a row of weight k counts k times. CSR rows are
+    made dense.
 
-    What tells nothing by itself is not seen: of an exclusive or, no part is selected.
+    Features that are relevant only together are not found: of an exclusive or, no part is selected.
 
     References
     ----------
@@ -160,7 +160,7 @@ class FCBF(RowSelector):
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = None, **parameters: Any) -> Self:
-        """Return the published filter: a threshold of 0, and information gains as they are.
+        """Return the published filter: a threshold of 0, and information gains without a correction.
 
         Parameters
         ----------

@@ -89,33 +89,35 @@ def _shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Flo
 
 
 class FSDS(RowSelector):
-    """Keeps the features that the main directions of the stream are made of, without looking at labels.
+    """Keeps the features with the largest weights in the main directions of the stream, without using the labels.
 
-    A sketch of `sketch_size` directions stands for all rows so far: no direction's length is ever overstated, and what
-    is lost of one is bounded. The features score by ridge regressions of the `n_components` longest directions.
+    A sketch of `sketch_size` directions summarises all rows so far. It never overstates the length of a direction, and
+    the length that it loses is bounded. The features score by ridge regressions of the `n_components` longest
+    directions.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
         How many features to keep, or which fraction of them, in (0, 1].
     n_components : int in [1, 100], default=2
-        Directions that score (k): as many as the rows have clusters.
+        Number of directions that give the scores (k): as many as the rows have clusters.
     sketch_size : int in [2, 2000], optional
-        Directions that the sketch keeps (l), more than `n_components`. By default the root of the number of features,
+        Number of directions in the sketch (l), more than `n_components`. By default the root of the number of features,
         rounded down, and at least ``n_components + 1``.
     block_size : int in [1, 10000], default=100
-        Rows that are put into the sketch at once.
+        Number of rows that are added to the sketch at once.
     half_life : float in [0.01, inf], optional
-        Rows after which the sketch counts half. By default nothing fades, as published.
+        Number of rows after which the sketch counts half. By default nothing fades, as published.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number. It decides which targets are refused, nothing else.
+        What the target is: classes, or a number. It only decides which targets are refused.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Largest coefficient of a feature (equation 4 of the source file's header), from 0. All zero while `waiting_`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`. It waits for a second class as all selectors do, though it does not look.
+        As in :class:`tamis.base.RowSelector`. `waiting_` is true until a second class comes, although labels are not
+        used.
 
     Raises
     ------
@@ -127,9 +129,9 @@ class FSDS(RowSelector):
 
     Notes
     -----
-    Memory: ``8 (sketch_size + block_size)`` bytes per feature. A block costs about ``2 J l (l + 2 n) + 2 J n^2``
-    operations, n rows in it. Scores that are read between two blocks cost as much as a block. CSR rows are made dense
-    block by block.
+    Memory: ``8 (sketch_size + block_size)`` bytes per feature. A block of n rows costs about ``2 J l (l + 2 n) + 2 J
+    n^2`` operations. Reading scores between two blocks costs as much as a block. CSR rows are made dense block by
+    block.
 
     References
     ----------

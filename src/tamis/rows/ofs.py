@@ -281,14 +281,14 @@ def _learn_rows(
 class OFS(ByAppearance):
     """Online feature selection: a linear classifier, truncated to its largest weights after each mistake.
 
-    A row costs about B operations (or its stored cells, if sparse), a mistake as many as there are features (B and
-    the stored cells). A batch is the same as its rows one at a time, bit for bit. There is neither an intercept nor
-    scaling: bring the features to one scale.
+    A row costs about B operations (or its stored cells, if sparse). A mistake costs as many as there are features (B
+    and the stored cells). A batch is the same as its rows one at a time, bit for bit. OFS has no intercept and does not
+    scale: bring the features to one scale first.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
-        How many features the truncation keeps (B), or their fraction.
+        Number of features that the truncation keeps (B), or which fraction of them.
     learning_rate : float in (0, inf), default=0.2
         Step on a mistake (eta).
     regularization : float in [0, inf), default=0.01
@@ -296,18 +296,18 @@ class OFS(ByAppearance):
     margin : float, default=1.0
         A row counts as a mistake where ``y w.x <= margin``: 1 is the hinge loss, 0 the perceptron.
     information : {"full", "partial"}, default="full"
-        "partial" looks at no more than B cells of each row: those of the features kept, or random ones. It needs
-        more rows, and a `learning_rate` of about ``0.2 * exploration * B / n_features``.
+        "partial" reads at most B cells of each row: those of the kept features, or random ones. It needs more rows, and
+        a `learning_rate` of about ``0.2 * exploration * B / n_features``.
     exploration : float in (0, 1], default=0.2
-        Share of the rows of which random cells are looked at (epsilon); partial information only.
+        Share of the rows of which random cells are read (epsilon); only for partial information.
     random_state : int, RandomState or None, default=None
         Seed of the exploration.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Size of each feature's weight (from three classes on, the sum over the classes); 0 if it is not kept.
-        While fewer than B features have a weight, the first of the others fill up the selection.
+        Size of each feature's weight (with three classes or more, the sum over the classes); 0 if the feature is not
+        kept. While fewer than B features have a weight, the first of the others fill the selection.
     classes_ : ndarray of shape (n_classes,)
     n_seen_ : int
     n_features_in_ : int
@@ -437,8 +437,8 @@ class OFS(ByAppearance):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Up to two classes: positive means ``classes_[1]``. From three on, one column per class, the largest
-            wins; a class that was declared but never seen has -inf.
+            With up to two classes, positive means ``classes_[1]``. With three or more there is one column per class,
+            and the largest wins; a class that was declared but never seen has -inf.
         """
         check_is_fitted(self)
         X = validate_data(self, checked(X), reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))

@@ -32,7 +32,7 @@ __all__ = ["RandomSubset"]
 
 
 class RandomSubset(RowSelector):
-    """Keep features drawn at random when the first rows arrive, whatever the rows say.
+    """Keeps features drawn at random when the first rows arrive, as a baseline.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class RandomSubset(RowSelector):
     random_state : int, RandomState or None, default=None
         Seed of the draw. None draws another subset each time.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number. It decides which targets are refused, nothing else.
+        What the target is: classes, or a number. It only decides which targets are refused.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class RandomSubset(RowSelector):
 
     Notes
     -----
-    A batch costs what it takes to check it. The subset depends on the seed and the number of features alone.
-    Columns that come later (:meth:`widen`) are put at random places of the order.
+    A batch costs only the checks of its rows. The subset depends on the seed and the number of features alone. Columns
+    that come later (:meth:`widen`) are put at random places of the order.
 
     References
     ----------

@@ -100,47 +100,51 @@ class _Unit:
 class ABFS(RowSelector):
     """Selects features one after the other, each by a decision stump boosted on what the others miss.
 
-    It decides itself how many features to keep. Where a stump's errors rise, its feature and those selected after it
-    are dropped, and the search begins anew. Then `drift_detected_` says that a learner should begin anew too, from
-    the last `n_replay` rows (see :mod:`tamis.replay`). That a feature came in is no drift.
+    ABFS decides itself how many features to keep. When the errors of a stump rise, its feature and those selected after
+    it are dropped, and the search restarts. Then `drift_detected_` is true: a learner should restart too, from the last
+    `n_replay` rows (see :mod:`tamis.replay`). A new feature alone is no drift.
 
     Parameters
     ----------
     grace_period : float, default=500
-        Weight that the candidate takes in between two tries, in [1, inf); rows weigh 1 until a unit changes that.
+        Total weight of the rows between two attempts to select a feature, in [1, inf). Each row weighs 1 until the
+        first feature is selected.
     threshold : float, default=0.05
-        Information gain that a feature must exceed, in bits, in [0, inf). At 0.01, as the thesis has it, chance lets
-        irrelevant features in: see the page on ABFS.
+        Information gain that a feature must exceed, in bits, in [0, inf). At 0.01, the value of the thesis, irrelevant
+        features come in by chance; see the page on ABFS.
     detector : {"adwin", "ddm", "ecdd", "hddm-a", "hddm-w"} or DriftDetector, default="adwin"
-        What watches each stump's errors. An object is copied and reset before it watches.
+        The drift detector that watches the errors of each stump. An object is copied and reset first.
     hoeffding : bool, default=False
-        Whether the best gain must also exceed the second by the Hoeffding bound, or the bound be below 0.1.
+        Whether the best gain must also exceed the second best by the Hoeffding bound, or the bound be below 0.1.
     delta : float, default=1e-7
-        Probability that the bound fails, in (0, 1); only for `hoeffding`.
+        Probability that the bound fails, in (0, 1); used only with `hoeffding`.
     weight_cap : float, default=1e6
-        Greatest weight of a row, in [1, inf).
+        Largest weight of a row, in [1, 1e15].
     renewal : {"drift", "change"}, default="drift"
-        When `drift_detected_` is true: only where features were dropped, or whenever the set has changed.
+        When `drift_detected_` is true. "drift": only when features were dropped. "change": whenever the set has
+        changed.
     cuts : {"robust", "range"}, default="robust"
-        How numbers are seen: in units of the middle half of the rows, squeezed between -1 and 1, so that neither the
-        scale nor far values matter; or as they are, as published.
+        How numbers are scaled. "robust": in units of the middle half of the rows, squeezed between -1 and 1, so that
+        neither the scale nor outliers matter. "range": as they are, as published.
     bias_correction : bool, default=True
-        Whether what a category gains by chance is left out.
+        Whether to subtract the gain that a categorical feature has by chance.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories: any finite numbers. The others are cut.
+        The columns whose values are categories (any finite numbers). The others are numbers, which a stump splits at a
+        cut.
 
     Attributes
     ----------
     selected_ : ndarray of int
         Selected features, in order of entry; empty while `get_support` keeps every feature.
     scores_ : ndarray of shape (n_features,), float64
-        Of a feature not selected: bits that its stump would gain now, on rows weighted by what the selected ones miss
-        (0 right after a feature came or went). Of the i-th of m selected: the bits it was selected for, plus
-        (m - i + 1) times the most that any could gain. So the order is that of entry, then of gain.
+        Of a feature not selected: the bits that its stump would gain now, on rows weighted by the errors of the
+        selected stumps (0 right after a feature came or went). Of the i-th of m selected features: the bits at its
+        selection, plus (m - i + 1) times the largest possible gain. So selected features rank first, by entry, and the
+        others by gain.
     drift_detected_ : bool
-        Whether the set was renewed in the last batch, see `renewal`.
+        Whether the set was renewed in the last batch; see `renewal`.
     n_replay : int
-        Rows from which a learner should then be built anew: the grace period.
+        How many of the last rows a learner should then be rebuilt from: the grace period.
     drifts_ : list of int
         Rows, counted from 0, at which features were dropped.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -155,15 +159,15 @@ class ABFS(RowSelector):
 
     Notes
     -----
-    A batch leaves the same bits as its rows one at a time. Units cannot be merged: each depends on all rows that came
-    since the one before it was frozen, so there is no `merge`.
+    A batch leaves the same bits as its rows one at a time. There is no `merge`: each stump depends on all rows since
+    the stump before it was frozen.
 
-    A numeric feature is cut at the best of 10 points between its least and its greatest value, the classes' shares
-    left of a cut being those of Gaussians. A category has a branch for each value, or one for a value and one for the
-    rest. Two branches must hold more than 1 % of the weight each. A value without a branch counts as an error.
+    A numeric feature is cut at the best of 10 points between its smallest and its largest value. Each class is taken as
+    Gaussian to estimate its share left of a cut. A category has a branch for each value, or one for a value and one for
+    the rest. Two branches must hold more than 1 % of the weight each. A value without a branch counts as an error.
 
-    Time per row: O(features) to observe, O(selected) to boost and watch; O(features) at each try. Memory: 4 float64
-    per class and numeric feature, about 2 per class and value of a category. Sparse rows are made dense, a batch at a
+    Time per row: O(features) to observe, O(selected) to boost and watch; O(features) at each attempt. Memory: 4 float64
+    per class and numeric feature, about 2 per class and value of a category. Sparse rows are made dense, one batch at a
     time.
 
     References
@@ -388,7 +392,7 @@ class ABFS(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """Rows from which a learner should be built anew after a drift."""
+        """How many of the last rows a learner should be rebuilt from after a drift."""
         return int(self.grace_period)
 
     def _relevance(self) -> NDArray[np.float64]:

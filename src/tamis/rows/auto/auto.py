@@ -95,46 +95,48 @@ class Auto(RowSelector):
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        None: sizes are raced too, and keeping every column is one of the arms. An int or a fraction in (0, 1]: only
+        None: the race also tries several sizes, and one arm keeps every column. An int or a fraction in (0, 1]: only
         selectors are raced, each at that size.
     learner : {"linear", "naive-bayes"}, default="linear"
-        What is predicted with in the race: a Perceptron on standardised columns, or Gaussian naive Bayes. Take what is
-        nearer to the learner that will use the columns. Wide sparse rows (more than 2000 columns) are always raced with
-        Perceptrons.
+        The classifier that predicts in the race: a Perceptron on standardised columns, or Gaussian naive Bayes. Choose
+        the one that is closer to the learner that will use the columns. Wide sparse rows (more than 2000 columns) are
+        always raced with Perceptrons.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. The race takes their codes for numbers.
+        Columns whose values are categories. The race treats their codes as numbers.
     random_state : int, RandomState or None, default=0
         Seed of the switching rule's draws.
 
     Attributes
     ----------
     followed_ : str
-        The arm followed now, such as "forward 5", which keeps the 5 columns that ranked first, or "all".
+        The arm followed now: a selector and a size. "forward 5" keeps the 5 columns that forward selection ranks first;
+        "all" keeps every column.
     arms_ : list of str
-        All arms.
+        The names of all arms.
     weights_ : ndarray of shape (n_arms,), float64
-        Probability of each arm to be followed next; they add up to 1.
+        Probability that each arm is followed next; they add up to 1.
     errors_ : ndarray of shape (n_arms,), float64
-        Share of rows that each arm's learner got wrong lately: rows fade over 2000.
+        Recent error rate of each arm's learner: rows fade over 2000.
     switches_ : list of dict
-        When another arm was followed, and why: "row", "from", "to", "error_from" and "error_to" (`errors_` of both
-        then), "why" ("lead": it has come to lead; "drift": a drift was found; "net": the leader had been worse by so
-        many errors that the switching rule left it, or took it back).
+        When the selector moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
+        (`errors_` of both at that row) and "why". "lead": the new arm has taken the lead. "drift": a drift was found.
+        "net": the leader had been worse by so many errors that the switching rule left it, or took it back.
     race_ : dict of str to ndarray
-        The course of the race, one row per block (or per several, when there were many): "n_seen", "followed" (number
-        of the arm), "errors" (shape (n_blocks, n_arms): share of errors of each arm).
+        The course of the race, one entry per block (or per several blocks, when there were many): "n_seen", "followed"
+        (number of the arm), "errors" (shape (n_blocks, n_arms): error rate of each arm).
     restarts_, drifts_ : list of int
-        Rows learned from at which the learners began anew; and at which the errors of the arm followed rose.
+        Numbers of rows learned from when the learners restarted, and when the errors of the followed arm rose.
     resting_ : list of str
         Selectors that do not learn at the moment.
     drift_detected_ : bool
-        Whether a learner should begin anew after the last batch: after a restart; of linear learners, whose weights
-        depend on the columns beside, also when another arm is followed.
+        Whether a learner should restart after the last batch. True after a restart. With linear learners, whose weights
+        depend on which other columns are kept, also true when another arm is followed.
     n_replay : int
-        From how many of the last rows: 2000 of linear learners, else those since the change, 100 to 500.
+        From how many of the last rows it should restart: 2000 with linear learners, else those since the change, 100 to
+        500.
     scores_ : ndarray of shape (n_features,), float64
-        From 1 / n_features to 1: the place of each column in the ranking of the arm followed (if that is "all", in the
-        best other one's).
+        From 1 / n_features to 1: the place of each column in the ranking of the followed arm (if that is "all", of the
+        best other arm).
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -147,16 +149,16 @@ class Auto(RowSelector):
 
     Notes
     -----
-    Rows are learned from in blocks of 100 (the first end after 10, 25 and 50 rows), wherever batches end: a batch is
-    the same as its rows one at a time. Selection and scores are those of the last full block; as long as more than an
-    eighth of all rows waits for its block to fill, reading counts these in.
+    Auto learns in blocks of 100 rows (the first blocks end after 10, 25 and 50 rows), wherever batches end. So a batch
+    is the same as its rows one at a time. Selection and scores are those of the last full block. While more than an
+    eighth of all rows waits for a block to fill, reading the scores includes those rows.
 
-    The selectors are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and up to 200 columns
-    ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`), the sizes
-    that are fractions stay until there are twice as many columns; then they are laid out anew, an arm keeps what is
-    known of it, and one that was not there begins as that of every column did.
+    The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
+    to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
+    the sizes that are fractions stay until there are twice as many columns. Then they are computed again. An arm keeps
+    what is known of it, and a new arm begins with the record of the arm that keeps every column.
 
-    Memory: two moments and a weight per column, class and arm, what the selectors need, and 500 rows.
+    Memory: two moments and a weight per column, class and arm, the state of the selectors, and 500 rows.
 
     References
     ----------
@@ -592,7 +594,7 @@ class Auto(RowSelector):
 
     @property
     def weights_(self) -> NDArray[np.float64]:
-        """Probability of each arm to be followed."""
+        """Probability that each arm is followed next."""
         _ = self.waiting_
         weights: NDArray[np.float64] = self._weights[:-1].copy()
         weights[self._leaders[0]] += self._weights[-1]
@@ -600,14 +602,14 @@ class Auto(RowSelector):
 
     @property
     def errors_(self) -> NDArray[np.float64]:
-        """Share of rows that each arm got wrong lately."""
+        """Recent error rate of each arm."""
         _ = self.waiting_
         found: NDArray[np.float64] = self._recent[0].copy()
         return found
 
     @property
     def n_replay(self) -> int:
-        """From how many of the last rows a learner that begins anew should know."""
+        """How many of the last rows a learner that restarts should learn from."""
         if self.learner == "linear":
             return _REPLAY
         return self._n_fresh if self.drift_detected_ else _WINDOW
@@ -623,18 +625,18 @@ class Auto(RowSelector):
         }
 
     def race_summary(self, n_points: int = 100) -> dict[str, Any]:
-        """Return what there is to tell of the race, in plain values: for a report.
+        """Return a summary of the race in plain values, for a report.
 
         Parameters
         ----------
         n_points : int, default=100
-            Into how many stretches its course is cut, at the most.
+            The most stretches that the course is cut into.
 
         Returns
         -------
         dict
             "arms", "n_seen" (at the end of each stretch), "followed" (the arm there), "share" (of the rows, by arm, the
-            one followed longest first), "accuracy" (of each arm lately, the best over all first), "switches" (the last
+            one followed longest first), "accuracy" (recent, of each arm, the best overall first), "switches" (the last
             100), "n_switches", "restarts", "regret_bound".
         """
         course = self.race_
@@ -670,14 +672,14 @@ class Auto(RowSelector):
         }
 
     def regret_bound(self, n_switches: int = 0) -> float:
-        """Return by how many errors, at the most, the race expects to be behind the best arms in hindsight.
+        """Return the most errors by which the race expects to be behind the best arms in hindsight.
 
-        With linear learners, 1.5 % of the rows count as errors fewer of the arm of every column.
+        With linear learners, the arm of every column is credited with fewer errors: 1.5 % of the rows.
 
         Parameters
         ----------
         n_switches : int, default=0
-            How often one may change arms in hindsight.
+            How many changes of arm the comparison in hindsight may make.
 
         Returns
         -------

@@ -109,64 +109,67 @@ def _watch(
 
 
 class DISCUSS(RowSelector):
-    """Selects the features that tell most about the class in a sliding window, and follows them when they change.
+    """Selects the features that say most about the class in a sliding window, and follows them when they change.
 
-    Symmetrical uncertainties are kept after every row. When one crosses the bar of the last selection, there is a new
-    one. If the class depends on the features otherwise than before, `drift_detected_` is True and a learner should
-    begin anew from the last `n_replay` rows; :func:`tamis.prequential` and the River adapter do so.
+    After every row, DISCUSS updates the symmetrical uncertainty (SU) of each feature with the class. It selects anew
+    when the SU of a feature crosses the bar of the last selection. If the relation between features and class has
+    changed, `drift_detected_` is True, and a learner should restart from the last `n_replay` rows.
+    :func:`tamis.prequential` and the River adapter do so.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        n: most features that are selected, or which fraction of them, in (0, 1]; None: as many as tell something.
+        n: the most features to select, or which fraction of them, in (0, 1]. None: all that are relevant.
     threshold : float, "auto" or None, default=None
-        theta in [0, 1]: symmetrical uncertainty below which a feature is not selected. "auto": the Hoeffding heuristic
-        (1). None: what one of all features, if none told anything, would exceed with probability `delta` (2).
+        theta: a feature with a smaller symmetrical uncertainty is not selected; in [0, 1]. "auto": the Hoeffding
+        heuristic (1). None: the SU that, if no feature is relevant, one of all features exceeds with probability
+        `delta` (2).
     window : int, from 8 to 5,000,000, default=500
-        w: rows that count; after a drift, those since.
+        w: how many of the last rows count; after a drift, only those since the drift.
     trigger : {"crossing", "literal"}, default="crossing"
-        When to select anew: when a feature crosses the bar, or, as printed, whenever a feature above it is not selected
-        or one below it is; then each selection is a drift, as printed.
+        When to select anew. "crossing": when a feature crosses the bar. "literal", as printed: whenever a feature above
+        the bar is not selected, or a selected one is below it. Each selection then counts as a drift, as printed.
     margin : float in [0, 1], default=0.02
         How far beyond the bar a crossing begins (below it, at most 80 % of the bar).
     redundancy : {"conditional", "predominance", "hoeffding", None}, default="conditional"
-        Which features are passed by as redundant to a selected one: see the head of the module; None: none.
+        Which features are left out as redundant to a selected one; see the head of the module. None: none.
     alpha_drift : float in (0, 1) or None, default=1e-5
-        Level of the tests for a drift, for a row or a look; about so often is an alarm false. None: there are no
-        tests, and each new set is a drift.
+        Level of the tests for a drift, per row or per test. It is about the rate of false alarms. None: there are no
+        tests, and each new set counts as a drift.
     half_life : float or None, default=1000
-        Rows after which SU counts half in the order of the selection, at least 1; then there is a selection as often,
-        whatever the trigger says. None: the order is that of the window's SU.
+        Rows, at least 1, after which a row counts half in the SU that orders the selection. The selection is then also
+        renewed as often, whatever the trigger says. None: the SU of the window sets the order.
     bias_correction : bool, default=True
-        Whether to subtract from information gains what they are on average of features that tell nothing.
+        Whether to subtract from each information gain what an irrelevant feature gains on average.
     min_features : int, default=1
-        The best so many are selected, even if they are below the threshold; 0: if none is above it, all are kept.
+        Select at least this many features, the best ones, even below the threshold. With 0, all are kept if none is
+        above it.
     min_interval : int or None, at least 1, default=None
-        Rows between two selections by the trigger; None: w / 4 (literal: 1).
+        Fewest rows between two selections by the trigger. None: w / 4 (literal: 1).
     delta : float in (0, 1), default=0.05
         Probability in (1) and (2).
     categorical : None, "all", list of int or str, or bool mask, default=None
-        Columns whose values are categories: any finite numbers. The others are numbers.
+        Columns whose values are categories (any finite numbers). The others are numbers.
     n_bins : int, at least 2, default=5
-        Bins of a number.
+        Number of bins for a numeric column.
 
     cuts : {"robust", "range"}, default="robust"
-        Whether numbers are seen in units of the middle half of the first 32 rows, squeezed between -1 and 1, so that
-        neither the scale nor far values matter; or as they are, as published.
+        How numbers are scaled. "robust": in units of the middle half of the first 32 rows, squeezed between -1 and 1,
+        so that neither the scale nor outliers matter. "range": as they are, as published.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Symmetrical uncertainty over the window now, in [0, 1]; all zero while `waiting_`.
     selected_ : ndarray of int
-        The selected features in order of selection; empty until the window is full, when all features are kept.
+        The selected features in order of selection. Empty until the window is full; until then all features are kept.
     drift_detected_ : bool
-        Whether a drift was found in the last `partial_fit`; two windows after one it is True once more, since the first
-        rows after a gradual drift are of both kinds. A change of the set alone is none.
+        Whether a drift was found in the last `partial_fit`. Two windows after a drift it is True once more, because the
+        first rows after a gradual drift come from the old and the new concept. A new set of features alone is no drift.
     why_fewer_ : str
         Why fewer features are selected than `n_features_to_select` allows; empty if there are as many.
     n_replay : int
-        Of how many last rows a learner should begin anew: those since the last drift, at most `window`.
+        How many of the last rows a learner should restart from: those since the last drift, at most `window`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -181,9 +184,9 @@ class DISCUSS(RowSelector):
     -----
     A batch is its rows one at a time, bit for bit. A row costs O(n_features), a selection O(n_features window) and
     O(window) for each candidate and selected feature. Missing values (NaN) are a category of their own. Weights are
-    whole numbers: a row counts so many times. CSR rows are made dense.
+    whole numbers: a row of weight k counts k times. CSR rows are made dense.
 
-    What tells nothing by itself is not seen: of an exclusive or, no part is selected.
+    Features that are relevant only together are not found: of an exclusive or, no part is selected.
 
     References
     ----------
@@ -274,13 +277,14 @@ class DISCUSS(RowSelector):
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 5, **parameters: Any) -> Self:
-        """Return the printed algorithm: literal trigger, predominance, raw SU in ten bins; five best of 300 rows.
+        """Return the algorithm as printed: literal trigger, predominance, raw SU in ten bins; five best of 300 rows.
 
         Parameters
         ----------
         n_features_to_select : int, float or None, default=5
         **parameters
-            Any other parameter of the class; with a limit None and ``threshold=0.03, window=200`` the other mode.
+            Any other parameter of the class. The other printed mode is a limit of None with ``threshold=0.03,
+            window=200``.
 
         Examples
         --------
@@ -553,7 +557,7 @@ class DISCUSS(RowSelector):
 
     @property
     def why_fewer_(self) -> str:
-        """Why fewer features are selected than may be, and what takes more; empty if there are as many, or no limit."""
+        """Why fewer features are selected than allowed, and how to get more; empty if none is lacking."""
         n, n_selected = len(self._su), len(self.selected_)
         most = min(self._most(n), n)
         if self.n_features_to_select is None or not 0 < n_selected < most:
@@ -583,6 +587,6 @@ class DISCUSS(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """Of how many last rows a learner should begin anew."""
+        """How many of the last rows a learner should restart from."""
         age = self._present.age(self._counts) if hasattr(self, "n_seen_") else self.window
         return int(min(age, self.window))

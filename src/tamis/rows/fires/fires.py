@@ -91,49 +91,50 @@ def _check_counts(y: Array) -> None:
 
 
 class FIRES(RowSelector):
-    """Selects the features whose parameters are large and certain in a Bayesian linear model of the label.
+    """Selects the features whose coefficients are large and certain in a Bayesian linear model of the label.
 
-    The parameters of a linear model of the label, the number or the count are normal random variables. Each
-    batch moves their means and standard deviations one step up the log marginal likelihood; a feature scores
-    ``mu**2 - uncertainty_penalty * sigma**2``. With three classes or more there is a model for each class against
-    the rest, and a feature scores as in the model that needs it most.
+    The coefficients of a linear model of the label, the number or the count are normal random variables. Each batch
+    moves their means and standard deviations one step up the log marginal likelihood. A feature scores ``mu**2 -
+    uncertainty_penalty * sigma**2``. With three classes or more there is a model for each class against the rest, and a
+    feature takes the largest of its scores.
 
-    The defaults are the recommended preset: running centring and scaling, classes that pull equally, old evidence
-    fading with a half-life. :meth:`paper` gives the published method.
+    The defaults are the recommended preset: running centring and scaling, balanced classes, and evidence that fades
+    with a half-life. :meth:`paper` gives the published method.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
         M: how many features to keep, or which fraction of them, in (0, 1].
     model : {"probit", "logit", "gaussian", "poisson"}, default="probit"
-        ``"probit"`` or ``"logit"`` for classes; a row far on the wrong side pulls less in a logit. ``"gaussian"`` for a
-        numeric target, ``"poisson"`` for counts or other numbers from 0 to 1e15.
+        ``"probit"`` or ``"logit"`` for classes; in a logit, a row far on the wrong side has less influence.
+        ``"gaussian"`` for a numeric target, ``"poisson"`` for counts or other numbers from 0 to 1e15.
     update : {"gradient", "assumed-density"}, default="gradient"
-        One gradient step per batch as published, or Newton's step for each parameter on its own, damped where
-        features move together; then `sigma` shrinks with the evidence and there is no `learning_rate`.
+        ``"gradient"``: one gradient step per batch, as published. ``"assumed-density"``: a Newton step for each
+        coefficient on its own, damped where features move together. `sigma` then shrinks with the evidence, and there
+        is no `learning_rate`.
     scaling : {"standard", "center", None}, default="standard"
-        Learn from features centred and scaled by their running mean and standard deviation, only centred, or as
-        they are. CSR rows are never made dense; see Notes.
+        ``"standard"``: learn from features centred and scaled by their running mean and standard deviation.
+        ``"center"``: only centred. None: as they are. CSR rows are never made dense; see Notes.
     importance : {"parameter", "signal"}, default="parameter"
-        Score the parameter itself, or times the feature's running variance (what it contributes to the margin);
-        with ``scaling="standard"`` the two are the same.
+        ``"parameter"`` scores the coefficient itself. ``"signal"`` multiplies it by the feature's running variance
+        (what it contributes to the margin). With ``scaling="standard"`` the two are the same.
     learning_rate : float or None, default=None
         alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
-        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones; with
-        a numeric target at most the best step of the batch.
+        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones. With
+        a numeric target, the step is at most the best step of the batch.
     half_life : float or None, default=2000
-        Rows after which evidence counts half, in (0, inf]; scores are then read from the running average of mu.
-        None: nothing fades and the scores are those of the last mu, as published.
+        Rows after which evidence counts half, in (0, inf]. Scores are then read from the running average of mu. None:
+        nothing fades, and the scores are those of the last mu, as published.
     class_weight : {"balanced", None}, default="balanced"
-        Whether a class and its rest pull equally however rare it is (a row weighs at most 10).
+        Whether a class and its rest have equal influence, however rare the class is (a row weighs at most 10).
     intercept : bool, default=False
         Whether the models have an intercept (never scored).
     sigma : float, default=1.0
-        Standard deviation of each parameter before anything is seen, in (0, inf).
+        Standard deviation of each coefficient before the first row, in (0, inf).
     uncertainty_penalty : float, default=0.01
         lambda_s, in [0, inf).
     class_reduce : {"max", "mean"}, default="max"
-        How the one-vs-rest scores of a feature become one.
+        How the one-vs-rest scores of a feature are combined into one.
     batch_size : int, default=100
         Rows per step: larger batches are taken in consecutive steps of this many rows.
 
@@ -157,10 +158,10 @@ class FIRES(RowSelector):
 
     Notes
     -----
-    The method is defined per batch: 100 rows at once are one step, one at a time they are 100 steps.
-    Memory: 3 float64 per model and feature, and 2 per feature for the scaling. Time per batch: O(rows x features)
-    per model; for CSR rows O(stored values), plus O(features) once a batch if anything is scaled or fades: a centred
-    zero is not 0, so every column has its part in the margin of every row.
+    The method is defined per batch: 100 rows at once are one step, one at a time they are 100 steps. Memory: 3 float64
+    per model and feature, and 2 per feature for the scaling. Time per batch and model: O(rows x features). With CSR
+    rows it is O(stored values), plus O(features) once a batch if anything is scaled or fades: a centred zero is not 0,
+    so every column contributes to the margin of every row.
 
     References
     ----------
@@ -238,7 +239,7 @@ class FIRES(RowSelector):
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
-        """Return the published method: no scaling, no balance, nothing fades, steps of 0.01.
+        """Return the published method: no scaling, no balancing, no fading, steps of 0.01.
 
         Parameters
         ----------

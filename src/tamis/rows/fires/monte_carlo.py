@@ -65,13 +65,13 @@ __all__ = ["MonteCarloFIRES"]
 
 
 class MonteCarloFIRES(ScaledBatches):
-    """Selects the features whose parameters are large and certain in a Bayesian network, soft tree or module.
+    """Selects the features whose parameters are large and certain in a Bayesian network, soft tree or PyTorch module.
 
     The parameters of the model are independent normal random variables. Each batch moves their means and standard
     deviations a step up the log marginal likelihood of its labels, which is estimated from a few samples of all
-    parameters. A feature scores by the parameters that are linked to it, one for each unit of the first layer or
-    each node of the tree. So a feature may count that tells of the class only together with others, which a linear
-    model cannot see.
+    parameters. A feature scores by the parameters that are linked to it, one for each unit of the first layer or each
+    node of the tree. So a feature may count that is relevant only together with others, which a linear model cannot
+    see.
 
     Parameters
     ----------
@@ -86,22 +86,22 @@ class MonteCarloFIRES(ScaledBatches):
     depth : int in [1, 10], default=3
         Depth of the tree: it has ``2**depth - 1`` nodes.
     node_penalty : float in [0, inf), default=0.01
-        How much a node of the tree loses that does not send half of the rows to either side.
+        Penalty on a node of the tree that does not send half of the rows to either side.
     n_samples : int in [1, 100], default=5
         L: samples of all parameters for each step.
     n_steps : int in [1, 1000], default=1
         Steps on each batch, each with new samples.
     aggregation : {"rms", "paper"}, default="rms"
-        How the parameters linked to a feature make its score: mean squares, or squared means as published.
+        How the parameters linked to a feature make its score: mean of squares, or squared mean as published.
     scaling : {"standard", None}, default="standard"
-        Learn from features centred and scaled by their running mean and standard deviation, or as they are. CSR
-        rows are never made dense for it.
+        Learn from features centred and scaled by their running mean and standard deviation, or as they are. CSR rows
+        stay sparse.
     learning_rate : float in (0, 1e6], optional
         alpha: step of the gradient ascent. By default 0.3, and 1 for a tree.
     longest_gradient : float in (0, inf) or None, default=1.0
         Gradients longer than this are shortened to it.
     sigma : float in (0, inf), default=0.03
-        Standard deviation of each parameter before anything is seen.
+        Standard deviation of each parameter before the first row.
     uncertainty_penalty : float in [0, inf), default=0.01
         lambda_s.
     batch_size : int, default=100
@@ -210,7 +210,7 @@ class MonteCarloFIRES(ScaledBatches):
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
-        """Return the published method: features as they are, sigma from 1, steps of 0.01, squared means.
+        """Return the published method: features as they are, sigma of 1 at the start, steps of 0.01, squared means.
 
         Parameters
         ----------

@@ -89,43 +89,48 @@ _LEAST_LEVEL = 5e-324  # half of which would be 0
 class ForwardPartialCorrelation(RowSelector):
     """Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.
 
-    It knows redundancy: of many copies of one signal it keeps few, and has room for what they do not tell.
+    The selection takes redundancy into account. Of many copies of one signal it keeps few, and has room for other
+    features.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1]; None keeps those that add more than noise does.
+        How many features to keep, or which fraction of them, in (0, 1]. None keeps those that add more than noise does.
     task : {"classification", "regression"}, default="classification"
         What the target is: classes, two or more, or a number.
     half_life : float, optional
-        Rows after which a row counts half, in (0, inf]. By default nothing fades but by a drift, until the rows
-        weigh five times the columns in the matrix, and 5000 at least; then they fade so that they weigh no more.
+        Rows after which a row counts half, in (0, inf]. By default rows do not fade at first, except after a drift.
+        Once the rows weigh five times the columns in the matrix, and at least 5000, they fade so that the total weight
+        stays there.
     alpha : float, default=0.01
-        Level of the test that decides how many if `n_features_to_select` is None, over all features; in (0, 1).
+        Level of the test that decides how many features are kept if `n_features_to_select` is None; over all features,
+        in (0, 1).
     alpha_drift : float or None, default=1e-4
-        In (0, 1): a false drift comes once in about 1 / alpha_drift rows at the most. None: no drift is looked for.
+        In (0, 1): a false drift comes at most once in about 1 / alpha_drift rows. None: there is no test for drifts.
     max_columns : int, default=2000
-        Of more features than that, only so many are in the scatter matrix, which takes 8 bytes times the square of it
-        (32 MB): those that tell most by themselves now. The others wait outside, and come in when they tell more.
+        The most features in the scatter matrix, which takes 8 bytes times the square of their number (32 MB). Where
+        there are more, it holds those that are most relevant by themselves now. The others wait outside, and come in
+        when they are more relevant.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Of a feature that is kept, its gain (1) when it was chosen (at least that of the next); of the others, what
-        they would add now (always less).
+        Of a kept feature, its gain (1) when it was chosen (at least that of the next). Of any other feature, the gain
+        that it would add now (always less).
     table_ : dict of str to ndarray of shape (n_features,)
-        Why, and why not; one row per feature, and a data frame can be made of it: "feature" (its name), "selected",
-        "entered" (1 for the first chosen; 0: not chosen), "alone" (the gain of the feature by itself), "added" (its
-        gain when chosen, or what it would add now), "redundant_to" (the chosen feature that took most of it, or "").
+        Why each feature is in or out, one row per feature; it can be made into a data frame. "feature" (its name),
+        "selected", "entered" (1 for the first chosen; 0: not chosen), "alone" (the gain of the feature by itself),
+        "added" (its gain when chosen, or the gain it would add now), "redundant_to" (the chosen feature that took most
+        of it, or "").
     redundant_to_ : ndarray of shape (n_features,), int
-        Column of that chosen feature; -1 of a chosen feature, or where none took anything.
+        Column of that chosen feature; -1 for a chosen feature, or where none took anything.
     drift_detected_ : bool
-        Whether in the last batch the set changed, within 1000 rows of a drift, so that a learner should begin anew.
-        A drift that leaves the set as it is leaves the learner alone.
+        Whether a learner should restart: in the last batch the set changed, within 1000 rows of a drift. After a drift
+        that leaves the set as it is, the learner may go on.
     n_replay : int
-        From how many of the last rows: those since the first that speaks for the drift, 1000 at most.
+        How many of the last rows it should restart from: those since the first sign of the drift, at most 1000.
     drifts_ : list of int
-        Rows learned from, counted from 0, at which drifts were found.
+        Numbers of rows learned from, counted from 0, at which drifts were found.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -138,14 +143,14 @@ class ForwardPartialCorrelation(RowSelector):
 
     Notes
     -----
-    Rows are learned from in blocks of 100 (after the start and after a drift, the first end after 10, 25 and 50 rows; a
-    block ends early where a drift is found), wherever batches end: so a batch is the same as its rows one at a time.
-    Scores are those of the last full block; as long as more than an eighth of all rows waits for its block to fill,
-    reading counts these in. Rows of weight 0 are passed over.
+    The selector learns in blocks of 100 rows, wherever batches end, so a batch is the same as its rows one at a time.
+    After the start and after a drift, the first blocks end after 10, 25 and 50 rows. A block ends early where a drift
+    is found. Scores are those of the last full block. While more than an eighth of all rows waits for a block to fill,
+    reading the scores includes those rows. Rows of weight 0 are ignored.
 
-    A block costs O(100 p^2) for p columns in the matrix; a choice of k features, after every eighth more rows and at
-    least every 500, O(p k^2). Memory: 8 p^2 bytes, the last rows (1000 at most, and no more values than the matrix may
-    have), and 8 features x (classes + 2) bytes if there are more than `max_columns`.
+    A block costs O(100 p^2) for p columns in the matrix. A choice of k features costs O(p k^2); there is one whenever
+    the rows have grown by an eighth, and at least every 500 rows. Memory: 8 p^2 bytes, the last rows (at most 1000, and
+    no more values than the matrix may have), and 8 features x (classes + 2) bytes if there are more than `max_columns`.
 
     References
     ----------
@@ -456,7 +461,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """From how many of the last rows a learner that begins anew should know: those since a drift, 1000 at most."""
+        """How many of the last rows a learner that restarts should learn from: those since a drift, at most 1000."""
         since = self._start_row - self._young
         return min(self._rows + self._pending.n_rows - since, _SETTLING)
 
@@ -600,7 +605,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def table_(self) -> dict[str, NDArray[Any]]:
-        """Why, and why not: one row per feature; a data frame can be made of it."""
+        """Why each feature is in or out: one row per feature; it can be made into a data frame."""
         _ = self.waiting_
         now, n = self._now(), self.n_features_in_
         names = np.array(self._names() or [f"x{j}" for j in range(n)], dtype=object)
@@ -620,10 +625,11 @@ class ForwardPartialCorrelation(RowSelector):
     # -- merging -------------------------------------------------------------------------------------------
 
     def merge(self, other: Self, when: str = "after", age: float | None = None) -> Self:
-        """Take in what another selector has learned from other rows of the same stream.
+        """Add what another selector has learned from other rows of the same stream.
 
-        The earlier part fades by as many rows as the later one has learned from, so parts of a stream that are merged
-        in their order equal the whole, but for what the whole has chosen, and found of drifts, on the way.
+        The earlier part fades by as many rows as the later one has learned from. So parts of a stream, merged in their
+        order, equal one selector that saw all rows, except for the features it chose and the drifts it found on the
+        way.
 
         Parameters
         ----------
@@ -632,7 +638,7 @@ class ForwardPartialCorrelation(RowSelector):
         when : {"after", "before"}, default="after"
             When the rows of `other` came: after, or before, those of this selector.
         age : float, optional
-            By how many rows the earlier part fades, where these are not the rows of the later part alone; with a
+            The rows by which the earlier part fades, if these are not just the rows of the later part. Needs a
             `half_life`.
 
         Returns

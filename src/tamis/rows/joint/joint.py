@@ -101,44 +101,45 @@ def _take(
 
 
 class JointScreening(RowSelector):
-    """Features that tell of the class alone or in pairs, by tests on all rows since the last drift.
+    """Keeps the features that are relevant to the class alone or in pairs, by tests on all rows since the last drift.
 
     Parameters
     ----------
     n_bins : int, optional
-        Levels of a feature in pairs, from 2 to 10. By default as many as keep the tables of all pairs small: 9 of 20
-        features, 4 of 50, 2 of more than 110. A column of no more values than levels is exact; of others, categories
-        too, neighbours share a level.
+        Levels into which a feature is cut for the pairs, from 2 to 10. By default as many as keep the tables of all
+        pairs small: 9 with 20 features, 4 with 50, 2 with more than 110. A column with no more values than levels is
+        kept exactly. In other columns, categorical ones too, neighbouring values share a level.
     alpha : float, default=0.01
         Level of the tests, over all features and over all pairs, in (0, 1).
     alpha_drift : float, default=1e-5
-        In (0, 1): a false drift comes once in about 1 / alpha_drift rows at the most.
+        In (0, 1): a false drift comes at most once in about 1 / alpha_drift rows.
     memory : int, default=1000
-        Rows that are kept, to begin anew from and for a learner to be built from, at least 64.
+        Number of last rows that are kept, at least 64. After a drift the selector restarts from them, and a learner can
+        be rebuilt from them.
     max_paired : int, default=500
-        Of more features than that, only so many are looked at in pairs: those that tell most alone.
+        The most features that are tested in pairs. Where there are more, these are the most relevant alone.
     level : float in (0, 1), optional
-        Of the set that the tests choose, only columns with evidence enough are kept, so that at any time, however often
-        one looks and however many drifts there were, at most this share of the kept ones tells nothing, on average. A
-        weight must be 0 or 1 then. By default, `alpha` alone decides.
+        Bound on the false discovery rate. Of the set that the tests choose, only columns with enough evidence are kept.
+        At any time, however often you look and however many drifts there were, at most this share of the kept columns
+        is irrelevant, on average. Weights must then be 0 or 1. By default, `alpha` alone decides.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Relevance (3), in bits; 0 below the bar.
     selected_ : list of int
-        The columns kept, most relevant first; empty while nothing is significant, and then all are kept (with `level`,
-        none).
+        The columns kept, most relevant first. While nothing is significant the list is empty, and all columns are kept
+        (with `level`, none).
     evalues_ : ndarray of shape (n_features,)
-        With `level`: the evidence since the last drift against "the column tells nothing, alone or beside any other";
-        its mean is 1 at most for such a column, at any time (:mod:`tamis.rows.joint.pair_evidence`).
+        With `level`: the evidence since the last drift against "the column is irrelevant, alone or beside any other".
+        For such a column its mean is at most 1, at any time (:mod:`tamis.rows.joint.pair_evidence`).
     partners_ : ndarray of shape (n_features,), int
-        The column together with which a column tells most; -1 if it tells more alone, or nothing.
+        The column together with which a column is most relevant; -1 if it is more relevant alone, or not at all.
     drift_detected_ : bool
-        Whether a drift was found in the last batch, so that a learner should begin anew; and once more when the
-        first rows after a drift are dropped, which may be of both kinds.
+        Whether a drift was found in the last batch, so that a learner should restart. It is True once more when the
+        first rows after a drift are dropped, because they may come from the old and the new concept.
     n_replay : int
-        From how many of the last rows: those since the last drift, `memory` at most.
+        How many of the last rows a learner should restart from: those since the last drift, at most `memory`.
     drifts_ : list of int
         Rows, counted from 0, at which drifts were found.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -147,23 +148,25 @@ class JointScreening(RowSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of range, when rows arrive, or weights are no whole numbers: a row counts so many times.
+        If a parameter is out of range, when rows arrive, or if a weight is not a whole number: a row of weight k counts
+        k times.
     DataError
         If rows cannot be learned from.
 
     Notes
     -----
-    Row-exact: a batch leaves the state of its rows one at a time. Counts are looked at after 32 rows, then 8 or an
-    eighth more. A column that was constant when levels were cut gets its own when a chunk of rows is full (512 at
-    first), if it has other values in 32 of them: then the rows kept are counted anew.
-    Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features; memory
-    2 d^2 n_bins^2 bytes per class, `memory` rows, and four tables of d^2 numbers. At 50 features some 200,000 rows a
-    second, at 500 some 14,000 (docs/joint.md).
+    A batch leaves the state of its rows one at a time. The tests run after 32 rows, then whenever 8 rows or an eighth
+    more have come. A column that was constant when levels were cut gets levels of its own when a chunk of rows is full
+    (512 at first), if it has other values in 32 of them. The rows kept are then counted again.
 
-    Features that tell only in threes (parity of three bits) are not found. Tests are made again and again as rows
-    arrive, so `alpha` is a working level, not a guarantee over the whole stream. `level` is one: the k-th beginning
-    (the first one, and one after each drift, new class or column) has the share 6 / (pi k)^2 of it, and counts the rows
-    after it alone.
+    Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features. Memory: 2 d^2 n_bins^2
+    bytes per class, `memory` rows, and four tables of d^2 numbers. With 50 features the selector learns some 220,000
+    rows a second, with 500 some 15,000 (docs/joint.md).
+
+    Features that are relevant only in threes (the parity of three bits) are not found. Tests are repeated as rows
+    arrive, so `alpha` is a working level, not a guarantee over the entire stream. `level` is a guarantee. The k-th
+    start has the share 6 / (pi k)^2 of it, and counts only the rows after it. There is a start with the first row, and
+    one after each drift, new class or new column.
 
     References
     ----------
@@ -327,7 +330,7 @@ class JointScreening(RowSelector):
 
     @property
     def evalues_(self) -> NDArray[np.float64]:
-        """Evidence of each column against "it tells nothing, alone or beside any other"; needs a `level`."""
+        """Evidence of each column against "it is irrelevant, alone or beside any other"; needs a `level`."""
         _ = self.waiting_  # raises if nothing was learned
         if self.level is None:
             raise AttributeError("evalues_ needs level: give level=0.05, say.")
@@ -352,7 +355,7 @@ class JointScreening(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """Of how many last rows a learner that begins anew should know."""
+        """How many of the last rows a learner that restarts should learn from."""
         rows = self._counts.n[0] if self._arrays else self._seen[0]
         return int(min(rows, self.memory))
 

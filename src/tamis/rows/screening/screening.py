@@ -23,71 +23,71 @@ __all__ = ["Screening"]
 
 
 class Screening(BinScreener):
-    """Several scores of one stream, in one pass and from one state; one of them selects.
+    """Computes several scores of one stream in one pass and from one state; one of them selects.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1]; None: as many as `level` allows.
+        How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
     scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
-        Which scores are wanted. T and Fisher share the moments of the classes, the other three share the bin counts;
-        what no score needs is not kept.
+        The scores to compute. T and Fisher share the moments of the classes, the other three share the bin counts.
+        State that no score needs is not kept.
     select_by : str, optional
         The score that `scores_` and the selection follow; by default the first of `scores`.
     n_bins : int, default=5
-        How many bins of about equal weight a number is put in, at least 2.
+        Number of bins of about equal weight for a numeric column, at least 2.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns (positions, names of a frame) whose values are categories without order, whole numbers from 0 to 65,535:
-        each value is a bin. By default all columns are numbers.
+        Columns (positions, or names of a frame) whose values are categories without order, coded as whole numbers from
+        0 to 65,535. Each value is a bin. By default all columns are numbers.
     eps : float, optional
-        Largest error of a cumulative count, as a fraction of all counts, in [1e-6, 0.5); 0 for a feature of at most
-        1 / eps distinct values in each class. By default 2e-6 times the number of features, within 0.001 and 0.01:
-        about 150 MB after ten million rows.
+        Largest error of a cumulative count, as a fraction of all counts, in [1e-6, 0.5). A feature of at most 1 / eps
+        distinct values in each class has no error. By default 2e-6 times the number of features, within 0.001 and 0.01;
+        this takes about 150 MB after ten million rows.
     dtype : {"float32", "float64"}, default="float32"
-        How numbers are kept; neighbours that float32 cannot tell apart are ties.
+        How numbers are stored. Values that float32 cannot distinguish are ties.
     half_life : float, optional
         Rows (or calls, see `fade_per`) after which a row counts half, in [0.01, inf]. By default nothing fades.
     fading : float, optional
-        The same as a factor in [1e-6, 1]; give one of the two.
+        The same as a factor per row (or call) in [1e-6, 1]; give one of the two.
     fade_per : {"row", "batch"}, default="row"
-        Whether the clock counts rows or calls of `partial_fit`.
+        Whether fading counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"
-        Whether a row fades with every row that comes, or with those of its own class.
+        Whether a row fades with every later row, or only with later rows of its own class.
     level : float in (0, 1), optional
-        With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
-        often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
-        `restarts`.
+        Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, however often you look, at
+        most this share of the kept features is irrelevant to the class, on average. Rows must not fade; see `restarts`.
     redundancy : int, at least 1, optional
-        Of so many columns of the best scores, those are kept that add most to one another, by partial correlations in
-        the last 1000 rows: few copies of one signal. `scores_` stays what each column tells by itself.
+        How many columns of the best scores are candidates. Of these, the selector keeps the ones that add most to one
+        another, by partial correlations in the last 1000 rows, and so few copies of one signal. `scores_` still rates
+        each column by itself.
     restarts : "drift" or int, at least 1, optional
-        When all rows are forgotten, so that the screen begins anew: "drift", when the last 512 rows show that some
-        column tells otherwise of the class than in all rows before; a number, after so many rows. With `level`, each
-        beginning has its share of the level (see `restart`), so the promise is kept over the whole stream. Parts of a
-        stream cannot be merged then. By default, never.
+        When to forget all rows and restart. "drift": when the last 512 rows show that the relation of some column to
+        the class differs from that in all rows before. A number: after so many rows. With `level`, each start has its
+        share of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot be
+        merged. By default, never.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         The score named by `select_by`.
     pvalues_ : ndarray of shape (n_features,), float64, or None
-        Of that score; the Gini index has none.
+        The p-values of that score; None for the Gini index.
     table_ : dict of str to ndarray of shape (n_features,)
-        One row per feature: "feature" (its name), "n_observed", each score under its own name, and "t_pvalue",
-        "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of those that are there; with `level`, "evalue", and "effect_low"
-        and "effect_high" of `effect_band`, each feature's wrong at any time of the whole stream with the chance `level`
-        at most; with it or with `redundancy`, "selected". A data frame can be made of it.
+        One row per feature; it can be made into a data frame. "feature" (its name), "n_observed", each score under its
+        own name, and "t_pvalue", "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of the scores computed. With `level` also
+        "evalue", and "effect_low" and "effect_high" of `effect_band`; the chance that a feature's band is ever wrong in
+        the entire stream is at most `level`. With `level` or `redundancy` also "selected".
     evalues_ : ndarray of shape (n_features,), float64
-        With `level`: the evidence of each feature against "it tells nothing of the class". It starts at 1, and if the
-        feature tells nothing its mean is 1 at most at any time; see :mod:`tamis.summaries.evidence`.
+        With `level`: the evidence of each feature against "it is irrelevant to the class". It starts at 1. For an
+        irrelevant feature its mean is at most 1 at any time; see :mod:`tamis.summaries.evidence`.
     n_observed_ : ndarray of shape (n_features,), float64
-        (Faded) number of values that are not missing; a feature without any has 0, and the score 0.
+        (Faded) number of values that are not missing. A feature without any has 0, and the score 0.
     restarts_ : list of int
-        How many rows had come each time when the screen began anew.
+        Number of rows seen at each restart.
     drift_detected_ : bool
-        With `restarts`: whether it began anew in the last batch.
+        With `restarts`: whether the selector restarted in the last batch.
     nbytes_ : int
-        Bytes of what is kept of the stream.
+        Bytes of the state kept of the stream.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -96,15 +96,15 @@ class Screening(BinScreener):
     ValueError
         If a parameter is out of its range, when the first rows arrive.
     DataError
-        If a value is infinite, too large for `dtype`, or no category where one is due; NaN is passed over, feature by
-        feature. The model is left as it was.
+        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is no error: it is
+        skipped, feature by feature. The model is left as it was.
 
     Notes
     -----
-    A batch is the same as its rows one at a time up to rounding. Memory is bounded, see
-    :class:`tamis.summaries.quantiles.QuantileSummary`; CSR rows cost O(stored values), and categorical columns of them
-    as much as dense ones.
-    T and Fisher take the codes of a categorical column for numbers.
+    A batch is the same as its rows one at a time up to rounding. Memory is bounded; see
+    :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
+    columns cost as much as dense ones.
+    T and Fisher treat the codes of a categorical column as numbers.
 
     References
     ----------
@@ -202,14 +202,14 @@ class Screening(BinScreener):
         Raises
         ------
         ValueError
-            If it was not asked for in `scores`.
+            If `scores` does not name it.
         """
         check_choice("name", name, tuple(self.scores))
         return self._read((name,))[0].scores
 
     @property
     def table_(self) -> dict[str, NDArray[Any]]:
-        """All scores and their p-values, one row per feature; a data frame can be made of it."""
+        """All scores and their p-values, one row per feature; it can be made into a data frame."""
         names = tuple(dict.fromkeys(self.scores))
         features = self._names() or [f"x{j}" for j in range(self.n_features_in_)]
         table: dict[str, NDArray[Any]] = {

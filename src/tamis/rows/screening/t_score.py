@@ -12,32 +12,32 @@ __all__ = ["TScore"]
 
 
 class TScore(Screener):
-    """Selects the features whose means in two classes differ most against their standard errors.
+    """Selects the features whose means in two classes differ most, relative to their standard errors.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=0.1
-        How many features to keep, or which fraction of them, in (0, 1]; None: as many as `level` allows.
+        How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
     half_life : float, optional
         Rows (or calls, see `fade_per`) after which a row counts half, in [0.01, inf]. By default nothing fades.
     fading : float, optional
-        The same as a factor in [1e-6, 1]; give one of the two.
+        The same as a factor per row (or call) in [1e-6, 1]; give one of the two.
     fade_per : {"row", "batch"}, default="row"
-        Whether the clock counts rows or calls of `partial_fit`.
+        Whether fading counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"
-        Whether a row fades with every row that comes, or with those of its own class.
+        Whether a row fades with every later row, or only with later rows of its own class.
     level : float in (0, 1), optional
-        With ``n_features_to_select=None``: the features kept are those with evidence enough that at any time, however
-        often one looks, at most this share of them tells nothing of the class, on average. Rows must not fade; see
-        `restarts`.
+        Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, however often you look, at
+        most this share of the kept features is irrelevant to the class, on average. Rows must not fade; see `restarts`.
     redundancy : int, at least 1, optional
-        Of so many columns of the best scores, those are kept that add most to one another, by partial correlations in
-        the last 1000 rows: few copies of one signal. `scores_` stays what each column tells by itself.
+        How many columns of the best scores are candidates. Of these, the selector keeps the ones that add most to one
+        another, by partial correlations in the last 1000 rows, and so few copies of one signal. `scores_` still rates
+        each column by itself.
     restarts : "drift" or int, at least 1, optional
-        When all rows are forgotten, so that the screen begins anew: "drift", when the last 512 rows show that some
-        column tells otherwise of the class than in all rows before; a number, after so many rows. With `level`, each
-        beginning has its share of the level (see `restart`), so the promise is kept over the whole stream. Parts of a
-        stream cannot be merged then. By default, never.
+        When to forget all rows and restart. "drift": when the last 512 rows show that the relation of some column to
+        the class differs from that in all rows before. A number: after so many rows. With `level`, each start has its
+        share of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot be
+        merged. By default, never.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class TScore(Screener):
     ValueError
         If a parameter is out of its range, when the first rows arrive.
     DataError
-        If a value is infinite; NaN is passed over, feature by feature. The model is left as it was.
+        If a value is infinite. NaN is no error: it is skipped, feature by feature. The model is left as it was.
 
     Notes
     -----
-    A batch is the same as its rows one at a time up to rounding. Memory: 24 bytes per feature and class, whatever the
+    A batch is the same as its rows one at a time up to rounding. Memory is 24 bytes per feature and class, whatever the
     number of rows. CSR rows cost O(stored values).
 
     References

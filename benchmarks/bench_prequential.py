@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -22,13 +22,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from sklearn.linear_model import Perceptron
 
-from tamis import FIRES, prequential
+from tamis import FIRES, WeightedNaiveBayes, prequential
 from tamis.streams import Stream
 
 SHARE, SIZE, PAIRS = 0.1, 100, 11
 PLAIN: dict[str, Any] = {"baselines": "none", "scale": "none", "auc": False}
 OPTIONS: dict[str, dict[str, Any]] = {
     "nothing else": PLAIN,
+    "nothing else, zeros in place": PLAIN | {"masking": "zeros"},
     "scaled columns": PLAIN | {"scale": "standard"},
     "ranking": PLAIN | {"auc": True},
     "one random subset": PLAIN | {"baselines": "random", "n_draws": 1},
@@ -52,9 +53,17 @@ class Ready(Stream):
         return iter(self.ready)
 
 
-def bare(batches: list[tuple[np.ndarray, np.ndarray]]) -> float:
+def perceptron() -> Any:
+    return Perceptron(random_state=0)
+
+
+def naive_bayes() -> Any:
+    return WeightedNaiveBayes(window=None, weight=None)
+
+
+def bare(batches: list[tuple[np.ndarray, np.ndarray]], make: Callable[[], Any]) -> float:
     begin = time.process_time()
-    selector, learner = FIRES(SHARE), Perceptron(random_state=0)
+    selector, learner = FIRES(SHARE), make()
     X, y = batches[0]
     selector.partial_fit(X, y, classes=[0, 1])
     learner.partial_fit(X, y, classes=[0, 1])
@@ -66,33 +75,35 @@ def bare(batches: list[tuple[np.ndarray, np.ndarray]]) -> float:
     return time.process_time() - begin
 
 
-def evaluated(batches: list[tuple[np.ndarray, np.ndarray]], **options: Any) -> float:
+def evaluated(batches: list[tuple[np.ndarray, np.ndarray]], make: Callable[[], Any], **options: Any) -> float:
     begin = time.process_time()
-    prequential(Ready(batches), FIRES(SHARE), Perceptron(random_state=0), batch_size=SIZE, **options)
+    prequential(Ready(batches), FIRES(SHARE), make(), batch_size=SIZE, **options)
     return time.process_time() - begin
 
 
-def main() -> None:
+def compare(n_features: int, n_rows: int, n_batches: int, make: Callable[[], Any]) -> None:
     rng = np.random.default_rng(0)
-    for n_features, n_rows, n_batches in ((57, 20_000, 400), (500, 20_000, 400), (5000, 4_000, 200)):
-        X = rng.random((n_rows, n_features))
-        y = (X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=n_rows) > 2.5).astype(int)
-        parts = [(X[i : i + SIZE], y[i : i + SIZE]) for i in range(0, n_rows, SIZE)]
-        batches = parts * (n_batches // len(parts))
-        evaluated(batches)  # compiles
-        runs = [
-            [bare(batches), *(evaluated(batches, **options) for options in OPTIONS.values())]
-            for _ in range(PAIRS)
-        ]
-        alone = min(row[0] for row in runs) / n_batches * 1e6
-        print(f"{n_features:>5} features: selector and learner {alone:7.1f} us a batch", flush=True)
-        for i, name in enumerate(OPTIONS, start=1):
-            loop = min(row[i] for row in runs) / n_batches * 1e6
-            median = statistics.median(row[i] / row[0] for row in runs)
-            print(
-                f"      {name:<34} {loop:7.1f} us, ratio {loop / alone:.3f}, of pairs {median:.3f}",
-                flush=True,
-            )
+    X = rng.random((n_rows, n_features))
+    y = (X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=n_rows) > 2.5).astype(int)
+    parts = [(X[i : i + SIZE], y[i : i + SIZE]) for i in range(0, n_rows, SIZE)]
+    batches = parts * (n_batches // len(parts))
+    evaluated(batches, make)  # compiles
+    runs = [
+        [bare(batches, make), *(evaluated(batches, make, **options) for options in OPTIONS.values())]
+        for _ in range(PAIRS)
+    ]
+    alone = min(row[0] for row in runs) / n_batches * 1e6
+    print(f"{n_features:>5} features: FIRES and {make.__name__} {alone:7.1f} us a batch", flush=True)
+    for i, name in enumerate(OPTIONS, start=1):
+        loop = min(row[i] for row in runs) / n_batches * 1e6
+        median = statistics.median(row[i] / row[0] for row in runs)
+        print(f"      {name:<34} {loop:7.1f} us, ratio {loop / alone:.3f}, of pairs {median:.3f}", flush=True)
+
+
+def main() -> None:
+    for make in (perceptron, naive_bayes):
+        for n_features, n_rows, n_batches in ((57, 20_000, 400), (500, 20_000, 400), (5000, 4_000, 200)):
+            compare(n_features, n_rows, n_batches, make)
 
 
 if __name__ == "__main__":

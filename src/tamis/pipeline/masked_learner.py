@@ -121,8 +121,9 @@ class MaskedLearner:
             told["classes"] = in_order(classes)
         self.model.partial_fit(view.learned, y, **told)
         self.classes, self.n_told = classes, len(classes)
-        before = np.pad(self._rows_of_class, (0, len(classes) - len(self._rows_of_class)))
-        self._rows_of_class = before + [np.count_nonzero(y == label) for label in classes]
+        if new := len(classes) - len(self._rows_of_class):
+            self._rows_of_class = np.pad(self._rows_of_class, (0, new))
+        self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in classes]
 
     def judge(self, predicted: Array, y: Array) -> Array:
         """Return of each prediction whether it is right."""

@@ -55,7 +55,8 @@ def arrivals(actual: Any, came: Any, upto: Any) -> tuple[Any, Any]:
     if came is None:
         return actual, np.arange(1, len(actual) + 1)
     upto = np.ascontiguousarray(upto, dtype=np.int64)
-    if upto.shape != actual.shape or (np.diff(upto, prepend=0, append=len(came)) < 0).any():
+    falls = upto[0] < 0 or upto[-1] > len(came) or (upto[1:] < upto[:-1]).any() if len(upto) else False
+    if upto.shape != actual.shape or falls:
         raise ValueError(
             f"upto must say after each of {len(actual)} rows how many of {len(came)} labels have come."
         )

@@ -19,6 +19,7 @@ import numpy as np
 
 from tamis._check import Array, check_choice, check_number, is_integer, told
 from tamis.errors import StreamError
+from tamis.streams.ahead import read_ahead
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import ColumnEncoder
@@ -218,6 +219,8 @@ def _format_of(path: str, format: str | None) -> str:
 class TableStream(FileStream):
     """Rows of a file with named columns."""
 
+    _share_read: float | None = None
+
     def __init__(
         self,
         table: Table,
@@ -286,7 +289,13 @@ class TableStream(FileStream):
     def _blocks(self, start: int) -> Iterator[Batch]:
         encoders = self.encoders()
         self.n_dropped, first_row = 0, 1  # rows are counted from 1, the header apart
-        for columns, n_rows in self._table.blocks():
+        self._share_read, blocks = None, self._measured_blocks()
+        # Other formats are read in no time. The next rows of standard input may be long in coming, and an interrupt
+        # would have to wait for them.
+        if isinstance(self._table, CSVTable) and not self._source.is_stdin:
+            blocks = read_ahead(blocks)
+        for columns, n_rows, share in blocks:
+            self._share_read = share
             X, y = self.as_batch(encoders, columns, n_rows, first_row)
             first_row += n_rows
             skip = min(start, len(y))
@@ -296,6 +305,15 @@ class TableStream(FileStream):
         if first_row == 1:
             raise StreamError(f"{self._source.name!r} has a header but no rows.")
         self._source.finish()
+
+    def _measured_blocks(self) -> Iterator[tuple[list[Any], int, float | None]]:
+        """Yield the blocks of the table, and which fraction of the file is read after each."""
+        for columns, n_rows in self._table.blocks():
+            yield columns, n_rows, self._source.progress()
+
+    def progress(self) -> float | None:
+        """Return the fraction of the file that the blocks handed out were, however much was read ahead."""
+        return 1.0 if self._source.finished else self._share_read
 
     def as_batch(
         self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int

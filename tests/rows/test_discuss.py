@@ -171,7 +171,7 @@ def test_weights_repeat_rows_and_a_window_of_one_class_waits():
     left = DISCUSS(window=60).fit(X, y, sample_weight=weight)
     right = DISCUSS(window=60).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert left.scores_.tobytes() == right.scores_.tobytes()
-    with pytest.raises(DataError, match="sample_weight holds 0\\.5"):
+    with pytest.raises(DataError, match=r"sample_weight\[\d+\] is 0\.5"):
         left.partial_fit(X, y, sample_weight=np.full(len(y), 0.5))
     waiting = DISCUSS(window=60).partial_fit(X[:100], np.zeros(100, int), classes=[0, 1])
     assert waiting.selected_.size == 0

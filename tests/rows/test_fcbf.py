@@ -124,7 +124,8 @@ def test_a_weight_is_a_number_of_rows(rng):
     rows_of = np.repeat(np.arange(300), weight)
     np.testing.assert_array_equal(selector.scores_, FCBF(window=200).fit(X[rows_of], y[rows_of]).scores_)
     with pytest.raises(
-        DataError, match=r"sample_weight holds 0\.5, but rows are counted: give whole numbers"
+        DataError,
+        match=r"sample_weight\[\d+\] is 0\.5: this method counts rows, so weights must be whole numbers",
     ):
         selector.partial_fit(X[:2], y[:2], sample_weight=[1.0, 0.5])
 

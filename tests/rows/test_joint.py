@@ -173,7 +173,7 @@ def test_weights_repeat_rows():
     weighted = JointScreening().fit(X, y, sample_weight=weight)
     repeated = JointScreening().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_array_equal(weighted.scores_, repeated.scores_)
-    with pytest.raises(ValueError, match=r"sample_weight holds 0\.5"):
+    with pytest.raises(ValueError, match=r"sample_weight\[\d+\] is 0\.5"):
         weighted.partial_fit(X, y, sample_weight=np.full(300, 0.5))
 
 

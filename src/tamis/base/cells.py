@@ -44,19 +44,19 @@ class _Bill:
 
 @dataclass(frozen=True)
 class Acquisition:
-    """What was bought for one row, and what it led to.
+    """The features bought for one row, and the decision they led to.
 
     Attributes
     ----------
     label : object
         The decision.
     cost : float
-        What the features cost.
+        Total price of the features.
     features : list of str or int
-        In the order in which they were bought; names where the model knows them.
+        The features in the order in which they were bought; names where the model knows them.
     values : list of float
     posteriors : ndarray of shape (n_bought + 1, n_classes)
-        Before the first feature, and after each.
+        Class probabilities before the first feature, and after each.
     """
 
     label: Any
@@ -84,10 +84,11 @@ class Acquisition:
 
 
 class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifies a row from as few of its values as pay for themselves.
+    """Classifies a row from few of its values: it buys a value only if that is worth its price.
 
     A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and writes
-    three hooks: `_learn` fits the model and sets `candidates_`, `_next` chooses what to buy, `_observe` takes it in.
+    three hooks. `_learn` fits the model and sets `candidates_`, `_next` chooses what to buy, `_observe` takes the value
+    in.
 
     Attributes
     ----------
@@ -97,11 +98,11 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
     candidates_ : ndarray of shape (K,), int
         Columns that may be bought, in the model's order.
     prices_ : ndarray of shape (K,)
-        What each of them costs.
+        Price of each candidate.
     n_features_used_ : ndarray of shape (n_rows,), int
-        Values bought for each row of the last `predict`.
+        Number of values bought for each row of the last `predict`.
     cost_ : ndarray of shape (n_rows,)
-        What they cost.
+        Total price of these values.
     """
 
     _shapes = """
@@ -181,7 +182,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            NaN is a value that is missing.
+            NaN is a missing value.
         y : array-like of shape (n_rows,)
 
         Returns
@@ -224,21 +225,21 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            NaN is a value that is not to be had: it is passed over and costs nothing.
+            NaN is a value that cannot be had: it is skipped and costs nothing.
         """
         return self._decide(self._walk(self._rows(X)).posterior)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the posterior of each row when it stops, shape (n_rows, n_classes)."""
+        """Return the class probabilities of each row when buying stops, shape (n_rows, n_classes)."""
         return self._walk(self._rows(X)).posterior
 
     def acquire(self, x: Any) -> Acquisition | list[Acquisition]:
-        """Return what is bought for a row, in order, and the posterior after each value.
+        """Return the values bought for a row, in order, and the class probabilities after each value.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (n_rows, n_features)
-            For rows a list is returned.
+            One row, or several; for several, a list is returned.
         """
         if not hasattr(x, "columns") and not sp.issparse(x) and np.ndim(x) == 1:
             found = self.acquire(np.asarray(x).reshape(1, -1))
@@ -255,12 +256,12 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         state : mapping, optional
-            What :meth:`Session.state` of an earlier session returned, to go on from there.
+            What :meth:`Session.state` of an earlier session returned; the new session continues from there.
 
         Returns
         -------
         Session
-            It asks by the model as it is now, also if that is fitted anew meanwhile.
+            It keeps the model as it is now, even if the model is fitted again meanwhile.
         """
         check_is_fitted(self)
         return Session(copy.copy(self), state)
@@ -269,13 +270,13 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @property
     def n_features_used_(self) -> NDArray[np.int64]:
-        """Values bought for each row of the last `predict`."""
+        """Number of values bought for each row of the last `predict`."""
         check_is_fitted(self)
         return self._bill.n_features
 
     @property
     def cost_(self) -> Floats:
-        """What they cost."""
+        """Total price of the values bought for each row of the last `predict`."""
         check_is_fitted(self)
         return self._bill.cost
 

@@ -43,7 +43,7 @@ _CELLS = 1 << 18  # of a block that are looked at together: 2 MB, which stay in 
 
 @runtime_checkable
 class FeatureStream(Protocol):
-    """Something that makes features and may look at what was selected before it makes the next.
+    """Something that makes features, and may look at the features selected so far before it makes the next.
 
     Examples
     --------
@@ -69,10 +69,10 @@ class FeatureStream(Protocol):
 class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
-    A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks:
-    `_begin` checks the parameters and allocates the state for a target, and `_consider` decides about one column,
-    or `_consider_block` about several. State that a hook changes must be new objects, or be appended where the old
-    state does not look, for what an error leaves behind is undone with a shallow copy of ``_state()``.
+    A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks.
+    `_begin` checks the parameters and allocates the state for a target. `_consider` decides about one column, or
+    `_consider_block` about several. After an error, the state is restored from a shallow copy of ``_state()``. So a
+    hook must put changed state into new objects, or append it where the old state does not look.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_offered_ : int
         Columns offered so far.
     stopped_ : str or None
-        Why no further feature can be accepted, if that is so.
+        Why no further feature can be accepted; None while one can.
     classes_ : ndarray of shape (n_classes,)
         Labels of the target (classification only).
     n_features_in_ : int
@@ -130,7 +130,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     )  # what has learned went through these: a loaded one has what they set
 
     def start(self, y: Any, sample_weight: Any = None) -> Self:
-        """Forget what was selected and take the target of the features to come.
+        """Forget the selected features, and set the target of the features to come.
 
         Parameters
         ----------
@@ -164,8 +164,8 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         ----------
         column : array-like or sparse column of shape (n_rows,) or (n_rows, 1)
         name : str, optional
-            By default ``"x"`` and the place in the order of offers. A feature that was rejected may be offered
-            again, the name of one that is selected not.
+            By default ``"x"`` and the place in the order of offers. A rejected feature may be offered again. The name
+            of a selected one may not.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Raises
         ------
         DataError
-            If the column cannot be decided upon; the message names it.
+            If no decision about the column is possible; the message names it.
         """
         check_is_fitted(self)
         given = getattr(column, "name", None) if name is None else name
@@ -194,12 +194,12 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Returns
         -------
         ndarray of shape (m,), bool
-            Which were accepted.
+            Whether each column was accepted.
 
         Raises
         ------
         DataError
-            If a column cannot be decided upon; the message names it.
+            If no decision about a column is possible; the message names it.
         """
         check_is_fitted(self)
         columns, own = block_of(block)
@@ -232,7 +232,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def fit_stream(self, features: FeatureStream | Iterable[Any], y: Any, sample_weight: Any = None) -> Self:
-        """Start with `y`, then offer what a stream of features brings until it ends or no more can be accepted.
+        """Start with `y`, then offer the features of a stream until it ends or no more can be accepted.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self.start(y, sample_weight).offer_stream(features)
 
     def offer_stream(self, features: FeatureStream | Iterable[Any]) -> Self:
-        """Go on with a stream of features; what was decided stays, whatever happens to the stream.
+        """Continue with a stream of features; earlier decisions stay, whatever happens to the stream.
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of all columns, if they are to be called otherwise.
+            Names of all columns, to use in place of the known ones.
 
         Returns
         -------

@@ -17,19 +17,19 @@ def glance(
     numbers: Mapping[str, Sequence[str]] | None = None,
     head: Sequence[str] = (),
 ) -> str:
-    """Return a few lines of HTML: what it is, what is known of it, and a small table.
+    """Return a few lines of HTML: the kind of an object, some facts about it, and a small table.
 
     Everything is escaped, nothing is fetched, and long tables and texts are cut.
 
     Parameters
     ----------
     kind : str
-        What it is, in bold.
+        The kind of the object, in bold.
     facts : iterable of str
     numbers : mapping of str to sequence of str, optional
         A row for each name.
     head : sequence of str
-        Of the columns, that of the names included.
+        Headings of the columns, that of the names included.
 
     Examples
     --------

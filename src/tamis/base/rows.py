@@ -43,15 +43,15 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     A subclass stores its parameters in the constructor, `n_features_to_select` among them, and writes three hooks:
     `_start` allocates the state, `_learn` updates it with a batch, `_relevance` reads the scores out. A method that
-    decides itself how many features to keep says so (`_decides_how_many`) and writes a fourth, `_selection`.
+    decides itself how many features to keep sets `_decides_how_many` and writes a fourth hook, `_selection`.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Relevance of each feature now; larger is more relevant. All zero while `waiting_`.
     waiting_ : bool
-        True while nothing can be ranked yet: no rows of two classes were seen, however many are declared. Then
-        `get_support` keeps every feature.
+        True while features cannot be ranked yet: until rows of two classes were seen, however many are declared.
+        Meanwhile `get_support` keeps every feature.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen (classification only).
     n_seen_ : int
@@ -109,10 +109,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
     def blank(self) -> Self:
-        """Return a selector that has learned nothing, for rows that are learned elsewhere and merged with these.
+        """Return a selector that has learned nothing, to learn other rows elsewhere and be merged with this one.
 
-        What the first rows have decided is decided there too: bins are cut where they are here, so that parts which
-        began as blanks of one selector count in the same bins, and together are no larger than one of them.
+        It shares the choices that the first rows have fixed. For example, bins are cut where they are here. So parts
+        that began as blanks of one selector count in the same bins, and together are no larger than one of them.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     # -- verbs ---------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget what was learned, then learn from the rows of `X` in order.
+        """Forget all earlier rows, then learn from the rows of `X` in order.
 
         Parameters
         ----------
@@ -185,15 +185,15 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self._in_one_piece(X, y, classes, sample_weight, forget=False)
 
     def widen(self, n_features: int) -> Self:
-        """Make room for further columns, which were 0 in all rows so far, where the method can.
+        """Make room for further columns, if the method can; they count as 0 in all rows so far.
 
-        For CSR rows whose number of columns shows only while they arrive; columns with names come through
+        This is for CSR rows whose number of columns is not known in advance. For columns with names, see
         :class:`tamis.rows.by_name.ByName`.
 
         Parameters
         ----------
         n_features : int
-            At least as many as there are.
+            At least the present number of columns.
 
         Returns
         -------
@@ -202,8 +202,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the method cannot, `n_features` is too small, the columns have names, or dense rows were learned from
-            where that matters.
+            If the method cannot grow, `n_features` is too small, the columns have names, or the method has learned from
+            dense rows and cannot grow after them.
         """
         _ = self.waiting_  # raises if nothing was learned
         if self._names() is not None:
@@ -214,9 +214,9 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def forget_columns(self, columns: Any) -> Self:
-        """Forget what is known of some columns, where the method can: they were 0 in all rows so far.
+        """Forget some columns, if the method can; they then count as 0 in all rows so far.
 
-        So a place can be given to another feature; :class:`tamis.rows.by_name.ByName` does it with a `budget`.
+        So a place can be given to another feature; :class:`tamis.rows.by_name.ByName` does so with a `budget`.
 
         Parameters
         ----------
@@ -229,7 +229,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the method cannot, there is no such column, or dense rows were learned from where that matters.
+            If the method cannot forget columns, there is no such column, or the method has learned from dense rows and
+            cannot forget after them.
         """
         _ = self.waiting_  # raises if nothing was learned
         places = np.unique(np.asarray(columns, dtype=np.intp))
@@ -239,7 +240,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def check_state(self) -> None:
-        """Raise if a selector that was loaded has learned from labels, but knows none.
+        """Raise if a loaded selector has learned from labels, but knows no classes.
 
         Raises
         ------
@@ -355,7 +356,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def waiting_(self) -> bool:
-        """Whether nothing can be ranked yet."""
+        """Whether features cannot be ranked yet."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         return not self._is_regression() and self.classes_.shape[0] - self._unseen.shape[0] < 2
@@ -374,8 +375,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the columns are not those that were learned from, or a value is infinite (or NaN, where the method
-            understands none).
+            If the columns are not those that were learned from, or a value is infinite (or NaN, where the method does
+            not accept missing values).
         """
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
         if plain and vars(self).get("n_features_in_") == X.shape[1] and self._names() is None and len(X):

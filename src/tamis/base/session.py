@@ -21,21 +21,21 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class State:
-    """What is known of some rows; the features are those that the model may ask for, in its own order.
+    """The values known of some rows; the features are the candidates of the model, in its own order.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, K), int16
         Codes; -1 where unknown.
     asked : ndarray of shape (n_rows, K), bool
-        Bought, given, or not to be had: not to be asked for again.
+        Bought, given, or not available: not to be asked for again.
     posterior : ndarray of shape (n_rows, n_classes)
     stage : ndarray of shape (n_rows,), int
         How far along the order a row is, where the order is fixed.
     spent : ndarray of shape (n_rows,), float
-        What was paid.
+        The prices paid so far.
     numbers : ndarray of shape (n_rows, K), float64
-        The values themselves, NaN where unknown; of no column if the model decides by codes alone.
+        The values themselves, NaN where unknown; without columns if the model decides by codes alone.
     """
 
     values: NDArray[np.int16]
@@ -77,15 +77,16 @@ class Session:
     Attributes
     ----------
     next_feature : str, int or None
-        What to buy next: a name, or a column where columns have none; None when buying more does not pay.
+        The feature to buy next: a name, or a column where columns have none; None when no further feature is worth its
+        price.
     next_cost : float
-        What that costs; 0 if nothing is bought next.
+        The price of `next_feature`; 0 if there is none.
     posterior : dict
         Probability of each class now.
     decision : object
-        The label of least expected cost now; final when `next_feature` is None.
+        The label of least expected cost now; it is final when `next_feature` is None.
     cost : float
-        What was paid so far.
+        Total price paid so far.
     finished : bool
         Whether `next_feature` is None.
 
@@ -128,18 +129,18 @@ class Session:
 
     @property
     def next_feature(self) -> str | int | None:
-        """What to buy next, or None."""
+        """The feature to buy next, or None."""
         return None if self._position < 0 else self._model.name_of(self._position)
 
     @property
     def next_cost(self) -> float:
-        """What `next_feature` costs."""
+        """The price of `next_feature`."""
         at = np.array([self._position])
         return 0.0 if self._position < 0 else float(self._model._price(self._state, at)[0])
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more is worth its price."""
+        """Whether no further feature is worth its price."""
         return self._position < 0
 
     @property
@@ -154,43 +155,43 @@ class Session:
 
     @property
     def cost(self) -> float:
-        """What was paid so far."""
+        """Total price paid so far."""
         return float(self._state.spent[0])
 
     def explain(self) -> list[dict[str, Any]]:
-        """Return what was learned, in order.
+        """Return the values observed so far, in order.
 
         Returns
         -------
         list of dict
-            One per value: "feature", "value" (None if not to be had), "paid" (False if given unasked), "cost" and
-            "posterior".
+            One per value: "feature", "value" (None if not available), "paid" (False if it was given without being asked
+            for), "cost" and "posterior".
         """
         return [dict(step) for step in self._steps]
 
     def state(self) -> dict[str, Any]:
-        """Return the session as plain data (JSON), to go on with `model.open(state)` in another process."""
+        """Return the session as plain data (JSON); `model.open(state)` continues it in another process."""
         return {"observed": [[step["feature"], step["value"], step["paid"]] for step in self._steps]}
 
     # -- what comes in -------------------------------------------------------------------------------------
 
     def observe(self, value: float | None, feature: str | int | None = None) -> None:
-        """Take in a value.
+        """Record the value of a feature.
 
         Parameters
         ----------
         value : float or None
-            None (or NaN): the value is not to be had; it costs nothing and is not asked for again.
+            None (or NaN): the value is not available. It costs nothing and is not asked for again.
         feature : str or int, optional
-            By default `next_feature`. Another one is free evidence: it costs nothing. A model with a fixed order
-            takes it in when that feature's turn comes.
+            By default `next_feature`. Any other feature is free evidence: it costs nothing. A model with a fixed order
+            uses it when that feature's turn comes.
 
         Raises
         ------
         ValueError
             If the session is finished, or no feature has that name, or it was observed before.
         DataError
-            If the value is infinite or no number. The session is left as it was.
+            If the value is infinite or not a number. The session is left as it was.
         """
         if feature is None and self._position < 0:
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")

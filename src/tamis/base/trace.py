@@ -38,16 +38,16 @@ _LEAST = 64  # records there is room for at first
 
 @dataclass
 class Verdicts:
-    """What was decided about consecutive columns.
+    """The decisions about consecutive columns.
 
     Attributes
     ----------
     decision : ndarray of shape (m,), int8
         Positions in :data:`DECISIONS`.
     statistic, log_p, threshold, wealth : ndarray of shape (m,), float64
-        NaN where a method knows no such thing, or the column was not tested.
+        NaN where a method has no such value, or the column was not tested.
     dropped : tuple of int
-        Offers accepted earlier that leave again, by their place in the order of offers.
+        Features accepted earlier that leave again, by their place in the order of offers.
     entered : tuple of int, optional
         The accepted ones in the order in which they entered, if that is not the order of the columns.
 
@@ -69,7 +69,7 @@ class Verdicts:
 
     @classmethod
     def blank(cls, m: int) -> Verdicts:
-        """Return `m` rejections that say nothing else."""
+        """Return `m` rejections without further values."""
         unknown = np.full((len(_FLOATS), m), np.nan)
         return cls(np.zeros(m, dtype=np.int8), unknown[0], unknown[1], unknown[2], unknown[3])
 
@@ -77,8 +77,8 @@ class Verdicts:
 class Trace:
     """The records of all offers, or of the accepted ones only; 64 bytes each.
 
-    A shallow copy is a snapshot: records added to one of the two later do not change the other, as long as only one
-    of them goes on.
+    A shallow copy is a snapshot: records added later to one of the two do not change the other, as long as only one of
+    them is continued.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Trace:
     def append(
         self, first: int, names: list[str] | None, verdicts: Verdicts, n_missing: NDArray[np.int32]
     ) -> None:
-        """Write down consecutive offers; `names` is None where they have none but their place."""
+        """Add the records of consecutive offers; `names` is None where columns are known by their place only."""
         kept: Any = slice(None)
         if self.accepted_only:
             kept = np.flatnonzero(verdicts.decision == ACCEPTED)

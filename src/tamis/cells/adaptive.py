@@ -62,35 +62,36 @@ _NUMBERS = 1 << 20  # offers looked at at once
 
 
 class AdaptiveIFC2F(CellClassifier):
-    """Buys, for each row, the feature that tells most for its price, and stops when nothing tells enough.
+    """Buys, for each row, the feature that is worth most for its price, and stops when no feature is worth its price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
+        e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     groups : sequence of sequences of columns, optional
-        Columns (names or numbers) that come together, as the values of one blood test: the price of a group is that
+        Columns (names or numbers) that come together, like the values of one blood test. The price of a group is that
         of its dearest column, paid once.
     budget : float, optional
-        The most that may be paid for one row.
+        The most to pay for one row.
     mean_budget : float, optional
-        The most that may be paid per row on average, over rows like those of `fit`; `cost` then only says how the
-        prices compare.
+        The most to pay per row on average, over rows like those of `fit`. `cost` then only gives the ratio of the
+        prices.
     decision : {"auto", "tree", "discriminant", "boosting"}, default="auto"
-        Whether the tree decides, a discriminant analysis of the values bought, or gradient boosting over them; "auto":
-        the tree or the discriminant, whichever costs less on rows that were not learned from.
+        The model that decides: the tree, a discriminant analysis of the values bought, or gradient boosting over them.
+        "auto": the tree or the discriminant analysis, whichever costs less on held-out rows.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        Decides, with ``decision="auto"``: see :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing
-        values; where a classifier takes none, they are means.
+        The classifier that decides, with ``decision="auto"``; see :class:`tamis.cells.masked.Masked`. Gradient boosting
+        accepts missing values. For a classifier that does not, they are replaced by means.
     n_bins : int, default=4
         V: levels of each column, from 2 on (quantiles).
     max_features : int, default=64
-        Columns of the tree: all, if they are no more, else the most relevant, or, with boosting as the decision, those
-        that it gains most from. If only several columns together tell, few of them must be kept for all to be asked.
+        The most columns in the tree. Where there are more, it has the most relevant, or, with boosting as the decision,
+        those with the largest gain in the boosting. If columns are relevant only together, choose a small number, so
+        that all of them are bought.
     max_steps : int, default=30
-        Features bought for a row at most.
+        The most features to buy for a row.
     random_state : int, optional
         Seed of the boosting.
 
@@ -99,22 +100,22 @@ class AdaptiveIFC2F(CellClassifier):
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
         As in :class:`tamis.base.CellClassifier`.
     parent_ : ndarray of shape (K,), int
-        The tree.
+        The tree: the parent of each candidate.
     belief_ : {"tree", "discriminant", "boosting", "classifier"}
-        What decides.
+        The model that decides.
     max_risk_, min_rate_ : float
         tau_risk and tau_rate of (2).
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, or no column tells anything about the class.
+        If a parameter is out of its range, or no column is relevant to the class.
     DataError
         If a value is infinite.
 
     Notes
     -----
-    A step of a row costs O(K V**2 n_classes); fitting walks every row of `fit` for `max_steps` steps.
+    A step of a row costs O(K V**2 n_classes). Fitting follows every row of `fit` for `max_steps` steps.
 
     References
     ----------

@@ -91,40 +91,43 @@ class Independent(FixedOrder):
 
 
 class ETANA(Independent):
-    """Buys features in one order, as if they were independent given the class, and stops when the next does not pay.
+    """Buys features in a fixed order, as if they were independent given the class, and stops when the next does not
+    pay.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
+        e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
-        V: levels of each column, from 2 on.
+        V: number of levels into which each column is cut, at least 2.
     binning : {"quantile", "width"}, default="quantile"
         Bins of equal numbers of rows, or of equal width as published.
     prior : {"empirical", "uniform"}, default="empirical"
-        Where the posterior starts.
+        The class probabilities before any value is bought: the shares of the classes, or all equal.
     method : {"points", "grid"}, default="points"
-        Vectors at reachable beliefs, or the published grid (few classes only).
+        How the stopping rule is computed. "points": at sampled class probabilities that rows can reach. "grid": on the
+        published grid (few classes only).
     resolution : int, default=10
-        eta: steps of the grid.
+        eta: number of steps of the grid.
     threshold : {"chance", "all"}, default="chance"
-        Columns that tell more of the class than by chance, at a false discovery rate of 0.1; or all, as published.
+        Which columns are used. "chance": those that are relevant to the class, at a false discovery rate of 0.1. "all":
+        every column, as published.
     max_features : int, optional
-        Use at most so many of the columns, the first in order.
+        Use at most this many of the columns, the first in order.
     n_beliefs : int, default=100
-        Walks that the vectors are made on.
+        Number of simulated rows from which the stopping rule of "points" is computed.
     calibrate : bool, default=True
-        Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
-        believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
-        bought unless that pays. False: as published.
+        Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
+        probabilities are used, those of the model or of a discriminant analysis of the same values, and when to stop.
+        Nothing is bought unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        Decides in place of both, and its probabilities say whether the next value pays: see
-        :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing values; where a classifier takes none, they
-        are means. Needs `calibrate`.
+        A classifier that decides in place of both. Its probabilities also decide whether the next value pays; see
+        :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
+        they are replaced by means. Needs `calibrate`.
     random_state : int, optional
-        Seed of the walks.
+        Seed of the simulated rows.
 
     Attributes
     ----------

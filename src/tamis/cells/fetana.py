@@ -101,45 +101,46 @@ def _approximate(
 
 
 class FETANA(Independent):
-    """Buys features as ETANA does, and stops by half-spaces learned from the rows themselves.
+    """Buys features in a fixed order, as ETANA does, and stops by half-spaces learned from the rows themselves.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
+        e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
-        V: levels of each column, from 2 on.
+        V: number of levels into which each column is cut, at least 2.
     binning : {"quantile", "width"}, default="quantile"
         Bins of equal numbers of rows, or of equal width as published.
     prior : {"empirical", "uniform"}, default="empirical"
-        Where the posterior starts.
+        The class probabilities before any value is bought: the shares of the classes, or all equal.
     confidence : float or None, default=0.85
-        Start from "stop when the posterior of class i exceeds it", in (0, 1), or half-way from the share of the class
-        to 1 if that is more; None: from theta = 1, as published.
+        Training starts from the rule "stop when the probability of class i exceeds this", in (0, 1), or exceeds the
+        point half-way from the share of the class to 1 if that is more. None: from theta = 1, as published.
     perturbation : float, default=0.2
-        mu, in [1e-12, inf).
+        mu, the size of a perturbation of theta, in [1e-12, inf).
     learning_rate : float, default=0.0167
-        eps, in (0, inf).
+        eps, the step of the training, in (0, inf).
     n_iterations : int, default=4000
-        T: rows drawn for each class.
+        T: number of rows drawn for each class.
     patience : int, default=0
-        Stop training after so many slopes of 0 in a row; 0: never; the authors' program has 1.
+        Stop training after this many slopes of 0 in a row. 0: never. The authors' program has 1.
     threshold : {"chance", "all"}, default="chance"
-        Columns that tell more of the class than by chance, at a false discovery rate of 0.1; or all, as published.
+        Which columns are used. "chance": those that are relevant to the class, at a false discovery rate of 0.1. "all":
+        every column, as published.
     max_features : int, optional
-        Use at most so many of the columns, the first in order.
+        Use at most this many of the columns, the first in order.
     calibrate : bool, default=True
-        Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
-        believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
-        bought unless that pays. False: as published.
+        Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
+        probabilities are used, those of the model or of a discriminant analysis of the same values, and when to stop.
+        Nothing is bought unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        Decides in place of both, and its probabilities say whether the next value pays: see
-        :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing values; where a classifier takes none, they
-        are means. Needs `calibrate`.
+        A classifier that decides in place of both. Its probabilities also decide whether the next value pays; see
+        :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
+        they are replaced by means. Needs `calibrate`.
     random_state : int, optional
-        Seed of rows and signs.
+        Seed of the rows and signs that are drawn.
 
     Attributes
     ----------
@@ -148,7 +149,7 @@ class FETANA(Independent):
     thresholds_ : ndarray of shape (n_classes, K, n_classes)
         theta.
     n_iter_ : ndarray of shape (n_classes,), int
-        Steps taken for each class.
+        Number of steps for each class.
 
     Raises
     ------

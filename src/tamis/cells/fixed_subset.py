@@ -44,21 +44,21 @@ _STEPS = 40  # columns that are put in order
 
 
 class FixedSubset(FixedOrder):
-    """Buys the same few values for every row, as many as pay.
+    """Buys the same few values for every row, as many as are worth their price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        What a feature costs, in [0, inf), in units of `misclassification_cost`.
+        The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        What it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        The cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     n_features : int, optional
-        m: how many columns are bought; by default as many as pay on rows that were not learned from, at most 40.
+        m: number of columns to buy. By default as many as are worth their price on held-out rows, at most 40.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        Decides from the values bought; where it takes no missing values, they are replaced by means. By default a
-        discriminant analysis of the values and their bins.
+        The classifier that decides from the values bought. If it does not accept missing values, they are replaced by
+        means. By default a discriminant analysis of the values and their bins.
     n_bins : int, default=4
-        Levels of each column where information is counted, from 2 on.
+        Levels into which a column is cut to measure its information, from 2 on.
     random_state : int, optional
         Seed of the rows on which `n_features` is chosen, where there are more than 5,000.
 

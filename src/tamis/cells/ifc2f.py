@@ -67,56 +67,60 @@ Floats = NDArray[np.float64]
 
 
 class IFC2F(FixedOrder):
-    """Buys features in the order of a dependency network, and stops when the next one does not pay.
+    """Buys features in the order of a dependency network, and stops when the next one is not worth its price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
-        e: what a feature costs, in [0, 1e100], in units of `misclassification_cost`.
+        e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: what it costs to say class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
-        V: levels of each column, from 2 on.
+        V: number of levels into which each column is cut, at least 2.
     binning : {"quantile", "width"}, default="quantile"
         Bins of equal numbers of rows, or of equal width as published.
     score_on : {"bins", "raw"}, default="bins"
-        Whether relevance is that of the binned column or, as published, of its distinct values.
+        Whether relevance is measured on the binned column or, as published, on its distinct values.
     threshold : {"chance", "count", "half", "any"} or int, default="chance"
-        Keep what tells more of the class than by chance, at a false discovery rate of 0.1 and at most 100 columns; see
-        :mod:`tamis.cells.relevance`. Or halve the least relevance from 0.8 until 15 features pass, or half of them if
-        these are fewer (as in the authors' program), or so many, or from 1 until one does (as in the paper's text); of
-        these all must be above 0. Rows of words need more than 15: most of a few words are absent from most rows.
+        Which features pass the filter. "chance": those relevant to the class at a false discovery rate of 0.1, at most
+        100 columns; see :mod:`tamis.cells.relevance`. "count": halve the least relevance from 0.8 until 15 features
+        pass. "half": likewise until half of the features pass, if that is fewer than 15 (as in the authors' program).
+        An int: likewise until so many pass. "any": from 1 until one passes (as in the paper's text). Relevance must
+        always be above 0. Rows of words need more than 15: most of a few words are absent from most rows.
     max_features : int, optional
-        Keep at most so many of the features that pass.
+        Keep at most this many of the features that pass.
     structure : {"tree", "line", "random"}, default="tree"
-        Which feature depends on which: the tree of most shared information, each on the one before, at random.
+        Which feature depends on which. "tree": the tree of most shared information. "line": each on the one before.
+        "random": at random.
     order : {"auto", "markov_blanket", "relevance"}, default="auto"
-        Leave out the neighbours of what is evaluated, as published, or keep all (more accurate, more bought); or
-        whichever costs less on rows that were not learned from. Without `calibrate`, "auto" is as published.
+        "markov_blanket", as published: leave out the neighbours of the features already bought. "relevance": keep all,
+        which is more accurate and buys more. "auto": whichever costs less on held-out rows; without `calibrate`, as
+        published.
     inference : {"links", "exact"}, default="links"
-        Whether a value is explained by the nearest ancestor that was bought, as published, or by all that is known.
+        What the probability of a value is conditioned on. "links": the nearest ancestor that was bought, as published.
+        "exact": all known values.
     context : {"local", "exact", "pooled"}, default="local"
-        What a vector depends on, see :mod:`tamis.cells.stopping`.
+        What the stopping rule depends on; see :mod:`tamis.cells.stopping`.
     sampling : {"model", "train", "uniform"}, default="model"
-        Where the walks that the vectors are made on come from.
+        Where the rows from which the stopping rule is computed come from.
     n_beliefs : int, default=100
-        beta: how many walks.
+        beta: number of these rows.
     fading : float, default=1.0
-        What the weight of earlier rows is multiplied by for each new row of `partial_fit`, in (0, 1].
+        Factor of the weight of earlier rows for each new row of `partial_fit`, in (0, 1].
     lookahead : bool, default=True
-        Whether the next stage is backed up at the row's own posterior.
+        Whether the value of the next stage is computed at the row's own class probabilities.
     always_first : bool, default=False
         Whether the first feature is always bought, as in the authors' program.
     calibrate : bool, default=True
-        Walk rows through models that have not seen them, and take what costs least there: whose probabilities are
-        believed, the model's or those of a discriminant analysis of the same values, and when to stop. Nothing is
-        bought unless that pays. False: as published.
+        Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
+        probabilities are used, those of the model or of a discriminant analysis of the same values, and when to stop.
+        Nothing is bought unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        Decides in place of both, and its probabilities say whether the next value pays: see
-        :class:`tamis.cells.masked.Masked`. Gradient boosting takes missing values; where a classifier takes none, they
-        are means. Needs `calibrate`.
+        A classifier that decides in place of both. Its probabilities also decide whether the next value pays; see
+        :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
+        they are replaced by means. Needs `calibrate`.
     random_state : int, optional
-        Seed of the walks (and of a random structure).
+        Seed of the sampled rows (and of a random structure).
 
     Attributes
     ----------
@@ -125,11 +129,11 @@ class IFC2F(FixedOrder):
     kept_ : ndarray of shape (K0,), int
         Columns that pass the filter, most relevant first.
     scores_ : ndarray of shape (n_features,)
-        Adjusted mutual information with the class; NaN where its bound is already below the threshold.
+        Adjusted mutual information with the class; NaN where its upper bound is already below the threshold.
     threshold_ : float
-        Least relevance that was kept.
+        Least relevance of a kept feature.
     order_ : {"markov_blanket", "relevance"}
-        The order that was taken.
+        The order that is used.
     parent_ : ndarray of shape (K0,), int
         Parent of each kept feature; -1 at the root.
     stopping_ : PointBased
@@ -137,15 +141,15 @@ class IFC2F(FixedOrder):
     Raises
     ------
     ValueError
-        If a parameter is out of its range; if no column tells anything about the class, unless `threshold` is
-        "chance": then nothing is bought.
+        If a parameter is out of its range. If no column is relevant to the class, unless `threshold` is "chance": then
+        nothing is bought.
     DataError
         If a value is infinite.
 
     Notes
     -----
-    Fitting: O(n d) to score, O(n K0^2) for the tree, O(K n_beliefs^2 V) for the vectors. CSR rows are never made
-    dense but for the kept columns.
+    Fitting costs O(n d) to score, O(n K0^2) for the tree, and O(K n_beliefs^2 V) for the stopping rule. CSR rows are
+    never made dense except for the kept columns.
 
     References
     ----------
@@ -282,7 +286,7 @@ class IFC2F(FixedOrder):
         self.stopping_.train(*self._walks(codes, rng))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Take more rows into the tables, and back up the vectors again; bins, tree and order stay.
+        """Add rows to the tables, and compute the stopping rule again; bins, tree and order stay.
 
         Parameters
         ----------

@@ -48,57 +48,59 @@ class AlphaInvesting(SequentialSelector):
     Parameters
     ----------
     model : {"linear", "logistic", "poisson"}, default="linear"
-        What the p-values come from: a numeric target, two classes, or counts.
+        The model that gives the p-values: for a numeric target, two classes, or counts.
     rule : str or SpendingRule, default="alpha-investing"
-        How the bar moves: one of ``tamis.columns.spending.RULES``, or a rule with parameters of your own.
+        How the bar moves: one of ``tamis.columns.spending.RULES``, or a rule object with parameters of your choice.
     initial_wealth : float, default=0.5
         W_0 of the rule "alpha-investing", in (0, 1].
     payout : float, default=0.5
         alpha_delta of the rule "alpha-investing", in [0, 1).
     target_fdr : float or None, default=None
-        Which share of the accepted features may be false, in (0, 1). "alpha-investing" then has half of it as its
-        wealth and half as its payout; None means its two parameters above, and 0.05 for every other rule.
+        Bound on the false discovery rate, in (0, 1). The rule "alpha-investing" then takes half of it as its wealth and
+        half as its payout. None means its two parameters above, and 0.05 for every other rule.
     variance : {"auto", "classical", "robust"}, default="auto"
-        "classical": that of the model. "robust": the test holds if the noise differs from row to row
+        "classical": the variance of the model. "robust": the test holds even if the noise differs from row to row
         (:mod:`tamis.columns.sandwich`). "auto": robust for counts, which vary more than the model says until the last
-        feature that matters is found; else classical.
+        relevant feature is found; else classical.
     pvalue : {"exact", "exp"}, default="exact"
-        "exp": exp(-Delta / 2), as in the public implementations, with the classical variance; for comparison only.
+        "exact": the p-value of the test. "exp": exp(-Delta / 2), as in the public implementations, with the classical
+        variance; for comparison only.
     release : float or None, default=None
-        After each acceptance the selected features are tested again, each beside all the others, and those whose
-        p-values are above this are let go, worst first, in (0, 1]; None: what is selected stays. For correlated
-        columns: a neighbour that came before the relevant feature leaves when that one comes.
+        In (0, 1]: after each acceptance, every selected feature is tested again beside all the others. Those whose
+        p-values are above `release` leave, worst first. None: selected features stay. Use it for correlated columns: a
+        neighbour that came before the relevant feature leaves when that one comes.
     intercept : bool, default=True
     max_features : int or None, default=None
-        Stop after this many; otherwise when there are as many features as rows, less 2.
+        The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer (64 bytes), or of accepted ones only.
+        Whether to keep a record of each offer (64 bytes), or only of accepted ones.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.ColumnSelector`.
     wealth_ : float
-        What is left of the error budget.
+        The error budget that is left.
 
     Raises
     ------
     ValueError
         If a parameter is out of its range, when the target arrives.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----
-    Memory O(n q), q the number selected, and the trace; a feature that is not selected is forgotten. Time O(n q) per
-    candidate, and with `release` O(n q^2) per accepted one. What was paid and earned for a feature that leaves stays
-    paid and earned, and its record in the trace says "accepted".
+    Memory O(n q), q the number selected, and the trace; a feature that is not selected is not stored. Time O(n q) per
+    candidate, and with `release` O(n q^2) per accepted one. A feature that leaves does not change the wealth: its price
+    stays paid and its payout stays earned, and its record in the trace says "accepted".
 
     The bound on false features, E(N) <= (payout E(M) + W_0) / (1 - payout), holds for p-values that are valid given the
-    past, where a feature is false if it adds nothing to those selected before it. If columns are correlated, one whose
-    own coefficient is 0 may add something while the relevant one is still to come: see `release`,
+    past. Here a feature is false if it adds nothing to those selected before it. If columns are correlated, a feature
+    whose own coefficient is 0 may add something while the relevant one is still to come. See `release`,
     :func:`tamis.columns.claims.claims` and the rates measured in the documentation.
 
     References
@@ -179,7 +181,7 @@ class AlphaInvesting(SequentialSelector):
 
     @property
     def wealth_(self) -> float:
-        """What is left of the error budget."""
+        """The error budget that is left."""
         return self._rule.wealth_
 
     def _begin(self, y: Array, weight: Array) -> None:

@@ -24,12 +24,12 @@ _WIDTH = 1024  # columns that are looked at together
 
 
 def claims(selector: ColumnSelector, X: Any, correlation: float = 0.5) -> dict[str, list[str]]:
-    """Return, for each selected feature, the columns of which it claims that at least one matters.
+    """Return, for each selected feature, a group of correlated columns of which at least one is claimed to be relevant.
 
     Parameters
     ----------
     selector : ColumnSelector
-        Fitted on the columns of `X`, or offered them in their order.
+        Fitted on the columns of `X`, or offered these columns in their order.
     X : array-like, sparse matrix or frame of shape (n_rows, n_features)
     correlation : float, default=0.5
         Smallest absolute correlation of a column with the selected feature, in (0, 1].
@@ -37,7 +37,7 @@ def claims(selector: ColumnSelector, X: Any, correlation: float = 0.5) -> dict[s
     Returns
     -------
     dict of str to list of str
-        By selected feature, in the order of `X`: itself, and the columns that correlate with it.
+        By selected feature, in the order of `X`: the feature itself, and the columns that correlate with it.
 
     Raises
     ------

@@ -25,33 +25,35 @@ __all__ = ["FastOSFS"]
 
 
 class FastOSFS(DependenceSelector):
-    """Keeps features that tell about the class what no few of those selected before tell.
+    """Keeps features that depend on the class, given any few of the features selected before.
 
     Parameters
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
-        The test of conditional independence: partial correlation, or counts of columns with few values or of their
-        quantiles. Or a test with parameters of your own, see :mod:`tamis.dependence.criterion`.
+        The test of conditional independence. "fisher-z": partial correlation. "g-square": counts of columns with few
+        values, or of their quantiles. Or a test object with parameters of your choice; see
+        :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
-        Significance level of a test that is given by name, in (0, 1).
+        Significance level of a test given by name, in (0, 1).
     max_conditions : int, default=3
         k, the largest number of selected features that are conditioned on together, 1 or more.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependence on the class.
+        Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the dependence on the class.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----

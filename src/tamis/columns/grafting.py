@@ -167,23 +167,24 @@ def _scan(
 
 
 class Grafting(ColumnSelector):
-    """Accepts a feature that would lower the loss of a lasso faster than the penalty charges.
+    """Accepts a feature that lowers the loss of a lasso faster than the lasso penalty rises.
 
-    A feature may leave again. The lasso is fitted anew after each acceptance, to the features that are in. A
+    An accepted feature may leave again: after each acceptance, the lasso is fitted again to the selected features. A
     rejection costs one pass over the column.
 
     Parameters
     ----------
     penalty : float in (0, inf), optional
-        lambda: what a unit of weight costs, for features of variance 1 (and a numeric target of variance 1). By
-        default what `alpha` says.
+        lambda: the penalty on a weight of 1, for features of variance 1 (and a numeric target of variance 1). By
+        default it follows from `alpha`.
     alpha : float in (0, 1), default=0.01
-        Without `penalty`: the probability that a feature which tells nothing is accepted while none is selected. It
-        is not the rate of false acceptances later, which is lower as long as the model explains more and more.
+        Without `penalty`: the probability that an irrelevant feature is accepted while none is selected. The rate of
+        false acceptances later is lower as long as the model explains more and more.
     model : {"linear", "logistic"}, default="linear"
         A numeric target, or two classes.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the slope, ``threshold`` is lambda.
 
@@ -194,14 +195,14 @@ class Grafting(ColumnSelector):
     threshold_ : float
         lambda.
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
 
     Raises
     ------
     ValueError
         If a parameter is out of its range, when the target arrives.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----

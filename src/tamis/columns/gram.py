@@ -54,26 +54,27 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     rule : str or SpendingRule, default="alpha-investing"
-        How the bar for a new feature moves: one of ``tamis.columns.spending.RULES``, or a rule of your own.
+        How the bar for a new feature moves: one of ``tamis.columns.spending.RULES``, or a rule object.
     target_fdr : float or None, default=None
         As for :class:`tamis.AlphaInvesting`; None: the paper's 0.5 and 0.5 for "alpha-investing", else 0.05.
     trial_rows : int, default=100
-        Rows a new column is watched for before it is tested, at least 3 more than features are selected.
+        Number of rows for which a new column is observed before it is tested, at least 3 more than features are
+        selected.
     release : float or None, default=0.05
-        A selected feature whose p-value rises above this is let go, in (0, 1]; None: never.
+        In (0, 1]: a selected feature leaves when its p-value rises above this. None: selected features stay.
     half_life : float or None, default=None
-        Rows after which a row counts half, in (0, inf); None: all rows count alike.
+        Rows after which a row counts half, in (0, inf). None: all rows count alike.
 
     Attributes
     ----------
     selected_ : list of str
-        In the order in which they entered.
+        Names of the selected features, in the order in which they entered.
     p_values_ : dict of str to float
-        Of the selected features, on the rows so far: nothing is paid for these tests.
+        P-values of the selected features on the rows so far. These tests cost no wealth.
     coef_ : dict of str to float
     intercept_ : float
     n_rows_ : float
-        Rows that the model rests on (weighted, with a half-life).
+        Number of rows in the model (weighted, with a half-life).
     n_seen_ : int
     trace_ : ndarray, structured
         One record per decision: ``n_seen``, ``name``, ``p_value``, ``threshold``, ``wealth``, ``decision`` (accepted,
@@ -84,12 +85,12 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     ValueError
         If a parameter is out of its range, when the first rows arrive.
     DataError
-        If a batch lacks a selected feature or cannot be learned from; nothing has changed then.
+        If a batch lacks a selected feature or cannot be learned from. The state is then unchanged.
 
     Notes
     -----
-    Memory O((q + m)^2), q selected and m on trial, whatever the number of rows. A column that is absent before its
-    trial ends is withdrawn without a test; one that was rejected is looked at again after it has been absent.
+    Memory is O((q + m)^2), q selected and m on trial, whatever the number of rows. A column that is absent before its
+    trial ends is withdrawn without a test. A rejected column is tried again after it has been absent.
 
     Examples
     --------
@@ -144,7 +145,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     # -- rows ----------------------------------------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Take in rows, and test what is due. If it raises, nothing has changed.
+        """Learn from rows, and test the columns whose trial ends. If it raises, nothing has changed.
 
         Parameters
         ----------
@@ -259,7 +260,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
 
     @property
     def p_values_(self) -> dict[str, float]:
-        """P-values of the selected features on the rows so far; none of those that are collinear there."""
+        """P-values of the selected features on the rows so far; features that are collinear there have none."""
         self._check_started()
         df = self._main.n - len(self.selected_) - 1
         if df < 1:
@@ -283,7 +284,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> float:
-        """What the model says where every selected feature is 0."""
+        """Prediction of the model where every selected feature is 0."""
         self._check_started()
         swept, _ = self._main.swept([])
         level, shift = float(swept[0, -1] + self._main.shift[-1]), self._main.shift
@@ -292,7 +293,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_rows_(self) -> float:
-        """Rows that the model rests on."""
+        """Number of rows in the model."""
         self._check_started()
         return self._main.n
 
@@ -303,7 +304,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         return np.array(self._decisions, dtype=_DECISION)
 
     def predict(self, X: Any) -> Floats:
-        """Return the model's values for rows that bring the selected features.
+        """Return the predictions of the model for rows that have the selected features.
 
         Parameters
         ----------

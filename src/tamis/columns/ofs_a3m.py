@@ -35,34 +35,35 @@ __all__ = ["OFSA3M"]
 
 
 class OFSA3M(NeighbourhoodSelector):
-    """Keeps features that raise the dependency of the class on them; rows are neighbours up to the first gap.
+    """Keeps features that raise the dependency of the class on them; the neighbours of a row end at the first gap.
 
     Parameters
     ----------
     relevance : {"article", "code"}, default="article"
-        What a feature must reach by itself: the mean of the selected ones, or ("code") more than their dependency
-        together divided by their number.
+        The bar for a feature by itself. "article": the mean dependency of the selected features. "code": it must exceed
+        their joint dependency divided by their number.
     random_state : int, RandomState or None, default=0
-        The order in which selected features are tried without.
+        Seed of the order in which selected features are tried for removal.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
-        feature by itself, ``threshold`` what it had to reach.
+        feature by itself, ``threshold`` the bar that it had to reach.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
     dependency_ : float
         gamma, the dependency of the class on the selected features, in [0, 1].
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----

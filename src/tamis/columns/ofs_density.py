@@ -35,36 +35,37 @@ __all__ = ["OFSDensity"]
 
 
 class OFSDensity(NeighbourhoodSelector):
-    """Keeps features that raise the dependency of the class on them; rows are neighbours while they lie dense.
+    """Keeps features that raise the dependency of the class on them; the neighbours of a row are those that lie dense.
 
     Parameters
     ----------
     tolerance : float, default=0.05
-        lambda, the fraction by which the dependency may change to count as equal, in [0, 1).
+        lambda, in [0, 1): two dependencies count as equal if they differ by no more than this fraction.
     neighbours : {"code", "article"}, default="code"
-        Where neighbours end: where distance per neighbour first rises, as in the released program, or where it first
-        falls, as in the article.
+        Where the neighbours of a row end. "code": where distance per neighbour first rises, as in the released program.
+        "article": where it first falls.
     random_state : int, RandomState or None, default=0
-        The order in which selected features are tried without.
+        Seed of the order in which selected features are tried for removal.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
-        feature by itself, ``threshold`` what it had to reach.
+        feature by itself, ``threshold`` the bar that it had to reach.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
     dependency_ : float
         gamma, in [0, 1].
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----

@@ -64,21 +64,22 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
 
 
 class PenalisedSelector(SequentialSelector):
-    """Accepts a feature if it improves AIC, BIC or RIC, once and for all.
+    """Accepts a feature if it improves AIC, BIC or RIC; an accepted feature stays.
 
     Parameters
     ----------
     criterion : {"aic", "bic", "ric"}, default="bic"
     model : {"linear", "logistic", "poisson"}, default="linear"
-        A numeric target, two classes, or counts. Counts vary more than Poisson's do as long as a feature that explains
-        them is still to come, so their gain is the likelihood ratio that has the p-value of a robust test.
+        A numeric target, two classes, or counts. Until the last relevant feature is found, counts vary more than a
+        Poisson model says. So their gain is the likelihood ratio that has the p-value of a robust test.
     n_candidates : int or None, default=None
-        p of RIC; None: the number of features offered so far, and one.
+        p of RIC. None: the number of features offered so far, plus one.
     intercept : bool, default=True
     max_features : int or None, default=None
-        Stop after this many; otherwise when there are as many features as rows, less 2.
+        The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the gain, ``threshold`` is F.
 
@@ -92,7 +93,7 @@ class PenalisedSelector(SequentialSelector):
     ValueError
         If a parameter is out of its range, when the target arrives.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     References
     ----------

@@ -34,31 +34,33 @@ __all__ = ["SAOLA"]
 
 
 class SAOLA(DependenceSelector):
-    """Keeps features that tell about the class and are not overshadowed by another feature.
+    """Keeps features that depend on the class, and are not redundant to a single other feature.
 
     Parameters
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
-        How dependence is measured and tested: by correlation, or by symmetrical uncertainty of columns with few values
-        or of their quantiles. Or a test with parameters of your own, see :mod:`tamis.dependence.criterion`.
+        The measure and test of dependence. "fisher-z": correlation. "g-square": symmetrical uncertainty of columns with
+        few values, or of their quantiles. Or a test object with parameters of your choice; see
+        :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
-        Significance level of a test that is given by name, in (0, 1).
+        Significance level of a test given by name, in (0, 1).
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependence on the class.
+        Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the dependence on the class.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. A feature that was accepted may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is no whole number.
+        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----

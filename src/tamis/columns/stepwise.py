@@ -25,22 +25,23 @@ Floats = NDArray[np.float64]
 
 
 class ForwardStepwise(RegressionSelector):
-    """Accepts the best column of a block again and again, while it improves AIC, BIC or RIC.
+    """Accepts the best column of a block, again and again, as long as it improves AIC, BIC or RIC.
 
     Parameters
     ----------
     criterion : {"aic", "bic", "ric"}, default="bic"
         See :mod:`tamis.columns.penalised`.
     model : {"linear", "logistic", "poisson"}, default="linear"
-        A numeric target, two classes, or counts. Counts vary more than Poisson's do as long as a feature that explains
-        them is still to come, so their gain is the likelihood ratio that has the p-value of a robust test.
+        A numeric target, two classes, or counts. Until the last relevant feature is found, counts vary more than a
+        Poisson model says. So their gain is the likelihood ratio that has the p-value of a robust test.
     n_candidates : int or None, default=None
-        p of RIC; None: the number of features offered so far, the block included, and one.
+        p of RIC. None: the number of features offered so far, including the block, plus one.
     intercept : bool, default=True
     max_features : int or None, default=None
-        Stop after this many; otherwise when there are as many features as rows, less 2.
+        The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN: raise, or take the column's mean and note it in the trace.
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the gain when the feature was accepted
         or the search ended, ``threshold`` is F.
@@ -55,12 +56,13 @@ class ForwardStepwise(RegressionSelector):
     ValueError
         If a parameter is out of its range, when the target arrives.
     DataError
-        If the target or a column cannot be used; nothing has changed then.
+        If the target or a column cannot be used. The state is then unchanged.
 
     Notes
     -----
-    Defined per block: `offer` is a block of one, so offers one at a time are :class:`PenalisedSelector`. Time O(n p q)
-    per step; the block is held in memory. Logistic and Poisson models rank candidates by their score statistic.
+    The method is defined per block: `offer` is a block of one, so offers one at a time give :class:`PenalisedSelector`.
+    Time O(n p q) per step; the block is held in memory. Logistic and Poisson models rank candidates by their score
+    statistic.
 
     References
     ----------

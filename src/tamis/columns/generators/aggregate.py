@@ -109,19 +109,19 @@ class Scope:
 
 @dataclass(frozen=True)
 class Aggregate(Recipe):
-    """A feature that sums up the rows of another table that belong to a row.
+    """A feature that summarises, for each row, the rows of another table that belong to it.
 
-    It holds names and values, no SQL: its query is written when it runs, and reads nothing but tables of the database.
+    It holds names and values, no SQL. Its query is written when it runs, and reads only tables of the database.
 
     Attributes
     ----------
     kind : {"count", "sum", "mean", "min", "max", "distinct", "value"}
     scope : Scope
-        Which rows.
+        Which rows are summarised.
     table, column : str or None
-        What is summed up; None for a count.
+        The table and column that are summarised; no column for a count.
     is_time : bool
-        Whether the column holds times, which are taken in seconds.
+        Whether the column holds times; they are converted to seconds.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class Aggregate(Recipe):
         return set()
 
     def check_state(self) -> None:
-        """Raise if these values make no query.
+        """Raise if these values do not make a query.
 
         Raises
         ------

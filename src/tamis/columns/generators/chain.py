@@ -16,14 +16,15 @@ __all__ = ["Chain"]
 
 
 class Chain(FeatureGenerator):
-    """Blocks of features in order; a block begins when the one before it has no more.
+    """Blocks of features from several generators, one after the other.
 
-    After the last, the first one is asked again whether what was accepted since allows more, until none has any.
+    After the last generator, the first is asked again whether the features accepted since allow more candidates. The
+    chain ends when no generator has any.
 
     Parameters
     ----------
     *parts : FeatureGenerator
-        Each is used in one chain only.
+        The generators, in order. Each is used in one chain only.
     random_state : int or None, default=None
         A seed for the parts that can be shuffled and have no seed of their own.
 
@@ -65,7 +66,7 @@ class Chain(FeatureGenerator):
         ----------
         X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
         n_components : int, default=10
-            0: none. The paper takes 3 to 50.
+            0 means none. The paper takes 3 to 50.
         squares : bool, default=True
         random_state : int or None, default=None
 
@@ -91,9 +92,9 @@ class Chain(FeatureGenerator):
         Parameters
         ----------
         selector : ColumnSelector
-            What was accepted so far.
+            The features accepted so far.
         limit : int, optional
-            At most so many.
+            The most candidates to return.
 
         Returns
         -------
@@ -110,7 +111,7 @@ class Chain(FeatureGenerator):
         raise NotImplementedError
 
     def settle(self, selector: ColumnSelector) -> None:
-        """Note how those of the last block are made that were accepted.
+        """Store the recipes of the accepted features of the last block.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class Chain(FeatureGenerator):
         self.parts[self._at].settle(selector)
 
     def forget(self) -> None:
-        """Forget the last block: it was not offered."""
+        """Forget the last block, because it was not offered."""
         for part in self.parts:
             part.forget()
 
@@ -131,7 +132,7 @@ class Chain(FeatureGenerator):
         return next((names for part in self.parts if (names := part._column_names())), [])
 
     def stage(self) -> str:
-        """Return what is being made now, in a word.
+        """Return the name of the part at work, in a word.
 
         Returns
         -------
@@ -152,7 +153,7 @@ class Chain(FeatureGenerator):
             part.join(book, 100 * place + i)
 
     def position(self) -> Any:
-        """Return which part is at work, and how far each is.
+        """Return which part is at work, and the position of each part.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class Chain(FeatureGenerator):
         return {"at": self._at, "parts": [part.position() for part in self.parts]}
 
     def seek(self, position: Any) -> None:
-        """Go to where the chain was.
+        """Return to an earlier position.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class Chain(FeatureGenerator):
             part.seek(own)
 
     def signature(self) -> dict[str, Any]:
-        """Return what tells this stream from another.
+        """Return values that distinguish this stream from another.
 
         Returns
         -------
@@ -181,7 +182,7 @@ class Chain(FeatureGenerator):
         return {"generator": "Chain", "parts": [part.signature() for part in self.parts]}
 
     def own_queries(self) -> set[str]:
-        """Return the texts of the queries that its parts were given.
+        """Return the texts of the queries given to its parts.
 
         Returns
         -------

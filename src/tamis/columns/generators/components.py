@@ -22,23 +22,23 @@ _CELLS = 1 << 20
 
 
 class PrincipalComponents(FeatureGenerator):
-    """The first principal components of a table, which the paper puts in front of the columns.
+    """The first principal components of a table, which the paper puts before the columns.
 
-    Learned from the rows that are given (those of the training set), from columns of mean 0 and, with `scale`, variance
-    1; a missing value counts as its column's mean. Of each accepted component the loadings are kept.
+    They are computed from the given rows (those of the training set), with columns of mean 0 and, with `scale`,
+    variance 1. A missing value counts as its column's mean. The loadings of each accepted component are kept.
 
     Parameters
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     n_components : int, default=10
-        At least 1; fewer come if the columns have no more directions. The paper takes 3 to 50.
+        At least 1. Fewer come if the columns span fewer directions. The paper takes 3 to 50.
     scale : bool, default=True
     prefix : str, default="pc"
-        Of the names, which count from 0.
+        First part of the names; a number follows, from 0.
 
     Notes
     -----
-    The table is read in parts, twice or three times; memory is O(m^2) with m the smaller of rows and columns.
+    The table is read in parts, twice or three times. Memory is O(m^2) with m the smaller of rows and columns.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class PrincipalComponents(FeatureGenerator):
         return self._next
 
     def seek(self, position: Any) -> None:
-        """Go to the component of that place.
+        """Go to the component at a position.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ __all__ = ["Exploration", "Progress", "explore"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a walk is.
+    """The progress of an exploration.
 
     Attributes
     ----------
@@ -47,18 +47,18 @@ class Progress:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a walk through a stream of features came to.
+    """The result of an exploration of a stream of features.
 
     Attributes
     ----------
     selector : ColumnSelector
-        The one that was given.
+        The selector that was given.
     recipes : Recipes
-        How the selected features are made.
+        The recipes of the selected features.
     n_candidates : int
-        Features offered, those before a checkpoint included.
+        Number of features offered, including those before a checkpoint.
     seconds : float
-        Likewise.
+        Time taken, including that before a checkpoint.
     ended : str
         "exhausted", "max_candidates", "max_seconds", "interrupted", or why the selector stopped.
     """
@@ -80,7 +80,7 @@ class Exploration:
         return [found, f"{self.seconds:.3g} s", f"ended: {self.ended}"]
 
     def transform(self, X: Any, *, database: Any = None) -> NDArray[np.float64]:
-        """Make the selected features from rows.
+        """Compute the selected features of rows.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ def explore(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> Exploration:
-    """Offer a stream of features to a selector until it ends, the budget does, or Ctrl-C is pressed.
+    """Offer a stream of features to a selector until the stream ends, the budget is spent, or Ctrl-C is pressed.
 
     Parameters
     ----------
@@ -115,32 +115,33 @@ def explore(
     features : FeatureGenerator, FeatureStream or iterable
         As for ``fit_stream``.
     y : array-like of shape (n_rows,), optional
-        Starts the selector; without it, one that was started goes on.
+        The target, which starts the selector. Without it, a started selector continues.
     sample_weight : array-like of shape (n_rows,), optional
     max_seconds : float or None, default=None
-        Looked at after each block of candidates; what came before a checkpoint counts.
+        The most seconds to take; checked after each block of candidates. Time before a checkpoint counts.
     max_candidates : int or None, default=None
-        Exactly so many, unless the stream ends before; those before a checkpoint count.
+        Offer exactly this many candidates, unless the stream ends before. Those before a checkpoint count.
     on_step : callable, optional
-        Takes a :class:`Progress` after each block, a few times to a few hundred times a second.
+        Called with a :class:`Progress` after each block, a few times to a few hundred times a second.
     checkpoint : path-like, optional
-        The file to save to and, if it exists, to go on from: the same call gives the same decisions, killed in between
-        or not. A selector with ``trace="selected"`` keeps it small.
+        The file to save to and, if it exists, to continue from. The same call gives the same decisions, whether it was
+        killed in between or not. A selector with ``trace="selected"`` keeps the file small.
     checkpoint_seconds : float, default=30
-        Between two savings, at least; it is saved at the end too.
+        Least time between two savings. The state is also saved at the end.
 
     Returns
     -------
     Exploration
-        After Ctrl-C what was found until then, with ``ended`` "interrupted"; the selector is whole, and the stream can
-        be gone on with. Ctrl-C and SIGTERM wait for the block in work; a second one breaks off at once.
+        After Ctrl-C it holds the features found until then, with ``ended`` "interrupted". The selector is then in a
+        valid state, and you can continue the stream. Ctrl-C and SIGTERM wait for the current block; a second one stops
+        at once.
 
     Raises
     ------
     DataError
-        If a feature cannot be decided upon; what was found before stays in the selector, and in the checkpoint.
+        If no decision about a feature is possible. Features found before stay in the selector, and in the checkpoint.
     CheckpointError
-        If the checkpoint is that of another walk.
+        If the checkpoint belongs to another exploration.
 
     Examples
     --------

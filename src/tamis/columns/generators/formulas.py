@@ -33,15 +33,15 @@ _CELLS = 1 << 20
 
 @dataclass
 class NewRows:
-    """What features are made from: columns, and for queries a database and the keys of the rows.
+    """The data that features are made from: columns, and for queries a database and the keys of the rows.
 
     Attributes
     ----------
     columns : Columns or None
     keys : dict of str to ndarray
-        By the name of the column that holds them.
+        The keys, by the name of the column that holds them.
     database : object
-        What queries run against.
+        The database that queries run against.
     """
 
     columns: Columns | None
@@ -55,7 +55,7 @@ class Recipe(ABC):
     Attributes
     ----------
     is_atom : bool
-        Whether the feature is not made of others: a column, a component, a query.
+        Whether the feature is not made from other features: a column, a component, a query.
     """
 
     is_atom = False
@@ -73,7 +73,7 @@ class Recipe(ABC):
         return (name,)
 
     def size(self) -> int:
-        """Return of how many atoms it is made."""
+        """Return the number of atoms it is made of."""
         return 1
 
 
@@ -107,7 +107,8 @@ class Column(Recipe):
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Directions in the space of all columns; a missing value counts as its column's mean.
+    """Directions in the space of all columns, along which rows are projected; a missing value counts as its column's
+    mean.
 
     Attributes
     ----------
@@ -203,7 +204,7 @@ class Power(Recipe):
         return self.base.needs()
 
     def factors(self, name: str) -> tuple[str, ...]:
-        """Return the base as often as the exponent says."""
+        """Return the base, as many times as the exponent says."""
         whole = float(self.exponent).is_integer()
         return (self.base_name,) * int(self.exponent) if whole else (name,)
 
@@ -217,7 +218,7 @@ class Power(Recipe):
 
 @dataclass(frozen=True)
 class Product(Recipe):
-    """A product of features, each as often as it is named.
+    """A product of features; a feature named twice is squared.
 
     Examples
     --------
@@ -256,7 +257,7 @@ class Product(Recipe):
 
 @dataclass(frozen=True)
 class Log(Recipe):
-    """The logarithm of a feature, shifted so that it was positive; no new row falls below where training rows were.
+    """The logarithm of a feature, shifted to be positive; values of new rows are not below the smallest training value.
 
     Examples
     --------
@@ -287,7 +288,8 @@ class Log(Recipe):
 
 @dataclass(frozen=True)
 class Ratio(Recipe):
-    """One feature over another, which is kept as far from zero as the smallest that is not zero.
+    """One feature divided by another; the denominator is kept as far from zero as its smallest training value that is
+    not 0.
 
     Examples
     --------

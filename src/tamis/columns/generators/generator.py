@@ -41,16 +41,16 @@ class Made:
 
 
 class Book:
-    """What the generators of one stream know in common of the features that were accepted.
+    """What the generators of one stream share about the accepted features.
 
     Attributes
     ----------
     recipes : dict of str to Recipe
     values : dict of str to ndarray of shape (n_rows,)
     means : dict of str to float
-        Of the values that are not missing.
+        Mean of each feature's values that are not missing.
     powers : dict of str to int
-        Powers that were offered, and the place of the generator that did so: no other offers them again.
+        Powers that were offered, and the place of the generator that did so. No other generator offers them again.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Book:
         self.powers: dict[str, int] = {}
 
     def add(self, name: str, recipe: Recipe, values: Floats) -> None:
-        """Note a feature that was accepted.
+        """Add an accepted feature.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class FeatureGenerator(ABC):
     ----------
     columns : Columns or None
     book : Book
-        What is known of the accepted features; generators in a :class:`Chain` share it.
+        The accepted features; generators in a :class:`Chain` share it.
     """
 
     def __init__(self, columns: Columns | None = None) -> None:
@@ -111,11 +111,11 @@ class FeatureGenerator(ABC):
 
     @abstractmethod
     def position(self) -> Any:
-        """Return how far the stream is, in plain values."""
+        """Return the position in the stream, in plain values."""
 
     @abstractmethod
     def seek(self, position: Any) -> None:
-        """Go to where the stream was.
+        """Return to an earlier position.
 
         Parameters
         ----------
@@ -138,9 +138,9 @@ class FeatureGenerator(ABC):
         Parameters
         ----------
         selector : ColumnSelector
-            What was accepted so far.
+            The features accepted so far.
         limit : int, optional
-            At most so many.
+            The most candidates to return.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class FeatureGenerator(ABC):
         return None if self._made is None else (self._made.names, self._made.values)
 
     def settle(self, selector: ColumnSelector) -> None:
-        """Note how those of the last block are made that were accepted.
+        """Store the recipes of the accepted features of the last block.
 
         Parameters
         ----------
@@ -176,11 +176,11 @@ class FeatureGenerator(ABC):
                 self._accepted(name, i)
 
     def forget(self) -> None:
-        """Forget the last block: it was not offered."""
+        """Forget the last block, because it was not offered."""
         self._made = None
 
     def recipes(self, selector: ColumnSelector) -> Recipes:
-        """Return how the selected features are made, in the order of ``selector.get_feature_names_out()``.
+        """Return the recipes of the selected features, in the order of ``selector.get_feature_names_out()``.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class FeatureGenerator(ABC):
         return Recipes(found, means, self._column_names())
 
     def recipe_of(self, name: str) -> Recipe:
-        """Return how a selected feature is made.
+        """Return the recipe of a selected feature.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class FeatureGenerator(ABC):
         return recipe
 
     def signature(self) -> dict[str, Any]:
-        """Return what tells this stream from another, with a fingerprint of its data.
+        """Return values that distinguish this stream from another, with a fingerprint of its data.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class FeatureGenerator(ABC):
         return {"generator": type(self).__name__, **self._settings(), "data": data}
 
     def own_queries(self) -> set[str]:
-        """Return the texts of the queries that this stream was given.
+        """Return the texts of the queries given to this stream.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class FeatureGenerator(ABC):
         return set()
 
     def stage(self) -> str:
-        """Return what is being made now, in a word.
+        """Return the name of the present stage, in a word.
 
         Returns
         -------

@@ -166,7 +166,7 @@ def _joined(pieces: list[Made]) -> Made:
 
 
 class Interactions(_Pairs):
-    """Products of what was selected with every column; no product comes twice, whatever the order of its factors.
+    """Products of the selected features with every column; no product comes twice, whatever the order of its factors.
 
     Parameters
     ----------
@@ -174,16 +174,16 @@ class Interactions(_Pairs):
     of : {"selected", "selected originals", "originals"}, default="selected"
         The first factor: every selected feature of this stream, the selected columns, or every column.
     squares : bool, default=True
-        Whether a column is multiplied with itself too, under the name of the power: ``x^2``.
+        Whether a column is also multiplied with itself; the name is that of the power, ``x^2``.
     degree : int, default=2
-        Factors at most, at least 2: with 3, a selected product is multiplied with every column.
+        The most factors, at least 2. With 3, a selected product is multiplied with every column.
     random_state : int or None, default=None
-        A seed shuffles the partners of each.
+        A seed shuffles the partners of each feature.
 
     Notes
     -----
-    Products of columns that are far from mean 0 resemble their factors: centre such columns first. What a product
-    explains is noise of unequal size until it is found, which makes the products before it look better than they are:
+    Products of columns that are far from mean 0 resemble their factors: centre such columns first. Until a relevant
+    product is found, its effect is noise of unequal size, which makes the products before it look better than they are.
     ``AlphaInvesting(variance="robust")`` allows for that.
 
     Examples
@@ -279,19 +279,19 @@ class Interactions(_Pairs):
 
 
 class Ratios(_Pairs):
-    """What was selected over every column, and every column over it; no ratio comes twice.
+    """Every selected feature divided by every column, and every column by it; no ratio comes twice.
 
-    A denominator that is 0 counts as the smallest in size that is not, and none as less than 1e-8 of the largest; new
-    rows are treated alike.
+    A denominator of 0 counts as the smallest absolute value that is not 0. No denominator counts as less than 1e-8 of
+    the largest. New rows are treated in the same way.
 
     Parameters
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     of : {"selected", "selected originals", "originals"}, default="selected"
-        What is divided and divided by: the selected features that are not made of others (columns, components,
-        queries), the selected columns, or every column.
+        The features that are numerator or denominator: the selected features that are not made from others (columns,
+        components, queries), the selected columns, or every column.
     random_state : int or None, default=None
-        A seed shuffles the ratios of each.
+        A seed shuffles the ratios of each feature.
 
     Examples
     --------

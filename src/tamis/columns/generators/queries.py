@@ -30,7 +30,7 @@ class Database:
     Parameters
     ----------
     source : DuckDB connection, path, or dict
-        An open connection; the path of a DuckDB file, which is opened for reading; or, by the table's name, frames
+        An open connection; the path of a DuckDB file, which is opened for reading; or a dict from table names to frames
         (pandas, Polars, Arrow) and paths of CSV and Parquet files.
 
     Raises
@@ -42,9 +42,9 @@ class Database:
 
     Notes
     -----
-    A path or dict is opened with one thread, so that sums are the same bits each time, and no query can reach a file
-    but those that were given; a pattern, ``"2024/*.parquet"``, gives all that is below its folder. An open connection
-    is taken as it is, with its settings. A query is one SELECT.
+    A path or dict is opened with one thread, so that sums are the same bits each time. Queries can then reach only the
+    files that were given; a pattern, ``"2024/*.parquet"``, gives all that is below its folder. An open connection is
+    used as it is, with its settings. A query is one SELECT.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Database:
         self._connection.execute("SET lock_configuration = true")
 
     def refuse_unknown(self, tables: Iterable[str]) -> None:
-        """Raise if a table is not in the database; to DuckDB, the name of one might be that of a file.
+        """Raise if a table is not in the database; DuckDB might take its name for that of a file.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Database:
         return found
 
     def columns(self, query: str) -> list[Any]:
-        """Run a query; return its columns, masked where they are NULL.
+        """Run a query and return its columns, masked where they are NULL.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Database:
         Raises
         ------
         DataError
-            If it is none, or fails.
+            If the statement does not read, or fails.
         """
         try:
             kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
@@ -288,10 +288,10 @@ def _repeated(ordered: Array) -> Any:
 
 @dataclass(frozen=True)
 class Query(Recipe):
-    """A query with two columns, the key of a row and the feature's value.
+    """A feature from a query with two columns: the key of a row, and the feature's value.
 
-    A file may hold one only if whoever loads it names the class: ``tamis.load(path, classes=[Query])``. Its text is run
-    as it stands.
+    A file that holds such a feature can only be loaded if you name the class: ``tamis.load(path, classes=[Query])``.
+    Its text is run as it stands.
 
     Attributes
     ----------
@@ -300,7 +300,7 @@ class Query(Recipe):
     key : str
         The column of the rows that holds the key.
     empty : float
-        The value of a row that the query says nothing about.
+        The value of a row for which the query has no result.
 
     Examples
     --------
@@ -359,19 +359,20 @@ def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats
 
 
 class SQLFeatures(FeatureGenerator):
-    """Features as queries of your own, each run when its turn comes.
+    """Features from your own queries; each query runs when its turn comes.
 
     Parameters
     ----------
     database : DuckDB connection, path, dict of tables, or Database
     queries : iterable of str, or of pairs (name, query)
-        Each gives two columns: the key of a row, and the feature's value. Without a name, the query is its name.
+        Each query returns two columns: the key of a row, and the feature's value. Without a name, the query is its
+        name.
     keys : array-like of shape (n_rows,)
         The key of each row of the target.
     key : str, default="key"
-        The column that holds the keys in rows to come.
+        The column that holds the keys in new rows.
     empty : float, default=nan
-        The value of rows that a query says nothing about.
+        The value of rows for which a query has no result.
 
     Examples
     --------
@@ -420,7 +421,7 @@ class SQLFeatures(FeatureGenerator):
         return self._next
 
     def seek(self, position: Any) -> None:
-        """Go to the query of that place.
+        """Go to the query at a position.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Recipes:
-    """The recipes of the features that a selector holds: makes them again from new rows.
+    """The recipes of the features that a selector holds: they compute these features for new rows.
 
     It is saved and loaded by :func:`tamis.save` and :func:`tamis.load`, alone or with its selector.
 
@@ -30,9 +30,9 @@ class Recipes:
     recipes : dict of str to Recipe
         By the feature's name, in the order of the columns to return.
     fills : dict of str to float
-        What takes the place of NaN; a feature that is not named here must have none.
+        The value that replaces NaN, by feature. A feature that is not named here must have no NaN.
     columns : list of str
-        Names of the columns that rows without names have.
+        Names of the columns, for rows without names.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Recipes:
         self._recipes, self._fills, self._columns = dict(recipes), dict(fills), list(columns)
 
     def check_state(self) -> None:
-        """Raise if these are no recipes.
+        """Raise if these are not recipes.
 
         Raises
         ------
@@ -85,15 +85,15 @@ class Recipes:
         return len(self._recipes)
 
     def transform(self, X: Any, *, database: Any = None) -> Floats:
-        """Make the features from rows.
+        """Compute the features of rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-            Columns are found by name in a frame, by place otherwise. Features of a database take the rows' keys
-            from the column that has the name of the key.
+            Columns are found by name in a frame, and by place otherwise. Features of a database read the keys of the
+            rows from the column that has the name of the key.
         database : DuckDB connection, path, or dict of tables, optional
-            What the queries run against.
+            The database that queries run against.
 
         Returns
         -------

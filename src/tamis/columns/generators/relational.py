@@ -26,12 +26,13 @@ _Named = tuple[str, Aggregate]  # a feature's name, and how it is made
 
 
 class Relational(FeatureGenerator):
-    """Aggregates of the tables around a table, found by following its foreign keys.
+    """Aggregates over tables that are linked to a table by foreign keys.
 
-    First the simple ones: per path of links, the number of rows, and the sum, mean, smallest, largest value of each
-    numeric column (times as seconds) and the number of different values of each categorical one; then the same where a
-    categorical column has one of its frequent values. A condition whose feature was accepted is refined by a second
-    one, and so on. Each scope is one query, run when its turn comes; each feature's own query is its recipe.
+    The simple aggregates come first. For each path of links these are the number of rows, the sum, mean, smallest and
+    largest value of each numeric column (times as seconds), and the number of different values of each categorical
+    column. Next come the same aggregates over the rows where a categorical column has one of its frequent values. A
+    condition whose feature was accepted is refined by a second one, and so on. Each scope is one query, run when its
+    turn comes. The recipe of a feature is its own query.
 
     Parameters
     ----------
@@ -39,20 +40,20 @@ class Relational(FeatureGenerator):
     target : str
         The table whose rows are to be predicted.
     key : str
-        Its primary key.
+        The primary key of that table.
     links : sequence of pairs of str
-        Foreign keys: ``("orders.customer", "customers.id")``, the column that refers and the one that is referred to.
+        Foreign keys, as in ``("orders.customer", "customers.id")``: the referring column, and the one it refers to.
     keys : array-like of shape (n_rows,), optional
         Keys of the rows of the target, in the order of `y`; by default all rows in the order of the table.
     depth : int, default=2
-        Links in a path at most. A table is on a path once.
+        The most links in a path. A path visits a table once.
     aggregates : sequence of str, default=("count", "sum", "mean", "min", "max", "distinct")
     max_values : int, default=10
-        How many of a categorical column's values become conditions, the most frequent first.
+        The most values of a categorical column that become conditions; the most frequent come first.
     max_conditions : int, default=2
-        In one query; 0: none.
+        The most conditions in one query; 0: none.
     exclude : sequence of str, default=()
-        Columns that are not looked at: ``"orders.refunded_later"``.
+        Columns that are not used, such as ``"orders.refunded_later"``.
     random_state : int or None, default=None
         A seed shuffles scopes that are equally complex.
 
@@ -64,8 +65,8 @@ class Relational(FeatureGenerator):
     Notes
     -----
     Counts and sums of no rows are 0. Means, extremes and values of no rows are NaN: give the selector
-    ``missing="mean"``. Nothing tells the generator what was known when: leave out what happened after the event to
-    predict, by `exclude` or by views.
+    ``missing="mean"``. The generator does not know when a value became known. Leave out what happened after the event
+    to predict, by `exclude` or by views.
 
     Examples
     --------
@@ -269,7 +270,7 @@ class Relational(FeatureGenerator):
         scopes[self._at + 1 : self._at + 1] = finer
 
     def position(self) -> Any:
-        """Return the scopes, which is at work, and how many of its features were offered.
+        """Return the scopes, the scope at work, and how many of its features were offered.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class Relational(FeatureGenerator):
         return {"scopes": scopes, "at": self._at, "next": self._next}
 
     def seek(self, position: Any) -> None:
-        """Go to where the stream was.
+        """Return to an earlier position.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ class Originals(FeatureGenerator):
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     random_state : int or None, default=None
-        None: in order. A seed: shuffled.
+        None keeps the order. A seed shuffles the columns.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Originals(FeatureGenerator):
         return self._next
 
     def seek(self, position: Any) -> None:
-        """Go to the column of that place.
+        """Go to the column at a position.
 
         Parameters
         ----------
@@ -82,17 +82,17 @@ class Originals(FeatureGenerator):
 
 
 class FromIterable(FeatureGenerator):
-    """Features from anything that Python can iterate, or from a stream of your own.
+    """Features from any Python iterable, or from a stream of your own.
 
     Parameters
     ----------
     features : iterable or FeatureStream
-        Pairs of a name and a column, or of names and a block of columns, dense or sparse; or what has a method
+        Pairs of a name and a column, or of names and a block of columns, dense or sparse; or an object with a method
         ``next_features(selector)``. To be resumed it must bring the same features again.
 
     Notes
     -----
-    In rows to come, such a feature is the column of its name.
+    In new rows, such a feature is the column of its name.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class FromIterable(FeatureGenerator):
         return self._taken + self._used
 
     def seek(self, position: Any) -> None:
-        """Go to the feature of that place, forward, or back to one of the block in hand.
+        """Go to the feature at a position: forward, or back to one of the present block.
 
         Parameters
         ----------

@@ -21,13 +21,13 @@ _SAMPLED = 32  # columns that tell one table from another
 
 
 class Columns:
-    """Columns with names; a generator reads a few of them, never the whole table.
+    """A table with column names; a generator reads a few columns at a time, never the entire table.
 
     Parameters
     ----------
     X : array-like, memory-mapped array, SciPy sparse matrix or frame of shape (n_rows, n_columns)
-        An array, a memory map and a CSC matrix are referred to, not copied, and must stay as they are; anything else
-        is converted once.
+        An array, a memory map and a CSC matrix are referred to, not copied, and must not be changed. Anything else is
+        converted once.
     names : sequence of str, optional
         By default the columns of the frame, or ``x0``, ``x1``, ...
 
@@ -35,14 +35,14 @@ class Columns:
     ----------
     names : list of str
     labels : list of str
-        The names as they stand in a formula.
+        The names as they are written in a formula.
     n_rows, n_columns : int
     formulas : bool
-        Whether a name might be taken for a formula.
+        Whether a name might be read as a formula.
 
     Raises
     ------
-    DataError
+    If a column is not numeric, or two have one name.
         If a column is no numbers, or two have one name.
 
     Examples
@@ -90,7 +90,7 @@ class Columns:
         return bool(sp.issparse(self.X))
 
     def block(self, places: Any) -> Block:
-        """Return some of the columns, float64; it may be a view of the caller's data, so it is not to be written to.
+        """Return some of the columns, float64; do not write to it, because it may be a view of the caller's data.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Columns:
         return column
 
     def parts(self, cells: int) -> Iterator[tuple[slice, Block]]:
-        """Yield all columns, as many at a time as have so many cells.
+        """Yield all columns, in parts of about so many cells.
 
         Parameters
         ----------

@@ -113,15 +113,16 @@ class _Transform(FeatureGenerator):
 
 
 class Powers(_Transform):
-    """Powers of the columns, or of what was selected.
+    """Powers of the columns, or of the selected features.
 
     Parameters
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     exponents : sequence of float, default=(2, 3)
-        Positive, not 1. One that is no integer is applied to the size, and the sign is kept: 0.5 is the signed root.
+        Positive, not 1. An exponent that is not an integer is applied to the absolute value, and the sign is kept: 0.5
+        is the signed root.
     of : {"originals", "selected"}, default="originals"
-        Every column; or the selected features that are not made of others (columns, components, queries).
+        Every column; or the selected features that are not made from others (columns, components, queries).
     random_state : int or None, default=None
         A seed shuffles the powers of the columns.
 
@@ -180,16 +181,16 @@ class Powers(_Transform):
 
 
 class Logs(_Transform):
-    """Logarithms of the columns, or of what was selected.
+    """Logarithms of the columns, or of the selected features.
 
-    A feature with values of zero or less is shifted first, so that its smallest value comes to be its distance from the
-    mean: log(x - min + (mean - min)). The unit of the feature makes no difference.
+    A feature with values of zero or less is shifted first. Its smallest value then becomes its distance from the mean:
+    log(x - min + (mean - min)). The unit of the feature makes no difference.
 
     Parameters
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     of : {"originals", "selected"}, default="originals"
-        Every column; or the selected features that are not made of others (columns, components, queries).
+        Every column; or the selected features that are not made from others (columns, components, queries).
     random_state : int or None, default=None
         A seed shuffles the logarithms of the columns.
 

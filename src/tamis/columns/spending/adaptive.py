@@ -104,7 +104,7 @@ class SaffronInvesting(Ageing):
 
 
 class ADDIS(Ageing):
-    """ADDIS: as SAFFRON, and tests with a large p-value (p > tau) are as if they had not been made.
+    """ADDIS: as SAFFRON, and tests with a large p-value (p > tau) count as if they had not been made.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ class AlphaSpending(Ageing):
     Attributes
     ----------
     wealth_ : float
-        What is left of alpha.
+        The part of alpha that is left.
 
     References
     ----------
@@ -198,7 +198,7 @@ class LOND(AlphaSpending):
 
     @property
     def wealth_(self) -> float:  # type: ignore[override]
-        """What is left of alpha max(rejections, 1)."""
+        """The part of alpha max(rejections, 1) that is left."""
         return float(self.alpha) * max(self.n_rejected_, 1) - self.paid_
 
     def _weights(self) -> Floats:
@@ -206,17 +206,17 @@ class LOND(AlphaSpending):
 
 
 class ELOND(LOND):
-    """e-LOND: LOND for e-values, here made of p-values, which holds whatever the tests depend on each other.
+    """e-LOND: LOND for e-values, here made from p-values, which holds under any dependence between the tests.
 
-    A valid p-value makes the e-value kappa p^(kappa - 1), and a test rejects if that is at least 1 / level of LOND: if
-    p is at most (kappa level)^(1 / (1 - kappa)).
+    A valid p-value gives the e-value kappa p^(kappa - 1). A test rejects if that is at least 1 / level of LOND, that
+    is, if p is at most (kappa level)^(1 / (1 - kappa)).
 
     Parameters
     ----------
     alpha : float, default=0.05
         False discovery rate, in (0, 1).
     kappa : float, default=0.1
-        In (0, 1): the smaller, the better for tiny p-values and the worse for moderate ones.
+        In (0, 1). Smaller values favour tiny p-values over moderate ones.
 
     References
     ----------
@@ -252,8 +252,8 @@ class LORDPlusPlus(Ageing):
     initial_wealth : float or None, default=None
         W0, in (0, alpha]; None: alpha / 10.
     decay : float, default=1.0
-        In (0, 1]: below 1, rejections are forgotten at this rate per test (mem-LORD++), for streams that change; what
-        is controlled is then the rate among recent tests.
+        In (0, 1]. Below 1, rejections are forgotten at this rate per test (mem-LORD++), for streams that change. The
+        controlled rate is then that among recent tests.
 
     References
     ----------

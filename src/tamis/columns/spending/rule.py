@@ -16,16 +16,16 @@ _PART = 1 << 16  # tests that are looked at together
 
 
 class SpendingRule(BaseEstimator):  # type: ignore[misc]
-    """How small the next p-value must be.
+    """Sets the level that each next p-value must not exceed.
 
-    A rule is started, then asked for the `level` of the next test and told its outcome by `update`, for ever.
-    `levels` and `skip` do the same for many tests at once, as long as none of them rejects. State is replaced, never
-    changed in place, so that a shallow copy is a snapshot.
+    A rule is started. Then, for each test, it is asked for the `level` and given the outcome by `update`. `levels` and
+    `skip` do the same for many tests at once, as long as none of them rejects. State is replaced, never changed in
+    place, so a shallow copy is a snapshot.
 
     Attributes
     ----------
     wealth_ : float
-        What is left of the error budget.
+        The error budget that is left.
     """
 
     wealth_: float
@@ -52,11 +52,11 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def wealths(self, log_p: Floats) -> Floats:
-        """Return what is left after each of these tests if none of them rejects, shape (m,)."""
+        """Return the wealth after each of these tests if none of them rejects, shape (m,)."""
 
     @abstractmethod
     def skip(self, log_p: Floats) -> None:
-        """Note tests that did not reject."""
+        """Record tests that did not reject."""
 
     @abstractmethod
     def _reject(self, log_p: float) -> None:
@@ -68,7 +68,7 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
             return float(self.levels(np.zeros(1))[0])
 
     def update(self, rejected: bool, log_p: float) -> None:
-        """Note the outcome of the next test.
+        """Record the outcome of the next test.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (m,), bool
-            Which are rejected (as hypotheses; selected, as features).
+            Which hypotheses are rejected, that is, which features are selected.
 
         Examples
         --------

@@ -27,7 +27,7 @@ class AlphaWealth(SpendingRule):
     initial_wealth : float, default=0.5
         W0, in (0, 1].
     payout : float, default=0.5
-        alpha_delta, what a rejection earns, in [0, 1).
+        alpha_delta, the wealth that a rejection earns, in [0, 1).
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class AlphaWealth(SpendingRule):
         return levels
 
     def skip(self, log_p: Floats) -> None:
-        """Note tests that did not reject."""
+        """Record tests that did not reject."""
         if len(log_p):
             self.wealth_ = float(self.wealths(log_p)[-1])
             self.n_tests_ += len(log_p)
@@ -144,7 +144,7 @@ class LORD3(SpendingRule):
         return left
 
     def skip(self, log_p: Floats) -> None:
-        """Note tests that did not reject."""
+        """Record tests that did not reject."""
         if len(log_p):
             self.wealth_ = float(self.wealths(log_p)[-1])
             self.age_ += len(log_p)
@@ -165,8 +165,8 @@ class GeneralizedInvesting(SpendingRule):
     initial_wealth : float or None, default=None
         W0, in (0, alpha); None: alpha / 2. A rejection gives its stake back and alpha - W0.
     decay : float, default=1.0
-        In (0, 1]: below 1, the wealth is forgotten at this rate per test and before the first rejection refilled
-        to W0, so that a long silent stretch or an early run of luck does not rule for ever.
+        In (0, 1]. Below 1, the wealth is forgotten at this rate per test, and before the first rejection refilled to
+        W0. So neither a long stretch without rejections nor an early run of luck has an effect for ever.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class GeneralizedInvesting(SpendingRule):
         return self._run(len(log_p))[1]
 
     def skip(self, log_p: Floats) -> None:
-        """Note tests that did not reject."""
+        """Record tests that did not reject."""
         if len(log_p):
             self.wealth_ = float(self._run(len(log_p))[1][-1])
             self.age_ += len(log_p)

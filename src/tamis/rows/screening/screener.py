@@ -342,11 +342,11 @@ class Screener(RowSelector):
             self._last_rows = self._last_rows.without(columns)
 
     def restart(self) -> Self:
-        """Forget the rows, but not the classes and columns: for a world that has changed.
+        """Forget the rows, but not the classes and columns; for data that have changed.
 
-        With `level`, the promise survives: the k-th beginning is given the share 6 / (pi k)^2 of the level, the first
-        one 61 %, and these shares add up to 1 (:func:`tamis.dependence.e_values.level_of_beginning`). `restarts` calls
-        it for you.
+        With `level`, the bound still holds: the k-th start gets the share 6 / (pi k)^2 of the level, the first one 61
+        %, and these shares add up to 1 (:func:`tamis.dependence.e_values.level_of_beginning`). With the parameter
+        `restarts`, the selector calls this by itself.
 
         Returns
         -------
@@ -376,21 +376,21 @@ class Screener(RowSelector):
     def merge(
         self, other: Self, when: str | None = None, age: float | dict[Any, float] | None = None
     ) -> Self:
-        """Take in what another selector has learned from other rows of the same stream.
+        """Add what another selector has learned from other rows of the same stream.
 
         Parameters
         ----------
         other : the same kind of selector
-            With the same columns; classes that only one has seen are kept.
+            A selector with the same columns. Classes that only one of the two has seen are kept.
         when : {"before", "after", "together"}, optional
-            When the rows of `other` came; needed where rows fade. "before" and "after": all of them before, or after,
-            the rows of this selector, so that the earlier part ages by the ticks of the later one. "together": both
-            parts end now. Of parts that shared the rows of one stream between them, the clocks tick only with their
-            own rows: two halves with a half-life of 500 rows each are a whole with 1,000.
+            When the rows of `other` came; needed where rows fade. "before" and "after": all of them came before, or
+            after, the rows of this selector, so the earlier part ages by the ticks of the later one. "together": both
+            parts end now. Where parts shared the rows of one stream between them, each clock ticks only with its own
+            rows: two halves with a half-life of 500 rows each are one selector with 1,000.
         age : float or dict, optional
-            By how many ticks of the clock (rows, or batches with ``fade_per="batch"``) the earlier part ages, where
-            these are not the ticks of the later part alone: from the end of the earlier part to the end of the later
-            one other rows came too. The earlier part is this selector, unless ``when="before"``. For
+            By how many ticks of the clock (rows, or batches with ``fade_per="batch"``) the earlier part ages. Give it
+            if other rows came between the end of the earlier part and the end of the later one; by default the ticks
+            are those of the later part alone. The earlier part is this selector, unless ``when="before"``. For
             ``clock="class"``, a dict may give the ticks of each class.
 
         Returns
@@ -495,12 +495,12 @@ class Screener(RowSelector):
 
     @property
     def pvalues_(self) -> NDArray[np.float64] | None:
-        """Probability of a larger score if the feature says nothing of the class; None if the score has none."""
+        """Probability of a larger score if the feature is irrelevant to the class; None if the score has none."""
         return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
     @property
     def evalues_(self) -> NDArray[np.float64]:
-        """Evidence of each feature against "it tells nothing of the class", true at any time; needs a `level`."""
+        """Evidence of each feature against "it is irrelevant to the class", valid at any time; needs a `level`."""
         _ = self.waiting_  # raises if nothing was learned
         if self._evidence is None:
             raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
@@ -509,28 +509,28 @@ class Screener(RowSelector):
         return found
 
     def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how much each feature tells of the class: a lower and an upper bound that are true at all times.
+        """Return a lower and an upper bound of each feature's effect on the class; both hold at all times.
 
-        Of T and Fisher, how far the class means lie apart (:mod:`tamis.dependence.mean_band`, for many rows); of the
-        scores of bins, the mutual information in nats of the class and the bins that the p-values have, exact at any
-        number of rows (:mod:`tamis.dependence.information_band`).
+        For T and Fisher, the effect is the distance of the class means (:mod:`tamis.dependence.mean_band`, for many
+        rows). For the scores of bins, it is the mutual information in nats of the class and the bins that the p-values
+        have, exact at any number of rows (:mod:`tamis.dependence.information_band`).
 
         Parameters
         ----------
         alpha : float, default=0.05
-            In (0, 1): the chance that the band of a feature is wrong at any time since the last beginning. For the
-            bands of all features together give ``alpha / n_features_in_``.
+            In (0, 1): the chance that the band of a feature is ever wrong since the last start. For the bands of all
+            features together give ``alpha / n_features_in_``.
 
         Returns
         -------
         low, high : ndarray of shape (n_features,), float64
-            From 0 to infinity (means) or to the logarithm of the number of classes, where nothing is known yet, and for
-            the bins of categorical columns and of rows with weights.
+            From 0 to infinity (means) or to the logarithm of the number of classes (bins) where nothing is known yet,
+            and for the bins of categorical columns and of rows with weights.
 
         Raises
         ------
         ValueError
-            If rows fade: what was true of old rows need not be true of the others.
+            If rows fade: a bound that held for old rows need not hold for the others.
         """
         check_number("alpha", alpha, low=0.0, high=1.0, open_low=True, open_high=True)
         _ = self.waiting_  # raises if nothing was learned
@@ -577,7 +577,7 @@ class Screener(RowSelector):
 
     @property
     def nbytes_(self) -> int:
-        """Bytes of what is kept of the stream."""
+        """Bytes of the state kept of the stream."""
         _ = self.waiting_
         parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch)
         return sum(part.nbytes for part in parts if part is not None)

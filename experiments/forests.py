@@ -32,6 +32,7 @@ from tamis import (
     HoeffdingAdaptiveTree,
     JointScreening,
     StreamingRandomPatches,
+    StreamingStacking,
     WeightedNaiveBayes,
     load_stream,
     prequential,
@@ -56,6 +57,7 @@ ARMS: dict[str, Arm] = {
     "forest of 60 %": lambda: (None, AdaptiveRandomForest(max_features=0.6)),
     "forest of all": lambda: (None, AdaptiveRandomForest(max_features=None)),
     "patches of 60 %": lambda: (None, StreamingRandomPatches()),
+    "stacked pairs": lambda: (None, StreamingStacking()),
 }
 
 

@@ -49,6 +49,7 @@ _NAMES = {
     "RandomSubset": "tamis.rows.random_subset",
     "ResetOnDrift": "tamis.learners.reset",
     "StreamingRandomPatches": "tamis.learners.hoeffding",
+    "StreamingStacking": "tamis.learners.hoeffding",
     "SparseFSA": "tamis.learners.sparse_fsa",
     "VFDR": "tamis.learners.hoeffding",
     "WeightedKNN": "tamis.learners.knn",

@@ -6,6 +6,7 @@ from tamis.learners.hoeffding import (
     HoeffdingAdaptiveTree,
     HoeffdingTree,
     StreamingRandomPatches,
+    StreamingStacking,
     export_text,
     plot_tree,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "ResetOnDrift",
     "SparseFSA",
     "StreamingRandomPatches",
+    "StreamingStacking",
     "WeightedKNN",
     "WeightedNaiveBayes",
     "export_text",

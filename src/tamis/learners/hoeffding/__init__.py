@@ -3,6 +3,7 @@
 from tamis.learners.hoeffding.export import export_text, plot_tree
 from tamis.learners.hoeffding.forest import AdaptiveRandomForest, StreamingRandomPatches
 from tamis.learners.hoeffding.shape import Node
+from tamis.learners.hoeffding.stacking import StreamingStacking
 from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
 from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 
@@ -15,6 +16,7 @@ __all__ = [
     "Node",
     "Rule",
     "StreamingRandomPatches",
+    "StreamingStacking",
     "export_text",
     "plot_tree",
 ]

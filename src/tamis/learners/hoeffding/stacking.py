@@ -1,0 +1,335 @@
+"""StreamingStacking: a tree for every pair of features, and perceptrons that learn what each tree's word is worth.
+
+Bifet, Frank, Holmes, Pfahringer: Accurate ensembles for data streams: combining restricted Hoeffding trees using
+stacking, ACML 2010.
+
+=============  ==================  ====================================================================
+paper          here                meaning
+=============  ==================  ====================================================================
+k              `size`              features of a tree; there is one for every subset of as many
+a_ij           a                   what tree i says of class j, by (1)
+alpha          r                   step of the perceptrons, by (3)
+=============  ==================  ====================================================================
+
+With T trees that give class c of K the probability p_tc, before they learn the row, and y_c = 1 for its class::
+
+    a_tc = log((p_tc + e) / (1 - p_tc + (K - 1) e)),   e = 0.001; with one class, as with two          (1)
+    z_c = 1 / (1 + exp(-(b_c + sum_t w_tc a_tc))),     P[c] ~ z_c                                      (2)
+    w_tc += r (y_c - z_c) z_c (1 - z_c) a_tc,          r = 2 / (n + T + 2)                             (3)
+
+and b_c as a weight whose a is 1. Weights begin at 1 / T, and n counts rows. An ADWIN watches the errors of each tree:
+where they rise, the tree begins anew, its weights become 0, and n becomes 10, so that the perceptrons move again.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis._parameters import integer, number, parameters
+from tamis.drift.adwin import STATE_SIZE, watch
+from tamis.errors import DataError
+from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
+from tamis.learners.hoeffding.learning import guess_of, has_room, learn_at_leaf
+from tamis.learners.hoeffding.leaves import vote
+from tamis.learners.hoeffding.nodes import (
+    PATH,
+    PENDING,
+    ROOT,
+    SPLIT,
+    WEIGHT,
+    WHERE,
+    Arrays,
+    Pools,
+    drop_subtree,
+    new_leaf,
+    note,
+    walk,
+)
+from tamis.learners.hoeffding.splits import Rules, split
+
+__all__ = ["StreamingStacking"]
+
+_LITTLE = 0.001  # e
+_AFTER_DRIFT = 10.0  # n
+_SEEN, _DRIFTS = range(2)
+
+
+class Stack(NamedTuple):
+    """What the kernels are given beside the trees."""
+
+    subsets: Array  # (T, m) int64
+    roots: Array  # (T,)   int64: the node of each tree's root
+    detectors: Array  # (T, STATE_SIZE)
+    weights: Array  # (K, T) w
+    bias: Array  # (K,)   b
+    clock: Array  # (2,)   n, and trees begun anew
+
+
+@njit()
+def _ask(pool: Arrays, stack: Stack, t: int, row: Array, part: Array, mode: int, votes: Array) -> int:
+    """Write what a tree says of a row, and return how long the way to its leaf is."""
+    for k in range(part.shape[0]):
+        part[k] = row[stack.subsets[t, k]]
+    no_cells = np.empty(0, np.int64)
+    length: int = walk(pool, stack.roots[t], part, no_cells)
+    vote(pool, pool.notes[PATH, length - 1], part, no_cells, mode, votes)
+    return length
+
+
+@njit()
+def _combine(stack: Stack, votes: Array, c: int, a: Array) -> float:
+    """Return z of a class by (2), and write its a."""
+    n_trees, n_classes = votes.shape
+    total, others = stack.bias[c], max(n_classes - 1, 1) * _LITTLE
+    for t in range(n_trees):
+        a[t] = np.log((votes[t, c] + _LITTLE) / (1.0 - votes[t, c] + others))  # (1)
+        total += stack.weights[c, t] * a[t]
+    z: float = 1.0 / (1.0 + np.exp(-total))  # (2)
+    return z
+
+
+@njit()
+def _learn(pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift: float, rules: Rules) -> int:
+    """Learn the rows from `start`; return which row is next: earlier than the end where something needs room."""
+    n_classes, n_trees = stack.weights.shape
+    part, a, work = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty(n_classes)
+    votes, fired = np.empty((n_trees, n_classes)), np.empty(n_trees, np.bool_)
+    for i in range(start, len(codes) + 1):
+        if pool.state[PENDING] > 0:
+            if not has_room(pool):
+                return i
+            for k in range(pool.state[PENDING]):
+                split(pool, pool.notes[WHERE, k])
+            pool.state[PENDING] = 0
+        if i == len(codes):
+            break
+        for t in range(n_trees):
+            length = _ask(pool, stack, t, X[i], part, rules.leaf, votes[t])
+            fired[t] = _learn_in(pool, stack, t, length, part, codes[i], drift, rules, work)
+        r = 2.0 / (stack.clock[_SEEN] + n_trees + 2.0)
+        for c in range(n_classes):
+            z = _combine(stack, votes, c, a)
+            step = r * ((1.0 if codes[i] == c else 0.0) - z) * z * (1.0 - z)
+            stack.bias[c] += step
+            for t in range(n_trees):
+                stack.weights[c, t] += step * a[t]  # (3)
+        stack.clock[_SEEN] += 1.0
+        for t in range(n_trees):
+            if fired[t]:
+                stack.weights[:, t] = 0.0
+                stack.clock[_SEEN] = _AFTER_DRIFT
+                stack.clock[_DRIFTS] += 1.0
+    return len(codes)
+
+
+@njit()
+def _learn_in(
+    pool: Arrays,
+    stack: Stack,
+    t: int,
+    length: int,
+    part: Array,
+    y: int,
+    drift: float,
+    rules: Rules,
+    work: Array,
+) -> bool:
+    """Learn a row in a tree, or let the tree begin anew if its errors have risen, and return whether they have."""
+    no_cells, no_guesses = np.empty(0, np.int64), np.empty(0, np.int64)
+    leaf = pool.notes[PATH, length - 1]
+    error = 0.0 if guess_of(pool, leaf, part, no_cells, y, 1.0, no_guesses, rules, work) == y else 1.0
+    if drift > 0.0 and watch(stack.detectors[t], error, drift, 32) > 0:
+        drop_subtree(pool, stack.roots[t])
+        stack.roots[t] = new_leaf(pool, -1, 0)
+        stack.detectors[t].fill(0.0)
+        return True
+    for p in range(length):
+        pool.weights[pool.notes[PATH, p], y] += 1.0
+        pool.numbers[pool.notes[PATH, p], WEIGHT] += 1.0
+    learn_at_leaf(pool, leaf, part, no_cells, y, 1.0, rules)
+    return False
+
+
+@njit()
+def _votes_of(pool: Arrays, stack: Stack, X: Array, mode: int, found: Array) -> None:
+    """Write z of each row."""
+    n_classes, n_trees = stack.weights.shape
+    part, a, votes = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty((n_trees, n_classes))
+    for i in range(X.shape[0]):
+        for t in range(n_trees):
+            _ask(pool, stack, t, X[i], part, mode, votes[t])
+        for c in range(n_classes):
+            found[i, c] = _combine(stack, votes, c, a)
+
+
+class StreamingStacking(TreeClassifier):
+    """Hoeffding trees on every subset of a few features, weighed by perceptrons (restricted trees, stacked).
+
+    Parameters
+    ----------
+    size : int, at least 1, default=2
+        Features of a tree. There is a tree for every subset of as many.
+    drift : float in (0, 1) or None, default=0.002
+        Chance of a false alarm of the ADWIN that lets a tree begin anew when its errors rise; None: never.
+    grace_period, delta, tie_threshold, n_cuts, max_depth
+        As in :class:`HoeffdingTree`, of each tree.
+    leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
+        What a leaf predicts, as in :class:`HoeffdingTree`.
+    max_trees : int, at least 1, default=5000
+        Where more subsets than this are needed, rows are refused: select features first.
+
+    Attributes
+    ----------
+    subsets_ : ndarray of shape (n_trees, size), int64
+        The features of each tree.
+    weights_ : ndarray of shape (n_classes, n_trees), float64
+        What a tree's word for each class is worth.
+    n_drifts_ : int
+        Trees begun anew so far.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen.
+    n_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+    DataError
+        If there would be more than `max_trees` trees.
+
+    Notes
+    -----
+    A row costs O(trees (depth + size times classes)): 1,225 trees for the pairs of 50 features. All columns are
+    numbers. A batch leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse
+    rows are refused.
+
+    References
+    ----------
+    Bifet, Frank, Holmes, Pfahringer (2010). Accurate ensembles for data streams: combining restricted Hoeffding trees
+    using stacking. ACML.
+
+    Examples
+    --------
+    The class is whether two of eight features have the same sign, so that no feature tells of it alone:
+
+    >>> import numpy as np
+    >>> from tamis import HoeffdingTree, StreamingStacking
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(8000, 8))
+    >>> y = (X[:, 2] * X[:, 5] > 0).astype(int)
+    >>> model, tree = (one.fit(X[:7000], y[:7000]) for one in (StreamingStacking(), HoeffdingTree()))
+    >>> model.subsets_[np.abs(model.weights_[1]).argmax()]
+    array([2, 5])
+    >>> bool(model.score(X[7000:], y[7000:]) > tree.score(X[7000:], y[7000:]) + 0.2)
+    True
+    """
+
+    _shapes = """
+        classes_ (k)  _categorical_ (0)  _pools_.links (n, 13)  _pools_.numbers (n, 6)  _pools_.weights (n, k)
+        _pools_.gaussians (s, k, 5, m)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)  _pools_.next_cell (c)
+        _pools_.detectors (*, 629)  _pools_.state (11)  _pools_.notes (8, >n)  _pools_.lists (2, q)
+        subsets_ (t, m)  _roots_ (t)  _detectors_ (t, 629)  weights_ (k, t)  _bias_ (k)  _clock_ (2)
+    """
+
+    _allowed = parameters(
+        size=integer("[1, 10]"),
+        drift=(number("(0, 1)"), None),
+        max_trees=integer("[1, 1000000]"),
+    )
+
+    categorical = None
+    binary_splits = False
+    max_nodes = None
+
+    def __init__(
+        self,
+        size: int = 2,
+        *,
+        drift: float | None = 0.002,
+        grace_period: int = 200,
+        delta: float = 1e-7,
+        tie_threshold: float = 0.05,
+        leaf: str = "nb-adaptive",
+        n_cuts: int = 10,
+        max_depth: int | None = None,
+        max_trees: int = 5000,
+    ) -> None:
+        self.size = size
+        self.drift = drift
+        self.grace_period = grace_period
+        self.delta = delta
+        self.tie_threshold = tie_threshold
+        self.leaf = leaf
+        self.n_cuts = n_cuts
+        self.max_depth = max_depth
+        self.max_trees = max_trees
+
+    _pools_: Pools
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        size = min(self.size, n_features)
+        n_trees = comb(n_features, size)
+        if n_trees > self.max_trees:
+            raise DataError(
+                f"{n_features} features have {n_trees} subsets of {size}, more than max_trees ="
+                f" {self.max_trees}: select features first, or set size=1 or max_trees."
+            )
+        super()._open(n_features, names, classes)
+        n_classes = len(self.classes_)
+        self.subsets_ = np.array(list(combinations(range(n_features), size)))
+        self._pools_ = Pools(size, 0, n_classes)
+        note(self._pools_.arrays(), SPLIT, 0, n_trees)
+        self._pools_.make_room()
+        self._pools_.state[PENDING] = 0
+        pool = self._pools_.arrays()
+        self._roots_ = np.array([pool.state[ROOT], *(new_leaf(pool, -1, 0) for _ in range(n_trees - 1))])
+        self._detectors_ = np.zeros((n_trees, STATE_SIZE))
+        self.weights_ = np.full((n_classes, n_trees), 1.0 / n_trees)
+        self._bias_, self._clock_ = np.zeros(n_classes), np.zeros(2)
+
+    def _stack(self) -> Stack:
+        """Return the arrays as the kernels take them: those of a file mapped for reading are copied first."""
+        if not self._clock_.flags.writeable:
+            for name in ("_roots_", "_detectors_", "weights_", "_bias_", "_clock_"):
+                setattr(self, name, getattr(self, name).copy())
+        return Stack(self.subsets_, self._roots_, self._detectors_, self.weights_, self._bias_, self._clock_)
+
+    def _grow(self, n_classes: int) -> None:
+        more = ((0, n_classes - len(self._bias_)), (0, 0))
+        self.weights_ = np.pad(self.weights_, more, constant_values=1.0 / len(self.subsets_))
+        self._bias_ = np.pad(self._bias_, more[0])
+        self._pools_.grow_classes(n_classes)
+
+    def _grow_cells(self, n_cells: int) -> None:
+        """Do nothing: all columns are numbers."""
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        stack, rules, drift, at = self._stack(), self._rules(watched=True), float(self.drift or 0.0), 0
+        while at < len(codes) or self._pools_.state[PENDING]:
+            at = _learn(self._pools_.arrays(), stack, rows, codes, at, drift, rules)
+            if self._pools_.state[PENDING]:
+                self._pools_.make_room()
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+        _votes_of(self._pools_.arrays(), self._stack(), rows, LEAVES.index(self.leaf), votes)
+        votes /= np.maximum(votes.sum(axis=1, keepdims=True), 1e-300)
+
+    @property
+    def n_drifts_(self) -> int:
+        """Trees begun anew so far."""
+        return int(self._clock_[_DRIFTS])

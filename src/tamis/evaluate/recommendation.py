@@ -98,17 +98,17 @@ class Contestant:
 
 @dataclass(repr=False)
 class Recommendation:
-    """What the race says.
+    """The recommendation of :func:`recommend`, and the race that it rests on.
 
     Attributes
     ----------
     chosen, best : Contestant
-        What is recommended, and what was most accurate.
+        The recommended contestant, and the most accurate one.
     contestants : list of Contestant
-        All of them, every learner's.
+        All contestants, of every learner.
     n_rows, n_features : int
     reason : str
-        Why, in one or two sentences.
+        The reason, in one or two sentences.
     """
 
     chosen: Contestant
@@ -130,7 +130,7 @@ class Recommendation:
         return glance("Recommendation", facts, curves, ("selector", "accuracy by columns kept"))
 
     def arguments(self) -> str:
-        """Return the options of ``tamis run`` that are recommended.
+        """Return the recommended options of ``tamis run``.
 
         Examples
         --------
@@ -174,7 +174,7 @@ class Recommendation:
         *,
         repeat: Mapping[str, str] | None = None,
     ) -> Path:
-        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that do the same again."""
+        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that repeat the race."""
         from tamis.report.recommendation import write_report
 
         return write_report(self, path, title, repeat)
@@ -188,20 +188,21 @@ def recommend(
     n_draws: int = 3,
     on_progress: Callable[[float], None] | None = None,
 ) -> Recommendation:
-    """Race selectors and sizes on the first rows of a stream, beside random subsets and every column.
+    """Race selectors and sizes on the first rows of a stream, against random subsets and every column.
 
     Parameters
     ----------
     stream : Stream or (X, y)
-        What :func:`tamis.prequential` takes.
+        The same as :func:`tamis.prequential` takes.
     learner : {"perceptron", "naive-bayes"}, optional
-        What predicts; by default both are raced, and one is recommended too. Sparse rows take the Perceptron.
+        The classifier that predicts. By default both are raced, and one is recommended too. Sparse rows need the
+        Perceptron.
     max_rows : int, default=5000
-        Rows that are looked at, 100 at least.
+        The most rows to use, at least 100.
     n_draws : int, default=3
-        Random subsets of each size.
+        Number of random subsets of each size.
     on_progress : callable, optional
-        Called with the share of the rows that was read.
+        Called with the share of the rows that has been read.
 
     Returns
     -------

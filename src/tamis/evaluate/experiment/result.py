@@ -33,21 +33,21 @@ _FILES = ("steps", "changes", "truth", "scores")
 
 
 class ExperimentResult:
-    """Result of an experiment; made by :func:`tamis.run_experiment`, or :meth:`load`.
+    """The result of an experiment; made by :func:`tamis.run_experiment`, or :meth:`load`.
 
     Attributes
     ----------
     folder : pathlib.Path
-        Where the cells are.
+        The folder that holds the cells.
     cells : dict of str to ndarray
-        A line per cell: stream, selector, learner, method (what tables call selector and learner), seed, status
+        One entry per cell: stream, selector, learner, method (the name of selector and learner in tables), seed, status
         ("done", "failed" or "missing"), error, key, and every number of :meth:`PrequentialResult.summary`.
     oracles : list of str
-        The methods that were told the truth: they are shown, but not ranked.
+        The methods that know the relevant features. They are shown, but not ranked.
     keep_all : list of str
-        The methods that select nothing, so every feature is kept: they are not ranked by what is selected.
+        The methods that keep every feature. They are not ranked by measures of the selection.
     interrupted : bool
-        Whether it was stopped before all cells were run.
+        Whether the experiment was stopped before all cells were run.
     """
 
     def __init__(self, folder: Path, *, interrupted: bool = False, temporary: Any = None) -> None:
@@ -65,7 +65,7 @@ class ExperimentResult:
         Raises
         ------
         CheckpointError
-            If there is none.
+            If the folder holds no experiment.
         """
         return cls(Path(folder))
 
@@ -88,12 +88,12 @@ class ExperimentResult:
 
     @property
     def streams(self) -> list[str]:
-        """Names of the streams, in their order."""
+        """Names of the streams, in order."""
         return list(dict.fromkeys(self.cells["stream"].tolist()))
 
     @property
     def methods(self) -> list[str]:
-        """What tables call the pairs of selector and learner, in their order."""
+        """Names of the pairs of selector and learner, in order."""
         return list(dict.fromkeys(self.cells["method"].tolist()))
 
     @property
@@ -103,7 +103,7 @@ class ExperimentResult:
 
     @property
     def failed(self) -> dict[str, str]:
-        """The cells that failed, and why."""
+        """The cells that failed, and the reason of each."""
         at = np.flatnonzero(self.cells["status"] == "failed")
         return {self._name(i): str(self.cells["error"][i]) for i in at}
 
@@ -112,12 +112,12 @@ class ExperimentResult:
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the folder goes when the result does."""
+        """Whether the folder is deleted together with the result."""
         return self._temporary is not None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What ``experiment.json`` says: the options of the runs, and which cells there are."""
+        """The contents of ``experiment.json``: the options of the runs, and the list of cells."""
         settings: dict[str, Any] = json.loads((self.folder / EXPERIMENT).read_text(encoding="utf-8"))
         return settings
 
@@ -126,14 +126,14 @@ class ExperimentResult:
         return _native(self.cells, backend)
 
     def run(self, stream: str, method: str, seed: int | None = None) -> PrequentialResult:
-        """Return the whole result of one cell.
+        """Return the full result of one cell.
 
         Parameters
         ----------
         stream, method : str
             Names as in `streams` and `methods`.
         seed : int, optional
-            By default the first that is finished.
+            By default the first seed that is finished.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class ExperimentResult:
         return PrequentialResult.load(self.folder / CELLS / key)
 
     def finished(self, stream: str, method: str) -> Array:
-        """Return which lines of `cells` are finished runs of a method on a stream.
+        """Return which entries of `cells` are finished runs of a method on a stream.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class ExperimentResult:
         return table["n_seen"].to_numpy(), table[column].to_numpy()
 
     def table(self, metric: str = "accuracy") -> ScoreTable:
-        """Return the mean and the deviation over seeds of a number, for each stream and method.
+        """Return the mean and the standard deviation over seeds of a number, for each stream and method.
 
         Parameters
         ----------
@@ -227,10 +227,10 @@ class ExperimentResult:
         return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 
     def no_better_than_random(self) -> dict[str, list[str]]:
-        """Return, by stream, which methods have no higher accuracy than random subsets of the same size.
+        """Return, by stream, the methods whose accuracy is no higher than that of random subsets of the same size.
 
-        That is: no more than the mean accuracy of the draws and its standard error. Streams without such a method, and
-        methods that no draws stood beside, are left out.
+        A method is listed if its accuracy is at most the mean accuracy of the draws plus its standard error. Streams
+        without such a method are left out, and so are methods that ran without draws.
         """
         if "random_accuracy" not in self.metrics:
             return {}
@@ -252,9 +252,9 @@ class ExperimentResult:
         ----------
         metric : str, default="accuracy"
         alpha : float in (0, 1), default=0.05
-            Of Nemenyi's test.
+            Level of Nemenyi's test.
         rope : float, default=0.01
-            Up to which difference two methods are practically equal, for the Bayesian test.
+            Largest difference at which two methods count as practically equal, for the Bayesian test.
 
         Raises
         ------
@@ -264,7 +264,7 @@ class ExperimentResult:
         return significance(self.table(metric), alpha=alpha, rope=rope)
 
     def write(self) -> Path:
-        """Write `cells` as ``cells.parquet`` into the folder, all of it or nothing, and return the path."""
+        """Write `cells` as ``cells.parquet`` into the folder, and return the path; on an error nothing is written."""
         import pyarrow.parquet as parquet
 
         path = self.folder / "cells.parquet"
@@ -272,7 +272,7 @@ class ExperimentResult:
         return path
 
     def plot(self, column: str = "accuracy_windowed") -> Any:
-        """Return a matplotlib figure: a column of the steps over time, a panel per stream, true drifts marked."""
+        """Return a matplotlib figure of a column of the steps over time: one panel per stream, with the true drifts."""
         from tamis.report.comparison import plot_experiment
 
         return plot_experiment(self, column)
@@ -288,7 +288,7 @@ class ExperimentResult:
         title : str, optional
             Heading of the page.
         repeat : dict of str to str, optional
-            Lines that do the same again, by where they are typed.
+            Lines that repeat the experiment, by where they are typed.
         """
         from tamis.report.comparison import write_comparison
 

@@ -30,21 +30,21 @@ __all__ = ["Progress", "run_experiment"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an experiment is, as it is handed to `on_progress`.
+    """The progress of an experiment, as `on_progress` receives it.
 
     Attributes
     ----------
     n_done, n_cells : int
-        Cells that are finished (or failed), and all of them.
+        Number of cells that are finished (or failed), and of all cells.
     n_failed : int
     cell : str
-        The cell that ended last; "" at the beginning.
+        The cell that ended last; "" at the start.
     error : str or None
-        What went wrong in it.
+        The error of that cell.
     seconds : float
-        Since the beginning.
+        Seconds since the start.
     remaining : float or None
-        Seconds that are left, by the time that like cells took; None while nothing is known.
+        Estimated seconds left, from the time that similar cells took; None while there is no estimate.
     """
 
     n_done: int
@@ -83,36 +83,38 @@ def run_experiment(
         paths of files (``("sensors.csv", {"label": "state"})``). Objects are a Stream, a pair (X, y), or a function
         that takes a seed and returns one of these.
     selectors : part, list of parts, or dict of names to parts
-        Keys are those of :data:`tamis.catalog.CATALOG`, ``"none"`` (all features) and ``"oracle"`` (the relevant
-        features, on streams that know them; it is shown, but not ranked). Objects are copied before they learn.
+        Keys are those of :data:`tamis.catalog.CATALOG`, ``"none"`` (all features) and ``"oracle"``. The oracle keeps
+        the relevant features, on streams that know them; it is shown, but not ranked. Objects are copied before they
+        learn.
     learners : part, list of parts, or dict of names to parts, default="logistic"
         Keys are those of :data:`tamis.catalog.LEARNERS`.
     seeds : int or sequence of int, default=5
-        How many (0, 1, ...), or which. A seed goes to the stream, and to selector and learner as `random_state`; where
-        none of them takes one, a single cell stands for all seeds.
+        The number of seeds (0, 1, ...), or the seeds. A seed goes to the stream, and to selector and learner as
+        `random_state`. Where none of them takes one, a single cell stands for all seeds.
     folder : path-like, optional
-        Where finished cells are kept; cells that are there already are not run again. By default a temporary folder
-        that lives as long as the result.
+        Folder of finished cells. Cells that are there already are not run again. By default a temporary folder that is
+        deleted together with the result.
     n_features_to_select : int, float or dict of stream names to these, optional
-        Given to every selector that takes it; by default each has its own.
+        Given to every selector that accepts it. By default each has its own default.
     n_jobs : int, default=1
-        Processes; -1: one per core. With more than one, the call must stand under ``if __name__ == "__main__":`` in a
-        script, and what you give as objects must be picklable.
+        Number of processes; -1: one per core. With more than one, the call must stand under ``if __name__ ==
+        "__main__":`` in a script, and the objects that you give must be picklable.
     on_progress : callable, optional
-        Called with a :class:`Progress` at the beginning and after every cell; `print` will do.
+        Called with a :class:`Progress` at the start and after every cell; `print` will do.
     **options
-        Of :func:`tamis.prequential`: `batch_size`, `protocol`, `delay`, `window`, `stability_window`, `n_tracked`,
+        Options of :func:`tamis.prequential`: `batch_size`, `protocol`, `delay`, `window`, `stability_window`,
+        `n_tracked`,
         `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `max_rows`.
 
     Returns
     -------
     ExperimentResult
-        A cell that failed is in it with its error. After Ctrl-C: what is finished, with ``interrupted`` True.
+        A failed cell is in it with its error. After Ctrl-C it holds the finished cells, with ``interrupted`` True.
 
     Raises
     ------
     ValueError, UnknownNameError, StreamError
-        Before anything runs: if a name, parameter or option is wrong.
+        If a name, parameter or option is wrong; raised before anything runs.
     CheckpointError
         If the folder holds something else, cannot be written, or another experiment is running in it.
     RuntimeError
@@ -120,10 +122,11 @@ def run_experiment(
 
     Notes
     -----
-    A cell's numbers do not depend on `n_jobs` (but for times and memory): it has one thread for linear algebra.
+    A cell's numbers do not depend on `n_jobs`, except for times and memory: each cell has one thread for linear
+    algebra.
 
-    The definition of a cell holds stream (with a fingerprint of data), selector, learner, options and the version of
-    Tamis, but not what code your own classes and functions run: after a change there choose another folder.
+    A cell is identified by its stream (with a fingerprint of data), selector, learner, options and the version of
+    Tamis, but not by the code of your own classes and functions. After a change of that code, choose another folder.
 
     Examples
     --------

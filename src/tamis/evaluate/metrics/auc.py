@@ -175,12 +175,12 @@ class SlidingAUC(Guarded):
         ----------
         positive : array-like of bool or 0/1, shape (n_rows,)
         scores : array-like of float, shape (n_rows,)
-            The larger, the likelier positive.
+            Larger scores mean that the positive class is more likely.
 
         Raises
         ------
         ValueError
-            If there is not one label and one score that is a number for each row; nothing is counted then.
+            If there is not one label and one score that is a number for each row. Nothing is then counted.
         """
         labels, values = as_numbers("positive", positive), np.ascontiguousarray(as_numbers("scores", scores))
         if labels.ndim != 1 or labels.shape != values.shape:
@@ -209,7 +209,7 @@ class SlidingAUC(Guarded):
     def mean(self) -> float:
         """Mean of `windowed` over all rows that had one; NaN if there was none.
 
-        Scores of a model before and after a drift are not to be compared, so there is no AUC of the whole run.
+        Scores before and after a drift cannot be compared, so there is no AUC of the entire run.
         """
         n_rows = int(self._totals[1])
         return self._sum / n_rows if n_rows else math.nan

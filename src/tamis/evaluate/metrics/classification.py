@@ -145,8 +145,8 @@ class RunningMetrics(Running):
     Notes
     -----
     Balanced accuracy is the mean recall over the classes that occur among the rows in question. Kappa is NaN where
-    chance agreement is certain (one class only, and nothing else was predicted), kappa_m and kappa_t where their
-    baseline is always right. A baseline that has seen no label yet is wrong.
+    chance agreement is certain, because there is one class only and nothing else was predicted. kappa_m and kappa_t are
+    NaN where their baseline is always right. A baseline that has seen no label yet counts as wrong.
 
     References
     ----------
@@ -186,7 +186,7 @@ class RunningMetrics(Running):
         )  # of the last rows: actual, predicted, baselines right
 
     def learn(self, actual: Any) -> None:
-        """Let the baselines learn labels that come without rows that are tested.
+        """Let the baselines learn labels of rows that are not tested.
 
         Parameters
         ----------
@@ -207,9 +207,9 @@ class RunningMetrics(Running):
         actual, predicted : array-like of int, shape (n_rows,)
             Class codes from 0 on.
         n_classes : int, optional
-            An upper bound of the codes, which the caller vouches for; by default they are looked through.
+            An upper bound of the codes, which is not checked. By default it is computed from the codes.
         came : array-like of int, shape (n_came,), optional
-            The labels that the baselines learn meanwhile, where these come late; by default those of the rows.
+            The labels that arrive for the baselines to learn, where labels are delayed; by default those of the rows.
         upto : array-like of int, shape (n_rows,), optional
             How many of `came` are known after each row.
 
@@ -239,7 +239,7 @@ class RunningMetrics(Running):
         self.n_seen += actual.shape[0]
 
     def frequency(self, code: int) -> int:
-        """Return how many rows of a class were learned from so far, those that were not tested included."""
+        """Return the number of rows of a class learned from so far, including those that were not tested."""
         return int(self._frequency[code]) if code < len(self._frequency) else 0
 
     def _make_room(self, n_classes: int) -> None:

@@ -34,14 +34,14 @@ def _by_drift(*columns: Numbers) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Detections:
-    """What :func:`detections` returns.
+    """The result of :func:`detections`.
 
     Attributes
     ----------
     delays : ndarray of shape (n_drifts,)
-        Rows from the beginning of each drift to its detection; NaN if it was missed.
+        Rows from the start of each drift to its detection; NaN if it was missed.
     n_false_alarms : int
-        Detections that are not the first one in the turn of a drift.
+        Detections that are not the first one between the start of a drift and the start of the next.
     """
 
     delays: Numbers
@@ -79,7 +79,7 @@ def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float 
     detected : array-like of shape (n_alarms,)
         Row positions of the alarms.
     widths : float or array-like of shape (n_drifts,), default=0
-        Rows that each drift takes.
+        Number of rows that each drift takes.
     max_delay : float, default=inf
         An alarm later than this many rows is a false one.
 
@@ -112,17 +112,17 @@ def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float 
 
 @dataclass(frozen=True)
 class Recovery:
-    """What :func:`recovery` returns, a value per drift.
+    """The result of :func:`recovery`, with one value per drift.
 
     Attributes
     ----------
     rows : ndarray of shape (n_drifts,)
-        Rows from the beginning of the drift until the measure is back; 0 if it did not fall, NaN if it was not back
-        before the next drift, or there is no value before or after the drift.
+        Rows from the start of the drift until the measure has recovered. 0 if it did not fall; NaN if it did not
+        recover before the next drift, or there is no value before or after the drift.
     levels : ndarray of shape (n_drifts,)
-        Median of the measure before the drift (a mean would remember the drift before it).
+        Median of the measure before the drift (a mean would still depend on the drift before it).
     drops : ndarray of shape (n_drifts,)
-        Level less the lowest value in the turn of the drift, at least 0.
+        Level less the lowest value between the drift and the next, at least 0.
     """
 
     rows: Numbers
@@ -131,12 +131,12 @@ class Recovery:
 
     @property
     def n_lost(self) -> int:
-        """Drifts after which the measure was not back."""
+        """Number of drifts after which the measure did not recover."""
         return int(np.isnan(self.rows).sum())
 
     @property
     def mean_rows(self) -> float:
-        """Mean over the drifts after which it was back; NaN if there is none."""
+        """Mean of `rows` over the drifts after which the measure recovered; NaN if there is none."""
         return _mean(self.rows)
 
     def __str__(self) -> str:
@@ -155,23 +155,23 @@ class Recovery:
 def recovery(
     at: Any, values: Any, drifts: Any, *, widths: Any = 0, tolerance: float = 0.05, reference: float = 1000
 ) -> Recovery:
-    """Measure how long a measure takes to be back after each true drift.
+    """Count the rows that a measure takes to recover after each true drift.
 
     Parameters
     ----------
     at : array-like of shape (n_points,)
-        Rows seen at each value, increasing.
+        Number of rows seen at each value, increasing.
     values : array-like of shape (n_points,)
-        A measure of which more is better, over recent rows: windowed accuracy, selection accuracy. NaN is left out.
+        A measure over recent rows, larger is better: windowed accuracy, selection accuracy. NaN is ignored.
     drifts : array-like of shape (n_drifts,)
         Row positions of the centres of the true drifts, increasing.
     widths : float or array-like of shape (n_drifts,), default=0
-        Rows that each drift takes.
+        Number of rows that each drift takes.
     tolerance : float, default=0.05
-        How far below its level before the drift the measure counts as back; 0.05 is three standard deviations of an
-        accuracy over 1000 rows.
+        The measure has recovered when it is at most this far below its level before the drift. 0.05 is three standard
+        deviations of an accuracy over 1000 rows.
     reference : float, default=1000
-        Rows before the drift that make the level.
+        Number of rows before the drift from which the level is computed.
 
     Returns
     -------

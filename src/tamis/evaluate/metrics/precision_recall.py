@@ -44,21 +44,21 @@ def _walk(scores: Any, positive: Any, order: Any, n_positive: int, precision: fl
 class SlidingPrecisionRecall(Guarded):
     """Average precision and recall at a precision over the last `window` rows, and their means over the run.
 
-    Reading out costs a sort of the window. Memory: 9 bytes per row of the window.
+    Reading the values costs a sort of the window. Memory: 9 bytes per row of the window.
 
     Parameters
     ----------
     window : int, default=1000
         Rows, at least 1.
     precision : float in (0, 1], default=0.9
-        The precision that the recall is at.
+        The precision at which the recall is measured.
 
     Attributes
     ----------
     n_seen : int
         Rows counted so far.
     mean : tuple of (float, float)
-        Average precision and recall of the window, averaged over all rows at which they were known; NaN before.
+        Average precision and recall of the window, averaged over all rows at which they are defined; NaN before.
 
     Examples
     --------
@@ -80,13 +80,13 @@ class SlidingPrecisionRecall(Guarded):
         self.windowed = (math.nan, math.nan)
 
     def update(self, positive: Any, scores: Any) -> None:
-        """Take in a batch.
+        """Count a batch.
 
         Parameters
         ----------
         positive : array-like of bool, shape (n_rows,)
         scores : array-like of float, shape (n_rows,)
-            Larger means rather positive.
+            Larger scores mean that the positive class is more likely.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class SlidingPrecisionRecall(Guarded):
 
     @property
     def mean(self) -> tuple[float, float]:
-        """The two, averaged over the run."""
+        """Average precision and recall, averaged over the run."""
         rows = float(self._totals[2])
         return (self._totals[0] / rows, self._totals[1] / rows) if rows else (math.nan, math.nan)
 

@@ -112,14 +112,14 @@ def _mean_of_pairs(similarity: Numbers) -> float:
 
 @dataclass(frozen=True)
 class PreqCVStability:
-    """What :func:`preq_cv_stability` returns.
+    """The result of :func:`preq_cv_stability`.
 
     Attributes
     ----------
     n_seen : ndarray of shape (n_steps,), int
-        Rows of the stream after each batch.
+        Rows seen after each batch.
     pearson, jaccard : ndarray of shape (n_steps,)
-        Mean similarity over the pairs of copies then; NaN until each copy has selected.
+        Mean similarity over the pairs of copies after each batch; NaN until each copy has selected.
     folds : str
     """
 
@@ -130,12 +130,12 @@ class PreqCVStability:
 
     @property
     def mean_pearson(self) -> float:
-        """Mean of `pearson` over the stream; NaN if there never was one."""
+        """Mean of `pearson` over the stream; NaN if it was never defined."""
         return _mean(self.pearson)
 
     @property
     def mean_jaccard(self) -> float:
-        """Mean of `jaccard` over the stream; NaN if there never was one."""
+        """Mean of `jaccard` over the stream; NaN if it was never defined."""
         return _mean(self.jaccard)
 
     def __str__(self) -> str:
@@ -161,22 +161,22 @@ def preq_cv_stability(
     max_rows: int | None = None,
     random_state: int = 0,
 ) -> PreqCVStability:
-    """Run copies of a selector over parts of one stream and compare what they select after each batch.
+    """Run copies of a selector over parts of one stream, and compare their selections after each batch.
 
     Parameters
     ----------
     stream : Stream, pair (X, y) or iterable of pairs
     selector : estimator with `partial_fit` and `get_support`
-        Copied as it was constructed; itself it learns nothing.
+        Copied as it was constructed. The selector itself learns nothing.
     folds : {"cross", "split", "bootstrap"}, default="cross"
         Which rows a copy sees, see above.
     n_folds : int, default=10
-        Copies, at least 2.
+        Number of copies, at least 2.
     batch_size : int, default=100
     max_rows : int, optional
-        Stop after so many rows.
+        Stop after this many rows.
     random_state : int, default=0
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Returns
     -------

@@ -134,7 +134,7 @@ class RunningErrors(Running):
         self._totals, self._ring, self._known = np.zeros(6), np.zeros((4, self.window)), np.zeros(3)
 
     def learn(self, actual: Any) -> None:
-        """Let the baselines learn targets that come without rows that are tested.
+        """Let the baselines learn targets of rows that are not tested.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class RunningErrors(Running):
         ----------
         actual, predicted : array-like of float, shape (n_rows,)
         came : array-like of float, shape (n_came,), optional
-            The targets that the baselines learn meanwhile, where these come late; by default those of the rows.
+            The targets that arrive for the baselines to learn, where targets are delayed; by default those of the rows.
         upto : array-like of int, shape (n_rows,), optional
             How many of `came` are known after each row.
 

@@ -32,12 +32,12 @@ __all__ = ["SelectionAccuracy", "detection_rate", "selection_accuracy"]
 
 
 class SelectionAccuracy(NamedTuple):
-    """What :func:`selection_accuracy` returns, each in [0, 1], 1 is best.
+    """The result of :func:`selection_accuracy`; each value is in [0, 1], and 1 is best.
 
     Attributes
     ----------
     accuracy : float
-        (1).
+        The weighted mean (1) of `rsr` and `cucp`.
     rsr : float
         Recall: share of the relevant features that were selected (2).
     cucp : float
@@ -82,15 +82,15 @@ def selection_accuracy(
     selected : array-like
         Column indices, or a mask of shape (n_features,), bool.
     relevant : array-like
-        The same; or a table of shape (n_rows, n_features), bool, with the relevant features of each row, over which
-        the result is the mean.
+        The same; or a table of shape (n_rows, n_features), bool, with the relevant features of each row. The result is
+        then the mean over the rows.
     n_features : int
         At least 1.
     gamma : float in [0, 1], default=0.7
         Weight of the recall.
     copy_of : array-like of int, shape (n_features,), optional
-        The column that each column is a copy of; itself where it is none. Then a copy of a relevant feature counts for
-        it, once. By default copies count as useless.
+        The column that each column is a copy of; the column itself if it is none. A copy of a relevant feature then
+        counts for it, once. By default copies count as irrelevant.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def _score_with_copies(
 
 
 def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
-    """Return which share of the relevant features is among the `k` of the highest scores: DetRate@k.
+    """Return the share of the relevant features that is among the `k` features of the highest scores: DetRate@k.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
     Raises
     ------
     ValueError
-        If `scores` is no column of numbers, or an index or `k` is out of range.
+        If `scores` is not one-dimensional and numeric, or an index or `k` is out of range.
 
     References
     ----------

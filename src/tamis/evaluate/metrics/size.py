@@ -23,7 +23,7 @@ _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, 
 
 
 def state_bytes(*models: Any) -> int:
-    """Return the bytes of the numbers that models hold, shared ones counted once.
+    """Return the bytes of the numbers that models hold; shared arrays are counted once.
 
     Parameters
     ----------

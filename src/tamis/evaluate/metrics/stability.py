@@ -75,20 +75,20 @@ def _variance(counts: Any, ring: Any, sizes: Any, n_sets: int, mean_size: float,
 class SlidingStability(Guarded):
     """Nogueira's stability of the last sets of selected features.
 
-    Adding a set costs O(its size + the size of the set that leaves); the variance, where it is asked for, costs
-    O(window x size). Memory: O(n_features + window x size).
+    Adding a set costs O(its size + the size of the set that leaves). Reading the variance costs O(window x size).
+    Memory: O(n_features + window x size).
 
     Parameters
     ----------
     n_features : int
         J, at least 1.
     window : int, default=10
-        How many of the last sets are compared, at least 2.
+        Number of last sets that are compared, at least 2.
 
     Attributes
     ----------
     n_sets : int
-        Sets in the window now.
+        Number of sets in the window now.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class SlidingStability(Guarded):
         self._value = math.nan
 
     def add(self, selected: Any) -> None:
-        """Add a set; the oldest leaves a full window.
+        """Add a set; if the window is full, the oldest set leaves.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class SlidingStability(Guarded):
         Raises
         ------
         ValueError
-            If an index is out of range or comes twice; the window is then as it was.
+            If an index is out of range or comes twice. The window is then unchanged.
         """
         refuse_masked("selected", selected)
         indices = np.asarray(selected)
@@ -178,9 +178,9 @@ class SlidingStability(Guarded):
         return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self._value))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of `value`, cut to the range it can have.
+        """Return the confidence interval of `value`, cut to its possible range.
 
-        The sets of one stream depend on each other, so take it as a rough band.
+        The sets of one stream depend on one another, so the interval is only a rough band.
 
         Parameters
         ----------

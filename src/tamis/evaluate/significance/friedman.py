@@ -54,11 +54,11 @@ def mean_ranks(
     Parameters
     ----------
     table : array-like or frame of shape (n_datasets, n_methods)
-        A score per data set and method. Of a frame the numeric columns are the methods.
+        A score per data set and method. In a frame, the numeric columns are the methods.
     names : list of str, optional
-        Of the methods; by default the columns of a frame, or ``method 0``, ...
+        Names of the methods; by default the columns of a frame, or ``method 0``, ...
     larger_is_better : bool, default=True
-        False for errors, times, bytes.
+        False for errors, times and bytes.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def mean_ranks(
 
 @dataclass(frozen=True)
 class Friedman:
-    """What :func:`friedman` returns.
+    """The result of :func:`friedman`.
 
     Attributes
     ----------
@@ -93,10 +93,10 @@ class Friedman:
     f, p_value : float
         Iman and Davenport's statistic (2), which is less conservative, and its p-value.
     exact_p_value : float
-        Share of the orders of the ranks that differ at least as much: of all of them, or of 20,000 drawn with a fixed
-        seed where there are more. NaN beyond ten data sets, where (2) is good.
+        Share of the orders of the ranks that differ at least as much: of all orders, or of 20,000 drawn with a fixed
+        seed where there are more. NaN for more than ten data sets, where (2) is accurate.
     least_p_value : float
-        The least that `exact_p_value` can be with so many methods and data sets: all data sets rank alike.
+        The smallest possible `exact_p_value` with this number of methods and data sets: all data sets rank alike.
     """
 
     ranks: dict[str, float]
@@ -114,7 +114,7 @@ class Friedman:
         return self.p_value if math.isnan(self.exact_p_value) else self.exact_p_value
 
     def says_too_little(self, alpha: float = 0.05) -> bool:
-        """Whether there are so few data sets that the methods could not be told apart, however they ranked."""
+        """Whether there are so few data sets that no ranking of the methods could be significant."""
         return self.least_p_value >= alpha
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class Friedman:
 
 
 def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better: bool = True) -> Friedman:
-    """Test whether methods differ at all: Friedman's test, and Iman and Davenport's correction of it.
+    """Test whether methods differ at all, by Friedman's test and Iman and Davenport's correction of it.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better
     Raises
     ------
     ValueError
-        As :func:`mean_ranks` does.
+        As for :func:`mean_ranks`.
 
     References
     ----------
@@ -192,7 +192,7 @@ def _exact_p_value(ranks: Numbers) -> float:
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
-    """Return the difference of mean ranks from which on two methods differ by Nemenyi's test (3).
+    """Return the least difference of mean ranks at which two methods differ by Nemenyi's test (3).
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
 
 @dataclass(frozen=True)
 class Nemenyi:
-    """What :func:`nemenyi` returns; :func:`tamis.report.ranks.plot_ranks` draws it.
+    """The result of :func:`nemenyi`; :func:`tamis.report.ranks.plot_ranks` draws it.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class Nemenyi:
     critical_difference : float
         (3).
     p_values : ndarray of shape (n_methods, n_methods)
-        Of each pair; 1 on the diagonal.
+        P-value of each pair; 1 on the diagonal.
     """
 
     ranks: dict[str, float]
@@ -242,7 +242,7 @@ class Nemenyi:
 
     @property
     def groups(self) -> list[list[str]]:
-        """The largest sets of methods, best first, of which no two differ; sets of one are left out."""
+        """The largest sets of methods that do not differ from one another, best first; sets of one are left out."""
         order = sorted(self.ranks, key=self.ranks.__getitem__)
         found: list[tuple[int, int]] = []
         for start, first in enumerate(order):
@@ -267,7 +267,7 @@ class Nemenyi:
 def nemenyi(
     table: Any, names: Sequence[str] | None = None, *, alpha: float = 0.05, larger_is_better: bool = True
 ) -> Nemenyi:
-    """Compare all methods with each other: which mean ranks differ by the critical difference.
+    """Compare all methods with each other: two differ if their mean ranks differ by the critical difference.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def nemenyi(
     Raises
     ------
     ValueError
-        As :func:`mean_ranks` does, or if `alpha` is out of range.
+        As for :func:`mean_ranks`, or if `alpha` is out of range.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def nemenyi(
 
 @dataclass(frozen=True)
 class Holm:
-    """What :func:`holm` returns.
+    """The result of :func:`holm`.
 
     Attributes
     ----------
@@ -314,11 +314,11 @@ class Holm:
     ranks : dict of str to float
         Mean rank of each method.
     z : dict of str to float
-        (4); negative where the other is ranked better than the control.
+        (4); negative where the other method is ranked better than the control.
     p_values : dict of str to float
-        Two-sided, as they come.
+        Two-sided, without adjustment.
     adjusted : dict of str to float
-        The same, adjusted by Holm (5): below alpha means different.
+        The same, adjusted by Holm (5): a value below alpha means that the method differs from the control.
     """
 
     control: str
@@ -342,7 +342,7 @@ def holm(
     control: str | None = None,
     larger_is_better: bool = True,
 ) -> Holm:
-    """Compare all methods with one of them by their mean ranks, the p-values adjusted by Holm.
+    """Compare all methods with one of them by their mean ranks, with p-values adjusted by Holm.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def holm(
     Raises
     ------
     ValueError
-        As :func:`mean_ranks` does, or if there is no method named `control`.
+        As for :func:`mean_ranks`, or if there is no method named `control`.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def holm(
 
 
 def holm_adjust(p_values: Sequence[float]) -> Numbers:
-    """Return p-values of several tests, adjusted by Holm (5): below alpha, the test of it is significant.
+    """Return p-values of several tests, adjusted by Holm (5): a test whose value is below alpha is significant.
 
     Parameters
     ----------

@@ -26,19 +26,19 @@ _EXACT = 25  # pairs up to which Wilcoxon's distribution is counted out
 
 @dataclass(frozen=True)
 class Wilcoxon:
-    """What :func:`wilcoxon` returns.
+    """The result of :func:`wilcoxon`.
 
     Attributes
     ----------
     names : (str, str)
     plus, minus : float
-        Rank sums of the data sets on which the first, the second scored higher.
+        Rank sums of the data sets on which the first method, or the second, scored higher.
     n_pairs : int
-        Data sets on which they differ.
+        Number of data sets on which the methods differ.
     p_value : float
-        Two-sided; 1 if they differ nowhere.
+        Two-sided; 1 if they do not differ on any.
     exact : bool
-        Whether the distribution was counted out, which it is up to 25 pairs; otherwise the normal approximation.
+        Whether the exact distribution was used, up to 25 pairs; otherwise the normal approximation.
     """
 
     names: tuple[str, str]
@@ -50,7 +50,7 @@ class Wilcoxon:
 
     @property
     def statistic(self) -> float:
-        """The smaller of the two rank sums (1): the smaller, the more the two differ."""
+        """The smaller of the two rank sums (1). The smaller it is, the more the two methods differ."""
         return min(self.plus, self.minus)
 
     def __str__(self) -> str:
@@ -63,10 +63,10 @@ class Wilcoxon:
 
 
 def wilcoxon(first: Any, second: Any = None, names: Sequence[str] | None = None) -> Wilcoxon:
-    """Compare two methods over data sets: Wilcoxon's signed-rank test, two-sided.
+    """Compare two methods over data sets by Wilcoxon's signed-rank test, two-sided.
 
-    Data sets without a difference are dropped, equal differences share their mean rank; both also in the exact
-    distribution, which SciPy's has only without ties.
+    Data sets without a difference are dropped, and equal differences share their mean rank. Both hold also for the
+    exact distribution, which SciPy has only without ties.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _normal_p(ranks: Numbers, plus: float) -> float:
 
 @dataclass(frozen=True)
 class BayesianSignedRank:
-    """What :func:`bayesian_signed_rank` returns.
+    """The result of :func:`bayesian_signed_rank`.
 
     Attributes
     ----------
@@ -163,18 +163,19 @@ def bayesian_signed_rank(
     n_samples: int = 50_000,
     random_state: int = 0,
 ) -> BayesianSignedRank:
-    """Tell how probable it is that one method is better than another, or that both are practically equal.
+    """Return the probability that one method is better than another, or that both are practically equal.
 
     Parameters
     ----------
     first, second, names
         See :func:`wilcoxon`.
     rope : float, default=0.01
-        Differences up to this count as none (region of practical equivalence), in units of the scores; 0: none.
+        Differences up to this count as none (region of practical equivalence), in units of the scores. 0 means no such
+        region.
     prior : float, default=0.5
-        Weight of one more data set, without a difference, that the prior adds; above 0.
+        Weight of the prior, above 0: that of one more data set without a difference.
     n_samples : int, default=50000
-        Draws from the posterior.
+        Number of draws from the posterior.
     random_state : int, default=0
 
     Returns

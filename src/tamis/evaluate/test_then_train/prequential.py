@@ -45,107 +45,109 @@ def prequential(
 ) -> PrequentialResult:
     """Run a selector and a learner over a stream, test-then-train.
 
-    The first full batch trains both and is not scored. Of every later batch, columns not selected are left out (in the
-    way that suits the learner, see Notes), the learner predicts and is scored, then learner and selector learn from the
-    batch.
+    The first full batch trains both and is not scored. In every later batch, the columns that are not selected are left
+    out (in the way that suits the learner, see Notes). The learner predicts and is scored. Then learner and selector
+    learn from the batch.
 
     Parameters
     ----------
     stream : Stream, pair (X, y) or iterable of pairs
     selector : estimator with `partial_fit` and `get_support`, or None
-        None keeps all features: the baseline. It is fitted itself, so you can go on with it.
+        None keeps all features, as a baseline. The object itself is fitted, so you can continue with it.
     learner : classifier or regressor with `partial_fit`, optional
-        It is fitted itself. A regressor predicts numbers, and takes a selector that learns from numbers; what the
-        labels look like decides nothing. By default scikit-learn's ``Perceptron(random_state=0)``, or for a
-        selector that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
+        The object itself is fitted. A regressor predicts numbers, and needs a selector that learns from numbers; the
+        type of the labels does not matter. By default scikit-learn's ``Perceptron(random_state=0)``, or for a selector
+        that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
     batch_size : int, default=100
     protocol : {"honest", "paper"}, default="honest"
         ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
-        selector has seen the labels of the batch that it is tested on.
+        selector has already seen the labels of the batch on which it is tested.
     delay : int or pair of str, default=0
-        How many rows later the label of a row comes; or the names of two columns of numbers, the time of the row and
-        the time of its label, which comes with the first row whose time is not before, and never where it is NaN. These
-        columns are no features: nobody learns from them. Selector, learner and baselines learn from a row when its
-        label has come, in the order of arrival; every row is tested when it comes itself, from the first label on.
-        ``settings["labels"]`` counts rows that wait at the end, that never got a label, and that were given up.
+        How many rows later the label of a row comes. Or the names of two columns of numbers: the time of the row, and
+        the time of its label. The label then comes with the first row whose time is not before that, and never where it
+        is NaN. These two columns are not used as features. Selector, learner and baselines learn from a row when its
+        label has come, in the order of arrival. Every row is tested when it comes itself, from the first label on.
+        ``settings["labels"]`` counts rows that wait at the end, rows that never got a label, and rows that were given
+        up.
     max_waiting : int, default=100_000
-        Rows that may wait for their labels where columns tell when these come, at least 1: of more, the oldest are
-        given up, and nobody learns from them. A delay in rows lets just so many rows wait.
+        The most rows that wait for their labels, at least 1, where columns give the times. When there are more, the
+        oldest are given up, and are not learned from. With a delay in rows, exactly that many rows wait.
     window : int, default=1000
-        Rows behind the windowed measures.
+        Number of rows behind the windowed measures.
     stability_window : int, default=10
-        Sets that the stability compares.
+        Number of sets that the stability compares.
     n_tracked : int, default=20
-        How many of the highest scores are recorded, every thousand rows or so (more often at first); 0: none.
+        How many of the highest scores are recorded, about every thousand rows (more often at first); 0: none.
     auc : bool or "auto", default="auto"
-        Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`, which costs
-        another prediction), for the area under the ROC curve, average precision, and recall at a precision of .9. The
-        last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner has any.
+        Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`), which costs
+        another prediction. They give the area under the ROC curve, average precision, and recall at a precision of .9.
+        The last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner gives scores.
     replay : {"auto", "never"} or int, default="auto"
-        When the learner begins anew, and from how many of the last rows, masked to the new selection: when the selector
-        says so (``drift_detected_``), from as many as it says (``n_replay``); never; or whenever the selection
-        changes, from so many rows. ``settings["replays"]`` counts these.
+        When the learner restarts, and from how many of the last rows, masked to the new selection. ``"auto"``: when the
+        selector asks for it (``drift_detected_``), from as many rows as it asks for (``n_replay``). ``"never"``. A
+        number: whenever the selection changes, from so many rows. ``settings["replays"]`` counts these restarts.
     masking : {"auto", "zeros"}, default="auto"
-        How columns that are not selected are left out: in the way that suits the learner, or as zeros whatever it makes
-        of them, which is what published tables were made with.
+        How columns that are not selected are left out. ``"auto"``: in the way that suits the learner. ``"zeros"``: as
+        zeros for every learner, which is how published tables were made.
     scale : {"auto", "standard", "none"}, default="auto"
-        Whether the learner is given standardised columns, by the mean and the standard deviation of the rows before
-        the batch: ``"auto"`` on dense rows, where the scale matters to it (linear models, River's neighbours); always;
-        or never. ``settings["scale"]`` says what was done, ``result.scale`` has the numbers. The selector sees the rows
-        as they are. A numeric target is standardised for the learner where its columns would be, and what it predicts
-        is told in the units of the target.
+        Whether the learner is given standardised columns, by the mean and the standard deviation of the rows before the
+        batch. ``"auto"``: on dense rows, where the scale matters to the learner (linear models, River's neighbours).
+        ``"standard"``: always. ``"none"``: never. ``settings["scale"]`` says what was done, and ``result.scale`` has
+        the numbers. The selector sees the rows as they are. A numeric target is standardised for the learner where its
+        columns would be, and predictions are given in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
-        What runs beside a selector, each with an own copy of the learner on the same batches: random subsets as large
-        as the selection, or every column. They cost as much as as many learners: ``seconds_baselines``.
+        The baselines that run beside a selector, each with its own copy of the learner on the same batches: random
+        subsets as large as the selection, or every column. They take the time of as many more learners; see
+        ``seconds_baselines``.
     n_draws : int, default=3
-        How many random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
+        Number of random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
     max_rows : int, optional
-        Stop after so many rows.
+        Stop after this many rows.
     checkpoint : path-like, optional
-        File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If it exists,
-        the run goes on where it stopped, and its result is the one it would have had without the stop (but for the
-        columns of times, `memory_bytes` and `model_bytes`).
+        File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If the file
+        exists, the run continues where it stopped. Its result is the one that it would have had without the stop,
+        except for the columns of times, `memory_bytes` and `model_bytes`.
     checkpoint_every : int, default=100
-        Steps between two savings; more of them where saving would take over 5 % of the time.
+        Steps between two savings; there are more steps where saving would take over 5 % of the time.
     checkpoint_seconds : float, optional
-        Save after so many seconds too, and while a stream waits for rows.
+        Also save after this many seconds, and while a stream waits for rows.
     keep_steps : int, optional
-        Records that are kept at the most, at least 20: when there are as many, they are thinned, so memory is bounded
-        however long the stream. Then one record stands for 2, 4, 8 ... steps: its rows, seconds, entered and left
-        columns are sums, its accuracy is a mean, all else is that of its last step. By default a record of each step is
-        kept, 368 bytes.
+        The most records to keep, at least 20. When there are as many, they are thinned, so memory is bounded however
+        long the stream. One record then stands for 2, 4, 8 ... steps: its rows, seconds, entered and left columns are
+        sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is kept,
+        368 bytes.
     on_step : callable, optional
-        Called with a :class:`Step` after every batch. If it has methods `state` and `restore`, what `state` returns is
+        Called with a :class:`Step` after every batch. If it has methods `state` and `restore`, the value of `state` is
         saved in the checkpoint too.
 
     Returns
     -------
     PrequentialResult
-        After Ctrl-C or SIGTERM the result so far, with ``settings["interrupted"]`` True. They wait for the batch in
-        work; a second one does not, and the checkpoint stays the last one.
+        After Ctrl-C or SIGTERM it is the result so far, with ``settings["interrupted"]`` True. These signals wait for
+        the current batch. A second one does not wait, and the checkpoint stays the last one.
 
     Raises
     ------
     ValueError
-        If an option is out of range, or of selector and learner one is for classes and one for numbers.
+        If an option is out of range, or if one of selector and learner is for classes and the other for numbers.
     CheckpointError
-        If the checkpoint cannot be written, or is of another run; the message says what differs.
+        If the checkpoint cannot be written, or belongs to another run; the message names the difference.
     DataError, StreamError
-        If a batch cannot be learned from or the stream cannot be read. Whatever is raised after the run began (by the
+        If a batch cannot be learned from or the stream cannot be read. Every error after the start of the run (from the
         stream, a model, `on_step`) has the result so far as its attribute ``result``.
 
     Notes
     -----
-    A label that the learner was not told of when it began (no ``stream.classes``) starts it anew with all labels seen;
-    scikit-learn's linear models cannot grow. ``settings["learner_restarts"]`` counts these.
+    If a label comes that was not known at the start (there is no ``stream.classes``), the learner restarts with all
+    labels seen, because scikit-learn's linear models cannot add classes. ``settings["learner_restarts"]`` counts these.
 
-    How a learner leaves columns out: naive Bayes and nearest neighbours learn every column, and predict from those
-    selected as if they had learned no others; learners that understand missing values (trees, River's) are given NaN in
-    the others; all the rest, linear models among them, are given 0 there. :mod:`tamis.learners.leaving_out` says which
-    has which.
+    How columns that are not selected are left out depends on the learner. Naive Bayes and nearest neighbours learn
+    every column, and predict from the selected ones as if they had learned no others. Learners that accept missing
+    values (trees, River's) are given NaN in the others. All other learners, linear models among them, are given 0
+    there. :mod:`tamis.learners.leaving_out` has the list.
 
-    The array of masked rows that the learner is given is used again for the next batch: a learner that keeps rows must
-    copy them.
+    The array of masked rows that the learner is given is reused for the next batch: a learner that keeps rows must copy
+    them.
 
     Examples
     --------

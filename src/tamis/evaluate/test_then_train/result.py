@@ -40,7 +40,7 @@ _KINDS = ("steps", "changes", "truth", "scores", "reasons")
 
 @dataclass(frozen=True)
 class Step:
-    """One batch of a run, as it is handed to `on_step`.
+    """One batch of a run, as `on_step` receives it.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Step:
     selected : ndarray of int
         Columns selected for this batch; all of them while there is no selection yet.
     top : list of (str, float)
-        The columns scored highest now, best first; empty if the selector has no scores.
+        The columns with the highest scores now, best first; empty if the selector has no scores.
     progress : float or None
-        Fraction of the stream consumed, where that is known.
+        Fraction of the stream consumed; None if it is not known.
     """
 
     values: dict[str, float]
@@ -67,20 +67,20 @@ class Step:
 
 
 class PrequentialResult:
-    """Result of a test-then-train run.
+    """The result of a test-then-train run.
 
     Attributes
     ----------
     frames : dict of str to dict of str to ndarray
-        ``"steps"``: a row per batch, with the columns of ``task.columns``. ``"changes"``: step, feature, name and event
-        ("enter" or "leave") of each change of the selection. ``"truth"``: the same of the relevant features, where the
-        stream knows them. ``"scores"``: step, feature, name and score of the columns
-        scored highest, every thousand rows or so (more often at first). ``"reasons"``, if the selector tells: a row per
-        column with its feature, name, selected (1 or 0), what it tells of the target alone, what it added when it was
-        chosen (or would add at the end), and redundant_to, the column beside which it adds least ("": none).
+        ``"steps"``: one row per batch, with the columns of ``task.columns``. ``"changes"``: step, feature, name and
+        event ("enter" or "leave") of each change of the selection. ``"truth"``: the same for the relevant features,
+        where the stream knows them. ``"scores"``: step, feature, name and score of the columns with the highest scores,
+        about every thousand rows (more often at first). ``"reasons"``, if the selector gives them: one row per column
+        with its feature, name, selected (1 or 0), its relevance to the target alone, what it added when it was chosen
+        (or would add at the end), and redundant_to, the column beside which it adds least ("": none).
     settings : dict
-        Stream, selector, learner, options and versions: what it takes to repeat the run. ``interrupted`` is True if
-        it was stopped before the end of the stream.
+        Stream, selector, learner, options and versions, as needed to repeat the run. ``interrupted`` is True if it was
+        stopped before the end of the stream.
     feature_names : list of str
         ``x0``, ``x1``, ... where the stream has no names.
 
@@ -103,30 +103,30 @@ class PrequentialResult:
 
     @property
     def task(self) -> Task:
-        """What was predicted."""
+        """The kind of target that was predicted."""
         return task_named(self.settings.get("task", ""))
 
     @property
     def scale(self) -> RunningScale | None:
-        """How the columns were scaled for the learner, which expects ``scale.transform(X)`` if you go on with it.
+        """How the columns were scaled for the learner; if you continue with it, give it ``scale.transform(X)``.
 
-        None if they were not, or the result was read from a folder.
+        None if they were not scaled, or the result was read from a folder.
         """
         return None if self._models is None else self._models.scale
 
     @property
     def target_scale(self) -> RunningScale | None:
-        """The same of a numeric target: what the learner predicts is ``p / factor + shift``."""
+        """The same for a numeric target: a prediction p of the learner is ``p / factor + shift`` in its units."""
         learner = None if self._models is None else self._models.learner
         return learner.target if isinstance(learner, MaskedRegressor) and learner.is_scaled else None
 
     def pipeline(self) -> StreamPipeline:
-        """Return selector, scale and learner as they are now, as one model for rows to come.
+        """Return selector, scale and learner as they are now, as one model for new rows.
 
         Returns
         -------
         StreamPipeline
-            A copy: what it learns does not come to the selector and the learner of the run.
+            A copy: it learns separately from the selector and the learner of the run.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class PrequentialResult:
         ----------
         kind : {"steps", "changes", "truth", "scores", "reasons"}, default="steps"
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Which must be installed.
+            This library must be installed.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class PrequentialResult:
             raise ImportError(f"backend={backend!r} is not installed: pip install {backend}.") from None
 
     def summary(self) -> dict[str, float]:
-        """Return the numbers of the whole run; NaN where there is nothing to tell."""
+        """Return the numbers of the entire run; NaN where a number is not defined."""
         steps, measure = self.frames["steps"], self.task.measure
         n_steps = len(steps["step"])
         rows = float(steps["n_rows"].sum())
@@ -234,20 +234,21 @@ class PrequentialResult:
         }
 
     def remarks(self) -> list[str]:
-        """Return in sentences which baselines the run does not beat, and why fewer features are selected than may be.
+        """Return sentences: which baselines the run does not beat, and why fewer features are selected than allowed.
 
-        The majority class, and random subsets of the same size by more than their standard deviation. To repeat the
-        last label is not among them: it uses labels that a prediction ahead of time does not have.
+        The baselines are the majority class, and random subsets of the same size, which must be beaten by more than
+        their standard deviation. Repeating the last label is not among them: it uses labels that a prediction ahead of
+        time does not have.
         """
         return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
     def recovery(self, measure: str | None = None, *, tolerance: float = 0.05) -> Recovery:
-        """Return how long a measure took to be back after each true drift of the run, where the stream knows them.
+        """Return how many rows a measure took to recover after each true drift of the run, where the stream knows them.
 
         Parameters
         ----------
         measure : str, optional
-            A column of the frame ``"steps"`` of which more is better; by default ``"accuracy_windowed"``, or
+            A column of the frame ``"steps"``, larger is better. By default ``"accuracy_windowed"``, or
             ``"r2_windowed"`` where numbers are predicted.
         tolerance : float, default=0.05
             See :func:`tamis.evaluate.recovery`; the level is that of the last `window` rows before a drift.
@@ -304,18 +305,19 @@ class PrequentialResult:
         return [self.feature_names[j] for j in np.flatnonzero(count > 0)]
 
     def save(self, folder: str | os.PathLike[str], *, flush: bool = True) -> Path:
-        """Write the frames as Parquet files and the settings as JSON into a folder, all of it or nothing.
+        """Write the frames as Parquet files and the settings as JSON into a folder; on an error nothing is written.
 
         Parameters
         ----------
         folder : path-like
         flush : bool, default=True
-            Whether to wait until all of it is on the disk, which some power cut may need; a killed program does not.
+            Whether to wait until all of it is on the disk, which protects it from a power cut; a killed program loses
+            nothing.
 
         Raises
         ------
         CheckpointError
-            If the folder cannot be written, or something else is there.
+            If the folder cannot be written, or holds something else.
         """
         parquet = _parquet()
         folder = Path(folder)

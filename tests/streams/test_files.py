@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import re
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -598,3 +599,20 @@ for X, y in open_file("-", label="y").batches(100):
             assert process.stdout.readline() == f"{i}\n".encode()
         process.stdin.close()
         assert process.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_reader_that_is_interrupted_is_not_a_file_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Pyarrow says it by an error of its own, even where somebody's handler lets the work go on for a while."""
+    path = tmp_path / "table.csv"
+    path.write_text("a,y\n" + "1,0\n2,1\n" * 500)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise pa.ArrowCancelled("Operation cancelled", number)
+
+    for name in ("open_csv", "read_csv"):
+        monkeypatch.setattr(f"pyarrow.csv.{name}", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_file(path, label="y")

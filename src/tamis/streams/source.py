@@ -160,6 +160,8 @@ class Source:
         """Say in one sentence what a reader found wrong, by default in the error's own words."""
         if isinstance(error, StreamError):
             raise error
+        if getattr(error, "signum", None):  # pyarrow was interrupted, and says so by an error of its own
+            raise KeyboardInterrupt from error
         self.check_unchanged()  # half a new file looks like a damaged one
         text = told or " ".join(str(error).split())
         if isinstance(error, _DAMAGED):

@@ -43,12 +43,12 @@ def make(name: str, **parameters: Any) -> Detector:
     ----------
     name : {"adwin", "ddm", "ecdd", "hddm-a", "hddm-w"}
     **parameters
-        Of its class.
+        Parameters of its class.
 
     Raises
     ------
     UnknownNameError
-        If there is none of that name; the message suggests the nearest.
+        If there is no detector of that name; the message suggests the nearest.
 
     Examples
     --------

@@ -139,23 +139,23 @@ def _adwin(values: Floats, state: Floats, delta: float, every: int, two_sided: b
 
 
 class ADWIN(Detector):
-    """Keeps a window of the newest values whose mean has not changed, and detects where it had to be cut.
+    """Keeps a window of the newest values whose mean has not changed; a drift is where the window had to be cut.
 
     Parameters
     ----------
     delta : float, default=0.002
         Probability of a false cut, in (0, 1).
     every : int, default=32
-        How many values lie between two looks at the borders.
+        Number of values between two tests for a cut.
     two_sided : bool, default=False
-        Whether a fall of the mean counts as a drift; the window is cut in either case.
+        Whether a fall of the mean counts as a drift too; the window is cut in either case.
 
     Attributes
     ----------
     width : int
-        Values in the window.
+        Number of values in the window.
     mean, variance : float
-        Of the window.
+        Mean and variance of the window.
 
     Raises
     ------
@@ -166,7 +166,7 @@ class ADWIN(Detector):
 
     Notes
     -----
-    Memory: 5 kB, whatever the width. A value is taken in in 20 to 50 ns.
+    Memory: 5 kB, whatever the width. Each value takes 20 to 50 ns.
 
     References
     ----------
@@ -195,7 +195,7 @@ class ADWIN(Detector):
 
     @property
     def width(self) -> int:
-        """Values in the window."""
+        """Number of values in the window."""
         return int(self.state[4])
 
     @property

@@ -45,14 +45,14 @@ def _ddm(values: Floats, state: Floats, drift: float, warning: float) -> int:
 
 
 class DDM(Detector):
-    """Detects that the mean of values in [0, 1] has risen by standard deviations above its least.
+    """Detects that the mean of values in [0, 1] has risen some standard deviations above its minimum.
 
     Parameters
     ----------
     drift : float, default=3.0
-        Standard deviations that make a drift, above 0.
+        Number of standard deviations that make a drift, above 0.
     warning : float, default=2.0
-        Standard deviations that make a warning, above 0 and up to `drift`.
+        Number of standard deviations that make a warning, above 0 and up to `drift`.
 
     Raises
     ------
@@ -63,7 +63,8 @@ class DDM(Detector):
 
     Notes
     -----
-    All values since the last drift count alike, so the longer nothing happens the later a drift is seen.
+    All values since the last drift have equal weight, so the longer there is no drift, the later the next one is
+    detected.
 
     References
     ----------

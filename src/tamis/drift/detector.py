@@ -22,26 +22,26 @@ Floats = NDArray[np.float64]
 
 @runtime_checkable
 class DriftDetector(Protocol):
-    """Anything that watches numbers, one after the other, and says when their law has changed.
+    """An object that observes numbers, one after the other, and detects a change of their distribution.
 
     Attributes
     ----------
     n_seen : int
-        Values since the last detection or reset.
+        Number of values since the last detection or reset.
     in_warning : bool
-        Whether a drift is suspected but not yet sure; always False for detectors without such a level.
+        Whether a drift is suspected but not yet detected; always False for detectors without a warning level.
     """
 
     @property
     def n_seen(self) -> int:
-        """Values since the last detection or reset."""
+        """Number of values since the last detection or reset."""
 
     @property
     def in_warning(self) -> bool:
         """Whether a drift is suspected."""
 
     def update(self, value: float) -> bool:
-        """Take in a value; return True if it makes a drift sure. The detector has then started anew."""
+        """Add a value; return True if a drift is detected. The detector has then restarted."""
 
     def reset(self) -> None:
         """Forget everything."""
@@ -50,8 +50,8 @@ class DriftDetector(Protocol):
 class Detector(Guarded, ABC):
     """A detector whose state is one array and whose rule is one kernel.
 
-    A subclass checks its parameters in the constructor, says with `_fresh` what the state begins as and with `_run`
-    how values move it. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
+    A subclass checks its parameters in the constructor. Its `_fresh` gives the initial state, and its `_run` updates
+    the state with values. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
     """
 
     _shapes = "_one (1)"
@@ -81,7 +81,7 @@ class Detector(Guarded, ABC):
 
     @property
     def n_seen(self) -> int:
-        """Values since the last detection or reset."""
+        """Number of values since the last detection or reset."""
         return int(self.state[0])
 
     @property
@@ -94,17 +94,17 @@ class Detector(Guarded, ABC):
         self.state, self._one = self._fresh(), np.empty(1)
 
     def update(self, value: float) -> bool:
-        """Take in a value.
+        """Add a value.
 
         Returns
         -------
         bool
-            True if the value makes a drift sure; the detector has then started anew.
+            True if a drift is detected; the detector has then restarted.
 
         Raises
         ------
         DataError
-            If the value is out of range; nothing has changed.
+            If the value is out of range. The state is then unchanged.
         """
         try:
             fits = self._low <= value <= self._high and math.isfinite(value)
@@ -119,7 +119,7 @@ class Detector(Guarded, ABC):
         return True
 
     def update_many(self, values: ArrayLike) -> int:
-        """Take in values up to the first drift.
+        """Add values up to the first drift.
 
         Parameters
         ----------
@@ -128,12 +128,12 @@ class Detector(Guarded, ABC):
         Returns
         -------
         int
-            Index of the value that made a drift sure, or -1; values after it were not taken in.
+            Index of the value at which a drift was detected, or -1; values after it were not added.
 
         Raises
         ------
         DataError
-            If a value is out of range; nothing has changed.
+            If a value is out of range. The state is then unchanged.
         """
         found = as_numbers("values", values)
         self._check(found)
@@ -143,7 +143,7 @@ class Detector(Guarded, ABC):
         return at
 
     def drifts(self, values: ArrayLike) -> list[int]:
-        """Take in all values; return the indices at which drifts were detected.
+        """Add all values; return the indices at which drifts were detected.
 
         Examples
         --------

@@ -90,7 +90,7 @@ class ECDD(Detector):
     arl0 : {100, 400, 1000}, default=400
         Mean number of values between two false alarms.
     limit : {"simulated", "published"}, default="simulated"
-        Where the control limit comes from: simulation, or the printed polynomials (which miss `arl0`).
+        How the control limit is computed: by simulation, or from the printed polynomials (which miss `arl0`).
 
     Raises
     ------

@@ -101,7 +101,7 @@ def _check_levels(drift: float, warning: float) -> None:
 
 
 class HDDMA(Detector):
-    """Detects that the mean of values in [0, 1] has risen, by comparing all of them with the best prefix.
+    """Detects that the mean of values in [0, 1] has risen, by comparing their mean with that of the best prefix.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class HDDMA(Detector):
     alpha_warning : float, default=0.005
         Level of a warning, from `alpha` to 1.
     two_sided : bool, default=False
-        Whether a fall counts too.
+        Whether a fall counts as a drift too.
 
     Raises
     ------
@@ -161,7 +161,7 @@ class HDDMW(Detector):
     rate : float, default=0.05
         lambda: weight of the newest value, in (0, 1].
     two_sided : bool, default=False
-        Whether a fall counts too.
+        Whether a fall counts as a drift too.
 
     Raises
     ------

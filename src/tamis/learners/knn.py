@@ -51,19 +51,19 @@ __all__ = ["WeightedKNN"]
 
 
 class WeightedKNN(DenseRowClassifier):
-    """Nearest neighbours among the last rows, with weights for the features.
+    """A nearest-neighbours classifier over the last rows, with weights for the features.
 
     Parameters
     ----------
     n_neighbors : int, at least 1, default=10
-        Rows that vote. As long as fewer are kept, all of them do.
+        Number of rows that vote. While fewer rows are kept, all of them vote.
     window : int, at least 1, default=1000
-        Rows among which the nearest are looked for: the last.
+        Number of last rows among which the nearest are found.
     weight : {"su", "entropy", "entropy_thesis", None}, default="su"
-        What a feature's weight is: its symmetrical uncertainty with the class, its information gain, Eq. 7.3 of the
-        thesis, or 1: plain nearest neighbours.
+        The weight of a feature. "su": its symmetrical uncertainty with the class. "entropy": its information gain.
+        "entropy_thesis": Eq. 7.3 of the thesis. None: 1, plain nearest neighbours.
     score_window : int, at least 2, default=200
-        Rows that the weights are counted from.
+        Number of last rows from which the weights are computed.
     categorical : None, "all", list of int or str, or bool mask, default=None
         The columns whose values are categories: any finite numbers. The others are scaled by their range in the window.
 
@@ -72,11 +72,11 @@ class WeightedKNN(DenseRowClassifier):
     weights_ : ndarray of shape (n_features,), float64
         Weight of each feature now, not negative; all 1 where `unweighted_`.
     unweighted_ : bool
-        Whether no weights are in use: none are wanted, all would be 0, or half a `score_window` is not yet full.
+        Whether no weights are in use: `weight` is None, all would be 0, or half a `score_window` is not yet full.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned from.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the rows came as a frame with column names.
@@ -89,11 +89,12 @@ class WeightedKNN(DenseRowClassifier):
     Notes
     -----
     Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows. A batch
-    leaves the same state as its rows one at a time, and a row is predicted alike alone and in a batch. Sparse rows are
-    refused.
+    leaves the same state as its rows one at a time, and the prediction of a row does not depend on its batch. Sparse
+    rows are refused.
 
-    A missing value (NaN) is as far from another value as the window allows: see :mod:`tamis.learners.neighbours`. A
-    label not seen before makes a new class; one that has left the window gets no votes.
+    A missing value (NaN) has the largest distance from another value that the range of the window allows: see
+    :mod:`tamis.learners.neighbours`. A label not seen before makes a new class; one that has left the window gets no
+    votes.
 
     References
     ----------
@@ -192,7 +193,7 @@ class WeightedKNN(DenseRowClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Among classes with as many votes the first.
+            Of classes with equally many votes, the first.
         """
         votes = self._votes(X)
         found: Array = self.classes_[votes.argmax(axis=1)]
@@ -224,8 +225,7 @@ class WeightedKNN(DenseRowClassifier):
 
         Returns
         -------
-        WeightedKNN
-            For rows of these columns. It shares what was learned, and must not learn.
+        A model for rows of these columns. It shares what was learned, and must not learn.
         """
         weights = self._weighting().weights()[columns]
         view = copy(self)

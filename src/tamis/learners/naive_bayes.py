@@ -53,33 +53,33 @@ __all__ = ["WeightedNaiveBayes"]
 
 
 class WeightedNaiveBayes(DenseRowClassifier):
-    """Naive Bayes over the last rows, with weights for the features.
+    """A naive Bayes classifier over the last rows, with weights for the features.
 
     Parameters
     ----------
     window : int, at least 1, or None, default=1000
-        Rows that the likelihoods are counted from; None counts all rows ever learned from.
+        Number of last rows from which the likelihoods are computed. None: all rows ever learned from.
     weight : {"su", "entropy", "entropy_thesis", None}, default="su"
-        What a feature's weight is: its symmetrical uncertainty with the class, its information gain, Eq. 7.3 of the
-        thesis, or nothing: plain naive Bayes.
+        The weight of a feature. "su": its symmetrical uncertainty with the class. "entropy": its information gain.
+        "entropy_thesis": Eq. 7.3 of the thesis. None: no weights, plain naive Bayes.
     score_window : int, at least 2, default=200
-        Rows that the weights are counted from.
+        Number of last rows from which the weights are computed.
     formulation : {"exponents", "roots", "printed"}, default="exponents"
-        What the likelihoods are raised to: the weights, or their square roots. "printed" is Eq. 7.6 of the thesis,
-        whose weights cancel: it predicts as `weight=None` does.
+        The exponents of the likelihoods: the weights, or their square roots. "printed" is Eq. 7.6 of the thesis, whose
+        weights cancel: it predicts as `weight=None` does.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories: any finite numbers. The others are normally distributed.
+        The columns whose values are categories: any finite numbers. The others are taken as normally distributed.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features,), float64
         Weight of each feature now, in [0, 1], the largest 1.
     unweighted_ : bool
-        Whether no weights are in use: none are wanted, all would be 0, or half a `score_window` is not yet full.
+        Whether no weights are in use: `weight` is None, all would be 0, or half a `score_window` is not yet full.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned from.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the rows came as a frame with column names.
@@ -94,8 +94,8 @@ class WeightedNaiveBayes(DenseRowClassifier):
     Learning costs O(features) a row, predicting O(features times classes). Memory: the rows of both windows, and 3
     float64 per class and feature. A batch leaves the same state as its rows one at a time. Sparse rows are refused.
 
-    A missing value (NaN) is left out, both of what is learned and of what is predicted. A category never seen has
-    count 0, a class without rows in the window probability 0. A label not seen before makes a new class.
+    A missing value (NaN) is ignored in learning and in prediction. A category never seen has count 0, a class without
+    rows in the window probability 0. A label not seen before makes a new class.
 
     References
     ----------
@@ -199,7 +199,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Among equally probable classes the first.
+            Of equally probable classes, the first.
         """
         joint = self._joint(X)
         found: Array = self.classes_[joint.argmax(axis=1)]
@@ -242,7 +242,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         return found
 
     def narrowed(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
-        """Return a view that predicts from some columns alone, whose weights are relative to the largest of theirs.
+        """Return a view that predicts from some columns alone, with weights relative to the largest of these columns.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         Returns
         -------
         WeightedNaiveBayes
-            For rows of these columns. It shares what was learned, and must not learn.
+            A model for rows of these columns. It shares what was learned, and must not learn.
         """
         only = np.zeros(self.n_features_in_, dtype=bool)
         only[columns] = True

@@ -32,31 +32,31 @@ _YOUNG = 30  # rows before a classifier's errors say anything of the world
 
 
 class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier with a drift detector on its errors.
+    """A classifier that is replaced by a new one when a drift detector finds that its errors have risen.
 
     Parameters
     ----------
     estimator : str or classifier with partial_fit, default="naive-bayes"
-        What learns: a learner of the catalogue by its key, or a classifier, which is copied before it learns.
+        The classifier that learns: a learner of the catalogue by its key, or a classifier, which is copied first.
     detector : str or DriftDetector, default="adwin"
-        By name ("adwin", "ddm", "ecdd", "hddm-a", "hddm-w"), or any object with that protocol, which is copied before
-        it watches.
+        The drift detector by name ("adwin", "ddm", "ecdd", "hddm-a", "hddm-w"), or any object with that protocol, which
+        is copied first.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     estimator_ : classifier
-        The one that predicts now.
+        The classifier that predicts now.
     drifts_ : list of int
         Rows, counted from 0, at which it was replaced.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned from.
 
     Notes
     -----
-    The errors of a batch are those of the classifier as it was before the batch, as in a prequential run; after a
-    drift within the batch, the rest of it is predicted anew. A classifier that has learned fewer than 30 rows is not
-    watched.
+    The errors of a batch are those of the classifier before the batch, as in a prequential run. After a drift within
+    the batch, the rest of it is predicted again. While a classifier has learned fewer than 30 rows, its errors are not
+    observed.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     _learned_by = ("_begin",)  # what has learned went through this: a loaded one has what it sets
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget what was learned, then learn from the rows in order."""
+        """Forget all earlier rows, then learn from the rows in order."""
         check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
@@ -104,16 +104,16 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
-        """Predict the rows, watch the errors, then learn from the rows.
+        """Predict the rows, test the errors for a drift, then learn from the rows.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
         classes : array-like of shape (n_classes,)
-            Needed the first time.
+            Needed in the first call.
         columns : ndarray of int, optional
-            The errors watched are those of a prediction from these columns alone, by :meth:`narrowed`; by default
+            The drift detector gets the errors of a prediction from these columns alone, by :meth:`narrowed`; by default
             from all.
 
         Returns
@@ -123,7 +123,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Raises
         ------
         ValueError
-            If no classes are given the first time.
+            If no classes are given in the first call.
         DataError
             If the rows or labels cannot be learned from.
         """
@@ -178,7 +178,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return X
 
     def new_estimator(self) -> Any:
-        """Return the classifier, as it is before it learns."""
+        """Return a new classifier that has not learned."""
         if isinstance(self.estimator, str):
             entry = find_learner(self.estimator)
             return entry.load()(**dict(entry.parameters))
@@ -231,11 +231,11 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def way_of_leaving_out(self) -> str:
-        """How columns are left out: as the classifier itself does, see :mod:`tamis.learners.leaving_out`."""
+        """How columns are left out: as for the classifier itself, see :mod:`tamis.learners.leaving_out`."""
         return way_of(self.new_estimator())
 
     def narrowed(self, columns: NDArray[np.intp]) -> ResetOnDrift:
-        """Return a view that predicts from some columns alone, if the classifier learns whole rows.
+        """Return a view that predicts from some columns alone, if the classifier learns from all columns.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Returns
         -------
         ResetOnDrift
-            For rows of these columns. It shares what was learned, and must not learn.
+            A model for rows of these columns. It shares what was learned, and must not learn.
         """
         view = copy(self)
         view.n_features_in_, view.estimator_ = len(columns), narrowed(self.estimator_, columns)
@@ -261,7 +261,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     @available_if(lambda self: hasattr(self.new_estimator(), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes); if the classifier gives it."""
+        """Return the probability of each class, shape (n_rows, n_classes); only if the classifier has it."""
         check_is_fitted(self)
         X = self._rows(X)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -143,35 +143,36 @@ def _epoch(
 
 
 class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear classifier that starts with all features and drops those of the smallest weights while it learns.
+    """A linear classifier that starts with all features, and drops those of the smallest weights while it learns.
 
-    After each pass over the rows the smallest weights are dropped for good, many at first, few later; halfway
-    `n_features_to_select` features are left, and the second half of the passes only learns. The rows may be sparse:
-    a pass takes time proportional to the stored values of the features that are left.
+    After each pass over the rows, the features of the smallest weights are dropped for good: many at first, few later.
+    Halfway, `n_features_to_select` features are left, and the second half of the passes only learns. The rows may be
+    sparse: a pass takes time proportional to the stored values of the features that are left.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.5
-        k: how many features are left in the end, or which fraction of them, in (0, 1].
+        k: how many features are left at the end, or which fraction of them, in (0, 1].
     loss : {"logistic", "lorenz", "huber"}, default="logistic"
-        Equation (1), (2) or (3). Lorenz's loss forgives rows that are far on the wrong side.
+        Equation (1), (2) or (3). In Lorenz's loss, rows far on the wrong side have little influence.
     n_epochs : int, default=30
-        N: passes over the rows, in [1, inf).
+        N: number of passes over the rows, in [1, 1000000].
     annealing : float, default=10
         mu, in [0, inf): the larger, the more features are dropped after the first passes.
     learning_rate : float, default=1.0
         eta in units of the inverse curvature of the loss, in (0, inf).
     ridge : float, default=1e-5
-        s, in [0, inf): how much the weights are drawn to zero.
+        s, in [0, inf): the penalty that draws the weights to zero.
     batch_size : int, default=100
-        Rows per step.
+        Number of rows per step.
     scaling : {"max", None}, default="max"
-        Divide each feature by its largest deviation from its mean, or take it as it is. The weights that are compared
-        are those of the scaled features; `coef_` is for the rows as they came.
+        Divide each feature by its largest deviation from its mean, or use it as it is. Features are compared by the
+        weights of the scaled features; `coef_` is for the rows as they came.
     class_weight : {"balanced", None} or dict, default="balanced"
-        Whether a class and its rest pull equally however rare it is, or how much a row of each class weighs.
+        Whether a class and its rest have equal influence, however rare the class is; or the weight of a row of each
+        class.
     random_state : int, RandomState or None, default=None
-        Order of the rows in each pass.
+        Seed of the order of the rows in each pass.
 
     Attributes
     ----------
@@ -259,7 +260,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     _learned_by = ("fit",)  # what has learned went through this: a loaded one has what it sets
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from the rows, beginning anew.
+        """Forget all earlier rows, then learn from these.
 
         Parameters
         ----------
@@ -378,7 +379,8 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); for the logistic loss only.
 
-        With balanced classes, which is the default, they are those of rows in which all classes are as frequent.
+        With balanced classes, which is the default, the probabilities are those for rows in which all classes are
+        equally frequent.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path: ...
 @overload
 def save(obj: Any, path: BinaryIO) -> None: ...
 def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
-    """Write an object to a file, whole or not at all, or to a file object.
+    """Write an object to a file or a file object; if anything fails, an existing file stays as it is.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
         NumPy scalar, array or random number generator, SciPy CSR matrix; nested as you like. An estimator of
         your own can be saved too; see :func:`load`.
     path : str, path or binary file object
-        The file; one that exists is replaced in one step, or stays as it is if anything fails. A file object, which
-        needs no more than a `write` that takes bytes, is given what :func:`dumps` returns, and is not closed.
+        The file; an existing file is replaced in one step, or stays as it is if anything fails. A file object needs
+        only a `write` that takes bytes. It is given what :func:`dumps` returns, and is not closed.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
 
 
 def dumps(obj: Any) -> bytes:
-    """Return as bytes what :func:`save` would write to a file: the same bytes of the same state.
+    """Return the bytes that :func:`save` would write to a file; equal states give equal bytes.
 
     Parameters
     ----------
@@ -182,29 +182,29 @@ def _encoded(obj: Any) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
 
 
 def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = ()) -> Any:
-    """Read what :func:`save` wrote.
+    """Read an object that :func:`save` wrote.
 
-    No code is run that the file could choose: objects are made without their constructor, and only of classes of
-    Tamis, of scikit-learn's public estimators, and of `classes`. A class with a method ``check_state`` looks at what
-    was loaded, and refuses what it could not have saved.
+    A file cannot choose code to run. Objects are made without their constructor, and only of classes of Tamis, of
+    scikit-learn's public estimators, and of `classes`. A class with a method ``check_state`` checks what was loaded,
+    and refuses a state that it could not have saved.
 
     Parameters
     ----------
     path : str, path or binary file object
-        A file object is read from where it stands to its end, and is not closed.
+        A file object is read from its present position to its end, and is not closed.
     classes : iterable of classes
-        Your own estimators that the file holds, and classes of Tamis that are loaded only if they are named, such as
-        :class:`tamis.columns.generators.Query`, whose text is run as the file has it.
+        Your own estimators that the file holds. Also classes of Tamis that are loaded only if they are named, such as
+        :class:`tamis.columns.generators.Query`, because the text in the file is run as a query.
 
     Returns
     -------
     object
-        Equal to what was saved; a model or generator continues exactly where it was.
+        Equal to the saved object; a model or generator continues exactly where it was.
 
     Notes
     -----
-    Whatever the file says, loading takes memory and time in proportion to its size, beside what it takes to import the
-    classes that it holds. A file object that does not begin as a saved file does is read no further.
+    Whatever the file contains, loading takes memory and time in proportion to its size, plus the time to import the
+    classes that it holds. A file object is read no further if its first bytes are not those of a saved file.
 
     Raises
     ------
@@ -237,12 +237,12 @@ def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = (
 
 
 def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ()) -> Any:
-    """Return the object of which :func:`dumps` made bytes; they are checked as :func:`load` checks a file.
+    """Return the object that :func:`dumps` turned into bytes; they are checked as :func:`load` checks a file.
 
     Parameters
     ----------
     data : bytes, bytearray or memoryview
-        What :func:`dumps` returned, or all bytes of a file of :func:`save`.
+        The result of :func:`dumps`, or all bytes of a file of :func:`save`.
     classes : iterable of classes
         As for :func:`load`.
 
@@ -255,7 +255,7 @@ def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ())
     CheckpointError
         If the bytes are truncated, altered, of a newer Tamis, or not ours.
     TypeError
-        If `data` is no bytes.
+        If `data` is not bytes.
 
     Examples
     --------

@@ -29,7 +29,7 @@ _GIVE = "give the path, file object or bytes of one that was."
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside `path`, and put it in its place once all of it is on the disk; else nothing is left.
+    """Write a file beside `path`, and move it to `path` once all of it is on the disk; on an error nothing is left.
 
     Parameters
     ----------

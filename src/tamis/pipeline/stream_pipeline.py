@@ -55,8 +55,8 @@ def _has(name: str) -> Any:
 class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A running scaler, a row selector and a learner, as one model that learns from rows as they come.
 
-    It is what :func:`tamis.prequential` evaluates, and predicts what that has predicted: columns that are not selected
-    are left out in the way that suits the learner, and the learner begins anew when the selector says so.
+    It is the model that :func:`tamis.prequential` evaluates, with the same predictions. Columns that are not selected
+    are left out in the way that suits the learner, and the learner restarts when the selector asks for it.
 
     Parameters
     ----------
@@ -66,49 +66,50 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         It is copied. By default ``Perceptron(random_state=0)``, or ``SGDRegressor(loss="huber", epsilon=1.0,
         random_state=0)`` for a selector that is set to learn from numbers.
     batch_size : int, default=100
-        Rows of a block, counted from the first row: after each the selection is looked at anew.
+        Rows of a block, counted from the first row; the selection is updated after each block.
     scale : {"auto", "standard", "none"}, default="auto"
-        Whether the learner is given columns standardised by the mean and the standard deviation of the rows before:
-        ``"auto"``, on dense rows where it matters to the learner. The selector sees the rows as they are.
+        Whether the learner is given columns standardised by the mean and the standard deviation of the rows before.
+        ``"auto"``: on dense rows, where the scale matters to the learner. The selector sees the rows as they are.
     replay : {"auto", "never"} or int, default="auto"
-        When the learner begins anew, and from how many of the last rows; see :func:`tamis.prequential`.
+        When the learner restarts, and from how many of the last rows; see :func:`tamis.prequential`.
     masking : {"auto", "zeros"}, default="auto"
         How columns that are not selected are left out; see :func:`tamis.prequential`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Only of a classifier.
+        Present if the learner is a classifier.
     selector_, learner_ : estimator
-        As far as they have learned, for reading.
+        The fitted selector and learner, for reading.
     scores_ : ndarray of shape (n_features,), float64
-        What the selector thinks of each column, if it says so.
+        The selector's score of each column, if it has scores.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the rows came as a frame with column names.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned from.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, or of selector and learner one is for classes and one for numbers.
+        If a parameter is not as above, or if one of selector and learner is for classes and the other for numbers.
     DataError
         If rows cannot be learned from; the model is left as it was.
 
     Notes
     -----
-    **Row-exact.** The result does not depend on how rows are cut into calls. A call copies the models once, or twice
-    if it ends within a block, so many rows at once are quicker. For one row in each call ``batch_size=1`` is quickest.
+    **Row-exact.** The result does not depend on how rows are cut into calls. A call copies the models once, or twice if
+    it ends within a block, so many rows at once are faster. For one row in each call ``batch_size=1`` is fastest.
 
-    **Missing values** pass where the selector passes over them (without one: where the learner takes them). A learner
-    that takes none still refuses them in the columns that it is given: all of them in the first block, then those
-    selected.
+    **Missing values** are accepted where the selector skips them (without a selector: where the learner accepts them).
+    A learner that does not accept them still refuses them in the columns that it is given: all columns in the first
+    block, then the selected ones.
 
-    **Labels.** While only one class is known, it is what is predicted, and the learner learns nothing. A label that
-    the learner was not told of when it began starts it anew, for scikit-learn's linear models cannot grow.
+    **Labels.** While only one class is known, it is predicted, and the learner learns nothing. If a label comes that
+    was not known when the learner started, the learner restarts, because scikit-learn's linear models cannot add
+    classes.
 
-    Memory: the models, two of them while a block is not full, and the rows of a block.
+    Memory: the models, two copies of them while a block is not full, and the rows of a block.
 
     Examples
     --------
@@ -156,21 +157,21 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @classmethod
     def of_run(cls, models: SelectiveLearner, names: list[str] | None, **options: Any) -> StreamPipeline:
-        """Return what selector and learner of a run are now, as a model that goes on without them.
+        """Return the selector and learner of a run as they are now, as a separate model.
 
         Parameters
         ----------
         models : SelectiveLearner
             They are copied.
         names : list of str, optional
-            Of the columns.
+            Names of the columns.
         options
-            Of the pipeline: `batch_size`, `scale`, `replay` and `masking`.
+            Options of the pipeline: `batch_size`, `scale`, `replay` and `masking`.
 
         Returns
         -------
         StreamPipeline
-            The next row begins a block.
+            The next row begins a new block.
         """
         selector = None if models.selector is None else clone(models.selector)
         found = cls(selector, clone(models.learner.model), **options)
@@ -187,7 +188,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # -- learning ------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forget what was learned, then learn from the rows in order; see `partial_fit`."""
+        """Forget all earlier rows, then learn from these rows in order; see `partial_fit`."""
         return self._in_one_piece(X, y, None, forget=True)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
@@ -196,11 +197,11 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            Dense or sparse: what comes later is turned into what came first.
+            Dense or sparse. Later rows are converted to the kind of the first ones.
         y : array-like of shape (n_rows,)
             Labels, or numbers for a regressor.
         classes : array-like, optional
-            Labels known in advance, at the first call: they spare the learner a new beginning when they come.
+            Labels known in advance, at the first call. The learner then need not restart when they come.
 
         Returns
         -------
@@ -336,23 +337,23 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes); where the learner gives it."""
+        """Return the probability of each class, shape (n_rows, n_classes); only if the learner has it."""
         found: NDArray[np.float64] = self._answer(X, "predict_proba")
         return found
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of each class, or of the second of two; where the learner gives it."""
+        """Return the score of each class, or of the second of two; only if the learner has it."""
         found: NDArray[np.float64] = self._answer(X, "decision_function")
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or of a regressor R^2, on rows that were not learned from."""
+        """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
         measure = r2_score if predicts_numbers(self.selector, self._learner()) else accuracy_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def transform(self, X: Any) -> Any:
-        """Return the columns that are selected now, as they are given: not scaled.
+        """Return the columns that are selected now, without scaling.
 
         Parameters
         ----------
@@ -378,17 +379,17 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def selector_(self) -> Any:
-        """The selector as far as it has learned; None where every column is kept."""
+        """The fitted selector; None where every column is kept."""
         return self._now().selector
 
     @property
     def learner_(self) -> Any:
-        """The learner as far as it has learned: it expects columns masked and scaled."""
+        """The fitted learner; it expects columns masked and scaled."""
         return self._now().learner.model
 
     @property
     def scores_(self) -> NDArray[np.float64]:
-        """What the selector thinks of each column; larger is more relevant."""
+        """The selector's score of each column; larger is more relevant."""
         found: NDArray[np.float64] = self._now().selector.scores_
         return found
 

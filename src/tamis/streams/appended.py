@@ -37,14 +37,14 @@ _S = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))
 
 @dataclass(frozen=True)
 class Irrelevant:
-    """Features that have nothing to do with the class.
+    """Appends features that are independent of the class.
 
     Parameters
     ----------
     n : int
-        How many, at least 1.
+        Number of features, at least 1.
     n_values : int, default=0
-        0 for numbers uniform in [0, 1], else the number of values of a nominal feature, at least 2.
+        0 for numbers uniform in [0, 1]. Otherwise the number of values of a nominal feature, at least 2.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Irrelevant:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """What is appended."""
+        """The appended features."""
         names = [f"irrelevant{j}" for j in range(self.n)]
         return tuple(
             Feature.nominal(name, self.n_values) if self.n_values else Feature(name) for name in names
@@ -72,19 +72,19 @@ class Irrelevant:
 
 @dataclass(frozen=True)
 class Redundant:
-    """Features made from other columns.
+    """Appends features that are computed from other columns.
 
     Parameters
     ----------
     n : int
-        How many, at least 1.
+        Number of features, at least 1.
     kind : {"linear", "copy", "quadratic", "gaussian", "cosine"}, default="linear"
-        How they are made; see the module.
+        How they are computed; see the module.
     noise : float in [0, 1], default=0.1
-        How much they are disturbed.
+        Amount of noise in them.
     source : {"relevant", "any"} or tuple of int, default="relevant"
-        Columns they are made from, in turn: those relevant in any concept, all, or the ones named. Kinds other than
-        "linear" and "copy" pass over nominal columns.
+        Columns that they are computed from, in turn: those relevant in any concept, all, or the ones named. Kinds other
+        than "linear" and "copy" skip nominal columns.
 
     Examples
     --------
@@ -110,19 +110,19 @@ class Redundant:
             raise ValueError(f"source must be 'relevant', 'any' or a tuple of columns, got {self.source!r}.")
 
     def sources(self, features: tuple[Feature, ...], relevant: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the column that each new feature is made from.
+        """Return the column that each new feature is computed from.
 
         Parameters
         ----------
         features : tuple of Feature
-            Those of the concepts.
+            The features of the concepts.
         relevant : tuple of int
             Columns relevant in any of the concepts.
 
         Raises
         ------
         ValueError
-            If there is no column it can be made from.
+            If there is no suitable column.
         """
         if isinstance(self.source, str):
             columns = relevant if self.source == "relevant" else tuple(range(len(features)))
@@ -141,7 +141,7 @@ class Redundant:
         return tuple(columns[i % len(columns)] for i in range(self.n))
 
     def features(self, sources: Sequence[Feature]) -> tuple[Feature, ...]:
-        """Return what is appended, given what it is made from; named after that and the kind."""
+        """Return the appended features, given their source columns; the names tell the source and the kind."""
         return tuple(
             Feature(f"{feature.name}_{self.kind}", *self._bounds(feature), feature.n_values)
             for feature in sources

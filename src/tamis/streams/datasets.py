@@ -88,27 +88,26 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        One of :func:`list_datasets`, in capitals or not; ``"electricity"`` comes with Tamis.
+        One of :func:`list_datasets`, in upper or lower case; ``"electricity"`` comes with Tamis.
     data_home : path-like, optional
-        Folder of data sets; by default the environment's ``TAMIS_DATA``, else ``~/tamis_data``.
+        Folder of data sets; by default the environment variable ``TAMIS_DATA``, else ``~/tamis_data``.
     shuffle : int, optional
         Seed to shuffle the rows with; by default they stay in the order of the source.
     fetch : bool, default=True
-        Whether a set that is not in the folder may be fetched from OpenML, and kept in the folder. What comes is held
-        against the SHA-256 that the rows of this set are known to have; for a set where that is not known, a warning
-        says so.
+        Whether a set that is not in the folder may be downloaded from OpenML, and kept in the folder. The download is
+        compared with the known SHA-256 of the rows of this set. If none is known, a warning says so.
 
     Returns
     -------
     DatasetStream
-        With the labels' own names, and the set's card in ``card``.
+        With the original names of the labels, and the set's description in ``card``.
 
     Raises
     ------
     UnknownNameError
         If there is no such set; the message suggests the nearest names.
     StreamError
-        If the set cannot be fetched, holds something else than expected, or its file is damaged.
+        If the set cannot be downloaded, does not have the expected contents, or its file is damaged.
 
     Examples
     --------
@@ -134,13 +133,13 @@ def load_dataset(
 
 
 def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """Return what is known of every data set at hand or on OpenML, sorted by name.
+    """Return a description of every data set that is at hand or on OpenML, sorted by name.
 
     Returns
     -------
     list of dict
         ``name``, ``title``, ``rows``, ``features``, ``licence``, ``order`` and ``where`` (``"bundled"``, ``"folder"``
-        or ``"OpenML"``); what is not known is None.
+        or ``"OpenML"``); unknown values are None.
 
     Examples
     --------

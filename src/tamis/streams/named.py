@@ -192,24 +192,24 @@ def load_stream(
     Parameters
     ----------
     name : str
-        One of :func:`list_streams`, in capitals or not.
+        One of :func:`list_streams`, in upper or lower case.
     seed : int, default=0
-        Another seed is another stream: other relevant features, other rows. At least 0.
+        At least 0. Another seed gives other relevant features and other rows.
     protocol : {"thesis", "chapter9"}, default="thesis"
         ``"thesis"``: 100,000 rows, 9 drifts, the features of Table 4.1. ``"chapter9"``: 200,000 rows, 2 drifts,
-        `n_irrelevant` features that do not matter and none that is redundant.
+        `n_irrelevant` irrelevant features and no redundant one.
     n_rows : int, optional
-        By default that of the protocol.
+        Number of rows; by default that of the protocol.
     n_drifts : int, optional
-        Drifts at equal distances; by default those of the protocol. 0: one concept.
+        Number of drifts, at equal distances; by default that of the protocol. 0: one concept.
     width : float, optional
-        Rows that a drift takes, at least 0; 1 is abrupt. By default 1000 ("thesis") or 5000 ("chapter9").
+        Number of rows that a drift takes, at least 0; 1 is abrupt. By default 1000 ("thesis") or 5000 ("chapter9").
     label_noise : float in [0, 1), optional
-        Probability that a label is wrong; by default what the published runs had.
+        Probability that a label is wrong; by default that of the published runs.
     n_irrelevant : int, optional
-        Features that never matter; by default those of Table 4.1, and 100 in "chapter9".
+        Number of irrelevant features; by default those of Table 4.1, and 100 in "chapter9".
     sampler : {"uniform", "reference"}, default="uniform"
-        How BG1, BG2 and BG3 draw the relevant bits given the class: uniformly, or as the released generators do.
+        How BG1, BG2 and BG3 draw the relevant bits given the class: uniformly, or like the released generators.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def load_stream(
 
 
 def list_streams() -> list[dict[str, Any]]:
-    """Return what is known of every stream with known truth, in the order of Table 4.1, then others.
+    """Return a description of every stream whose relevant features are known, first those of Table 4.1, then others.
 
     Returns
     -------

@@ -27,11 +27,11 @@ class Stream(ABC):
     feature_names : list of str or None
         Names of the columns, if they have any.
     n_features, n_rows : int or None
-        None where it is known only after reading.
+        None where the number is known only after reading.
     classes : ndarray of shape (n_classes,) or None
         Labels known in advance.
     categorical : sequence of int
-        Positions of the columns that are known to hold codes of categories.
+        Positions of the columns that hold codes of categories, as far as this is known.
     """
 
     feature_names: list[str] | None = None
@@ -49,19 +49,19 @@ class Stream(ABC):
         size : int, default=100
             Rows per batch, at least 1.
         start : int, default=0
-            Rows to skip first, as when a run goes on where it stopped.
+            Rows to skip first, for a run that continues where it stopped.
 
         Returns
         -------
         iterator of (X, y)
-            X is a C-contiguous float array or a CSR matrix, y one-dimensional; every call starts from the beginning.
+            X is a C-contiguous float array or a CSR matrix, y is one-dimensional. Every call starts from the beginning.
 
         Raises
         ------
         ValueError
             If `size` or `start` is out of range.
         StreamError
-            On the way, if the source cannot be read.
+            While reading, if the source cannot be read.
         """
         check_number("batch_size", size, low=1, integer=True)
         check_number("start", start, low=0, integer=True)
@@ -77,20 +77,20 @@ class Stream(ABC):
         return self.batches()
 
     def progress(self) -> float | None:
-        """Return which fraction of the input the current pass has consumed, or None where that is unknown."""
+        """Return the fraction of the input that the current pass has consumed, or None if it is unknown."""
         return None
 
     @property
     def can_go_on(self) -> bool:
-        """Whether another pass can begin where one was left, in another process too."""
+        """Whether a new pass can continue where an earlier one stopped, in another process too."""
         return True
 
     def position(self) -> Any:
-        """Return where the stream stands after the last batch; None if rows have to be counted to go on there."""
+        """Return the position after the last batch; None if rows have to be counted to continue from there."""
         return None
 
     def go_to(self, position: Any) -> None:
-        """Go on where `position` was told: the next pass begins with the row after it."""
+        """Continue from a `position`: the next pass begins with the row after it."""
         raise NotImplementedError(f"{type(self).__name__} tells no positions.")
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class Stream(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return what it takes to open the stream again, and a fingerprint of its contents; plain JSON values."""
+        """Return the values needed to open the stream again, and a fingerprint of its contents; plain JSON values."""
 
     @abstractmethod
     def _blocks(self, start: int) -> Iterator[Batch]:
@@ -127,7 +127,7 @@ class Stream(ABC):
 
 
 class ArrayStream(Stream):
-    """Rows that are in memory already.
+    """A stream of rows that are in memory.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class ArrayStream(Stream):
         self._read = 0
 
     def progress(self) -> float | None:
-        """Return the fraction of the rows handed out in the current pass."""
+        """Return the fraction of the rows returned in the current pass."""
         return float(min(self._read / self._X.shape[0], 1.0))
 
     def describe(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class ArrayStream(Stream):
 
 
 class BatchStream(Stream):
-    """Batches that some other program makes: an iterable of (X, y), read once if it is an iterator.
+    """A stream of batches that another program makes: an iterable of (X, y), read once if it is an iterator.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class BatchStream(Stream):
         self._spent = False
 
     def describe(self) -> dict[str, Any]:
-        """Return the kind of the source; what it yields cannot be told in advance."""
+        """Return the kind of the source; its contents are not known in advance."""
         return {"kind": "batches", "source": type(self._source).__name__}
 
     def _blocks(self, start: int) -> Iterator[Batch]:
@@ -244,12 +244,12 @@ class BatchStream(Stream):
 
 
 def as_stream(source: Any) -> Stream:
-    """Return a stream of what was given: a stream, a pair (X, y), or an iterable of such pairs.
+    """Return a stream for a stream, a pair (X, y), or an iterable of such pairs.
 
     Raises
     ------
     TypeError
-        If it is none of these.
+        If the argument is none of these.
 
     Examples
     --------

@@ -30,7 +30,7 @@ __all__ = ["SyntheticStream"]
 
 
 class SyntheticStream(Stream):
-    """Rows of one concept after another, with the features that matter known at every row.
+    """A stream of one concept after another, whose relevant features are known at every row.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ class SyntheticStream(Stream):
     n_rows : int
         At least 1.
     drifts : sequence of int, default=()
-        Rows at which one concept gives way to the next, in ascending order, within (0, n_rows). With more drifts than
-        concepts the concepts recur in turn.
+        Rows at which one concept is replaced by the next, in ascending order, within (0, n_rows). With more drifts than
+        concepts, the concepts recur in turn.
     width : float, default=1
         W of the drift law (1), in rows: 98 % of a change lie within 1.15 W on either side. 1 is an abrupt drift
         (the rows beside it are mixed), 0 a clean cut.
     label_noise : float in [0, 1), default=0.0
         Probability that a label is replaced by another one.
     appended : sequence of Irrelevant or Redundant, default=()
-        Features beside those of the concepts, in this order.
+        Features after those of the concepts, in this order.
     seed : int, default=0
         At least 0.
 
@@ -63,7 +63,7 @@ class SyntheticStream(Stream):
     relevant_anywhere : ndarray of shape (n,), intp
         Columns relevant in any concept of the stream, ascending.
     copy_of : ndarray of shape (n_features,), intp
-        The column that each column is made from; itself where it is none.
+        The column that each column is made from; the column itself if it is made from none.
 
     Raises
     ------
@@ -167,12 +167,12 @@ class SyntheticStream(Stream):
     # -- truth ---------------------------------------------------------------------------------------------
 
     def concept_at(self, t: int) -> int:
-        """Return which concept prevails at row `t`, counted from 0: the new one from the middle of a drift on."""
+        """Return the current concept at row `t`, counted from 0; from the middle of a drift on it is the new one."""
         self._check_row("t", t, self.n_rows - 1)
         return int(np.searchsorted(np.array(self.drifts), t, side="right")) % len(self.concepts)
 
     def relevant_at(self, t: int) -> NDArray[np.intp]:
-        """Return the columns that matter to the concept that prevails at row `t`, ascending.
+        """Return the columns relevant to the current concept at row `t`, ascending.
 
         Raises
         ------
@@ -182,15 +182,15 @@ class SyntheticStream(Stream):
         return np.flatnonzero(self._relevant[self.concept_at(t)])
 
     def concept_of_rows(self, start: int, stop: int) -> NDArray[np.intp]:
-        """Return which concept each row from `start` to before `stop` really comes from, shape (n_rows,)."""
+        """Return the concept that each row from `start` to before `stop` was drawn from, shape (n_rows,)."""
         self._check_row("start", start, self.n_rows)
         self._check_row("stop", stop, self.n_rows)
         return self._mixed(np.arange(start, stop))
 
     def relevant_rows(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Return the columns that mattered to each row, shape (stop - start, n_features).
+        """Return the columns that are relevant to each row, shape (stop - start, n_features).
 
-        While a gradual drift lasts, rows of both concepts come in turn, and this is the truth of each.
+        During a gradual drift, rows of both concepts alternate; each row then has the columns of its own concept.
         """
         return self._relevant[self.concept_of_rows(start, stop)]
 
@@ -266,7 +266,7 @@ class SyntheticStream(Stream):
             yield self.read(first, self._read)
 
     def progress(self) -> float | None:
-        """Return the fraction of the rows handed out in the current pass."""
+        """Return the fraction of the rows returned in the current pass."""
         return self._read / self.n_rows
 
     def _title(self) -> str:
@@ -277,7 +277,7 @@ class SyntheticStream(Stream):
         return [*super()._facts(), f"{n} drift{'s' * (n != 1)}"]
 
     def describe(self) -> dict[str, Any]:
-        """Return what the stream is made of, and a fingerprint of its first rows."""
+        """Return the parameters of the stream, and a fingerprint of its first rows."""
         X, y = self.read(0, 64)
         made = self.settings or {
             "kind": "synthetic",

@@ -38,9 +38,9 @@ def export_text(
     feature_names : sequence of str, optional
         One for each column; by default the names of the frame that was learned from, or "feature_0" and so on.
     max_depth : int, at least 0, optional
-        Branches of a tree below are not shown, but counted.
+        Branches of a tree below this depth are not shown, but counted.
     decimals : int, default=2
-        Of thresholds, categories and weights; digits that count, where a threshold is below 0.1.
+        Decimals of thresholds, categories and weights; significant digits, where a threshold is below 0.1.
     show_weights : bool, default=False
         Whether the lines of leaves and rules end with the weight of each class.
 
@@ -91,7 +91,7 @@ def plot_tree(
     decimals: int = 2,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the tree: splits with their weight and merit, leaves with their class and how much of the weight it has.
+    """Draw the tree: splits with their weight and merit, leaves with their class and its share of the weight.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ def plot_tree(
     feature_names : sequence of str, optional
         As for :func:`export_text`.
     max_depth : int, at least 0, optional
-        Nodes below are not drawn.
+        Nodes below this depth are not drawn.
     decimals : int, default=2
-        Of thresholds and categories; digits that count, where a threshold is below 0.1.
+        Decimals of thresholds and categories; significant digits, where a threshold is below 0.1.
     ax : matplotlib Axes, optional
         Where to draw; by default new axes, as wide as the leaves need.
 

@@ -54,45 +54,45 @@ _SHARE_OR_COUNT = Kind(
 
 
 class AdaptiveRandomForest(TreeClassifier):
-    """A forest whose trees draw features at each leaf, and are replaced when their errors rise (ARF).
+    """A forest of Hoeffding trees that draw features at each leaf, and are replaced when their errors rise (ARF).
 
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
-        Trees.
+        Number of trees.
     max_features : "sqrt", int, float in (0, 1] or None, default=None
-        Features that each leaf draws: sqrt(n_features) + 1 (the paper), this many, this share of them (MOA: 0.6), or
-        all, which has been right more often where most features are irrelevant.
+        Number of features that each leaf draws: sqrt(n_features) + 1 (the paper), this many, this share of them (MOA:
+        0.6), or all, which has been more accurate where most features are irrelevant.
     bagging : float in (0, 100] or None, default=6
-        Mean of the Poisson number of times that a row counts in a tree; None: once in each.
+        Mean of the Poisson number of times that a row counts in a tree. None: every row counts once in each tree.
     warning : float in (0, 1) or None, default=0.01
-        Chance of a false alarm of the ADWIN that starts a tree behind another; None: never.
+        Chance of a false alarm of the ADWIN that starts a background tree. None: never.
     drift : float in (0, 1) or None, default=0.001
-        Chance of a false alarm of the ADWIN that puts the tree behind in the place of the other, or a new one where
-        there is none; None: never.
+        Chance of a false alarm of the ADWIN that replaces a tree by its background tree, or by a new tree if it has
+        none. None: never.
     grace_period, delta, tie_threshold, n_cuts, categorical, binary_splits, max_depth
         As in :class:`HoeffdingTree`, of each tree; the published programs' defaults for trees of a forest.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
         What a leaf predicts, as in :class:`HoeffdingTree`.
     max_nodes : int, at least 1, or None, default=None
-        Nodes of each tree. This bounds the memory.
+        The most nodes of each tree. This bounds the memory.
     random_state : int, at least 0, default=0
     n_jobs : int or None, default=None
-        Threads among which the trees are shared; -1: one for each core. The result is the same. It pays from some
-        hundred rows a call on.
+        Number of threads that share the trees; -1: one for each core. The result is the same. More threads pay from
+        some hundred rows per call on.
 
     Attributes
     ----------
     n_warnings_, n_drifts_ : int
-        Trees begun behind others, and drifts found, so far.
+        Number of background trees started, and of drifts found, so far.
     n_nodes_ : ndarray of shape (n_estimators,), int64
-        Nodes of each tree.
+        Number of nodes of each tree.
     feature_importances_ : ndarray of shape (n_features,), float64
-        What the splits in all trees gain: merit times weight, summed by feature and divided by the sum of all.
+        Gain of the splits in all trees: merit times weight, summed by feature and divided by the sum of all.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned from.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the rows came as a frame with column names.
@@ -104,8 +104,8 @@ class AdaptiveRandomForest(TreeClassifier):
 
     Notes
     -----
-    A row costs O(n_estimators (depth + m classes)) with m features for each leaf, and a tree behind another as much as
-    a tree. Memory: 5 float64 per leaf, class and numeric feature of the m, and 10 kB per tree for its ADWINs. A batch
+    A row costs O(n_estimators (depth + m classes)) with m features for each leaf; a background tree costs as much as a
+    tree. Memory: 5 float64 per leaf, class and numeric feature of the m, and 10 kB per tree for its ADWINs. A batch
     leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse rows are refused.
 
     References
@@ -284,13 +284,13 @@ class AdaptiveRandomForest(TreeClassifier):
 
     @property
     def n_warnings_(self) -> int:
-        """Trees begun behind others so far."""
+        """Number of background trees started so far."""
         check_is_fitted(self)
         return int(self._events_[0].sum())
 
     @property
     def n_drifts_(self) -> int:
-        """Drifts found so far."""
+        """Number of drifts found so far."""
         check_is_fitted(self)
         return int(self._events_[1].sum())
 
@@ -302,7 +302,7 @@ class AdaptiveRandomForest(TreeClassifier):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of the splits in all trees, summed by feature, in all 1; zeros while there is none."""
+        """Merit times weight of all splits, summed by feature; the sum is 1, or 0 while there is no split."""
         check_is_fitted(self)
         return importances(chain.from_iterable(self._nodes()), self.n_features_in_)
 
@@ -312,14 +312,14 @@ class AdaptiveRandomForest(TreeClassifier):
 
 
 class StreamingRandomPatches(AdaptiveRandomForest):
-    """Trees on a random subset of the features and of the rows each, replaced when their errors rise (SRP).
+    """An ensemble of trees, each on a random subset of the features and rows, replaced when errors rise (SRP).
 
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
-        Trees.
+        Number of trees.
     max_features : "sqrt", int, float in (0, 1] or None, default=0.6
-        Features that each tree draws: this share of them, this many, sqrt(n_features) + 1, or all.
+        Number of features that each tree draws: this share of them, this many, sqrt(n_features) + 1, or all.
     bagging, warning, drift, random_state, n_jobs
         As in :class:`AdaptiveRandomForest`.
     grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
@@ -337,7 +337,7 @@ class StreamingRandomPatches(AdaptiveRandomForest):
 
     Notes
     -----
-    As for :class:`AdaptiveRandomForest`, with m features of each tree. A tree that begins draws anew.
+    As for :class:`AdaptiveRandomForest`, with m features of each tree. A new tree draws its features again.
 
     References
     ----------

@@ -35,9 +35,9 @@ class Node:
     parent : int
         Position of the parent in the list of nodes; -1 at the root.
     depth : int
-        Splits on the way to it.
+        Number of splits above it.
     feature : int or None
-        Column that it splits by; None at a leaf.
+        Column of the split; None at a leaf.
     threshold : float or None
         Rows at or below it go to the first child; None where categories are split.
     category : float or None
@@ -45,7 +45,7 @@ class Node:
     merit : float
         Information gain of the split when it was made, in bits; 0 at a leaf.
     weight : float
-        Weight of the rows that came here, with that which it began with.
+        Weight of the rows that reached it, plus the weight at its start.
     class_weights : ndarray of shape (n_classes,), float64
         The same by class.
     """

@@ -49,44 +49,44 @@ _NO_GUESSES = np.zeros(0, dtype=np.int64)
 
 
 class HoeffdingTree(TreeClassifier):
-    """A decision tree that splits a leaf once enough rows say which feature is best there (VFDT).
+    """A decision tree that splits a leaf once enough rows show which feature is best there (VFDT).
 
     Parameters
     ----------
     grace_period : int, at least 1, default=200
-        Weight of rows between two tries of a leaf to split.
+        Weight of the rows between two attempts of a leaf to split.
     delta : float in (0, 1), default=1e-7
         Chance that the feature of a split is not the best one.
     tie_threshold : float, at least 0, default=0.05
-        Where the Hoeffding bound is below it, the best feature wins however close the next is.
+        If the Hoeffding bound is below this, the best feature is taken, however close the next is.
     leaf : {"majority", "nb", "nb-adaptive"} or classifier, default="nb-adaptive"
-        What a leaf predicts: its most frequent class; naive Bayes from its statistics; whichever of these two has been
-        right more often there; or a classifier with `partial_fit` and `predict_proba`, such as
-        :class:`~tamis.learners.WeightedNaiveBayes`, of which each leaf owns a copy. Children inherit a copy of their
-        parent's.
+        What a leaf predicts. "majority": its most frequent class. "nb": naive Bayes from its statistics. "nb-adaptive":
+        whichever of these two has been right more often there. Or a classifier with `partial_fit` and `predict_proba`,
+        such as :class:`~tamis.learners.WeightedNaiveBayes`, of which each leaf owns a copy. New leaves start with a
+        copy of their parent's.
     n_cuts : int, at least 1, default=10
-        Thresholds tried for a numeric feature, equally spaced over its range.
+        Number of thresholds tried for a numeric feature, equally spaced over its range.
     categorical : None, "all", list of int or str, or bool mask, default=None
         The columns whose values are categories: any finite numbers.
     binary_splits : bool, default=False
         Whether a categorical feature splits one category from the rest; otherwise each category has its branch.
     max_depth : int, at least 0, or None, default=None
-        Splits between the root and a leaf.
+        The most splits between the root and a leaf.
     max_nodes : int, at least 1, or None, default=None
-        Nodes of the tree, alternate trees included. This bounds the memory.
+        The most nodes of the tree, including alternate trees. This bounds the memory.
 
     Attributes
     ----------
     n_nodes_, n_leaves_, depth_ : int
-        Of the tree as it is now.
+        Size of the tree as it is now.
     nodes_ : list of Node
         The nodes, each before its children.
     feature_importances_ : ndarray of shape (n_features,), float64
-        What the splits in the tree gain: merit times weight, summed by feature and divided by the sum of all.
+        Gain of the splits in the tree: merit times weight, summed by feature and divided by the sum of all.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned from.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the rows came as a frame with column names.
@@ -98,12 +98,12 @@ class HoeffdingTree(TreeClassifier):
 
     Notes
     -----
-    A row costs O(depth + features times classes), a try to split O(features times classes times cuts). Memory: 5
+    A row costs O(depth + features times classes), an attempt to split O(features times classes times cuts). Memory: 5
     float64 per leaf, class and numeric feature, and one per leaf, class and category. A batch leaves the same state as
     its rows one at a time. Sparse rows are refused.
 
-    A missing value (NaN) is left out of the statistics; at a split on it the row goes where most rows go, and so does a
-    category that has no branch, which gets one of its own as soon as it was learned from.
+    A missing value (NaN) is left out of the statistics; at a split on it the row goes where most rows go. So does a
+    category that has no branch; it gets one as soon as a row with it was learned from.
 
     References
     ----------
@@ -221,7 +221,7 @@ class HoeffdingTree(TreeClassifier):
         return found
 
     def leaf_of(self, row: Any) -> Any:
-        """Return the classifier of the leaf that a row comes to, if leaves own classifiers.
+        """Return the classifier of the leaf that a row reaches, if leaves own classifiers.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class HoeffdingTree(TreeClassifier):
         Returns
         -------
         classifier or None
-            None if leaves own none, or if no row has come to the leaf yet. It was trained with the positions of the
+            None if leaves own none, or if no row has reached the leaf yet. It was trained with the positions of the
             labels in `classes_`.
         """
         check_is_fitted(self)
@@ -249,45 +249,45 @@ class HoeffdingTree(TreeClassifier):
 
     @property
     def n_nodes_(self) -> int:
-        """Number of nodes, alternate trees left out."""
+        """Number of nodes, without alternate trees."""
         return len(self.nodes_)
 
     @property
     def n_leaves_(self) -> int:
-        """Number of leaves, alternate trees left out."""
+        """Number of leaves, without alternate trees."""
         return sum(node.feature is None for node in self.nodes_)
 
     @property
     def depth_(self) -> int:
-        """Splits on the way to the deepest leaf."""
+        """Number of splits above the deepest leaf."""
         return max(node.depth for node in self.nodes_)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of the splits in the tree, summed by feature, in all 1; zeros while there is none."""
+        """Merit times weight of the splits, summed by feature; the sum is 1, or 0 while there is no split."""
         return importances(self.nodes_, self.n_features_in_)
 
 
 class HoeffdingAdaptiveTree(HoeffdingTree):
-    """A Hoeffding tree that replaces the parts of it that errors say are stale (HAT).
+    """A Hoeffding tree that replaces its outdated parts, which it finds by their errors (HAT).
 
-    Each split has an ADWIN on the errors of the rows that pass it. Where they rise, an alternate tree begins, and takes
-    the place of the split once its own errors are significantly fewer.
+    Each split has an ADWIN on the errors of the rows that pass it. When these errors rise, an alternate tree is
+    started. It replaces the split once its own errors are significantly fewer.
 
     Parameters
     ----------
     grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
-        As in :class:`HoeffdingTree`. A `leaf` classifier begins anew in alternate trees.
+        As in :class:`HoeffdingTree`. A `leaf` classifier starts untrained in alternate trees.
     bootstrap : bool, default=True
-        Whether a row counts a Poisson(1) number of times, at least once, as in the published programs: 1.37 times on
-        average, so trees grow, and recover from drifts, sooner.
+        Whether a row counts a Poisson(1) number of times, at least once, as in the published programs. This is 1.37
+        times on average, so trees grow, and recover from drifts, sooner.
     random_state : int, at least 0, default=0
         Seed of `bootstrap`.
 
     Attributes
     ----------
     n_alternates_started_, n_alternates_replaced_, n_alternates_dropped_ : int
-        Alternate trees begun, put in place, and given up.
+        Number of alternate trees started, put in place, and given up.
     n_nodes_, n_leaves_, depth_, nodes_, feature_importances_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`HoeffdingTree`.
 
@@ -298,8 +298,8 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
 
     Notes
     -----
-    As for :class:`HoeffdingTree`. A split takes 5 kB more for its ADWIN, and a row some 50 ns for each split it passes.
-    Leaves that own classifiers are learned row by row in Python, since each row is predicted before it is learned from.
+    As for :class:`HoeffdingTree`. A split needs 5 kB more for its ADWIN, and a row some 50 ns for each split it passes.
+    Leaves that own classifiers learn row by row in Python, because each row is predicted before it is learned from.
 
     References
     ----------
@@ -384,15 +384,15 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
 
     @property
     def n_alternates_started_(self) -> int:
-        """Alternate trees begun so far."""
+        """Number of alternate trees started so far."""
         return int(self._pools_.state[STARTED])
 
     @property
     def n_alternates_replaced_(self) -> int:
-        """Alternate trees that took the place of a split so far."""
+        """Number of alternate trees that have replaced a split so far."""
         return int(self._pools_.state[REPLACED])
 
     @property
     def n_alternates_dropped_(self) -> int:
-        """Alternate trees given up so far: errors rose again, or theirs were more."""
+        """Number of alternate trees given up so far: the errors of the split rose again, or their own were more."""
         return int(self._pools_.state[DROPPED])

@@ -37,7 +37,7 @@ def write_report(
     title: str = "the rows held out", *, categories: dict[str, list[Any]] | None = None,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
-    """Write what a classifier buys, and what it comes to, as one HTML file that opens offline.
+    """Write a report of what a classifier buys, and at what accuracy and cost, as one HTML file that opens offline.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def write_report(
     path : str or path
         The file; one that exists is replaced in one step, or stays as it is if anything fails.
     title : str
-        What the rows are.
+        Heading of the page.
     categories : dict of str to list, optional
         Names of the values of columns that hold codes of text.
     on_progress : callable, optional
-        Takes the share that is done, and what is done next.
+        Called with the share that is done, and the name of the next step.
     repeat : dict of str to str, optional
-        Lines that do the same again, by where they are typed.
+        Lines that repeat the result, by where they are typed.
 
     Returns
     -------

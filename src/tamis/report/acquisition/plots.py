@@ -91,7 +91,7 @@ def _path(axes: Axes, trace: Acquisition, classes: list[Any], names: Sequence[st
 
 
 def plot_costs(curves: Sequence[Curve]) -> Figure:
-    """Draw accuracy against the mean price paid per row; what needs every column is a dashed line.
+    """Draw accuracy against the mean price paid per row; a model that needs every column is a dashed line.
 
     Parameters
     ----------

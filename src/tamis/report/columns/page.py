@@ -42,28 +42,28 @@ def write_report(
     seconds: float = math.nan,
     repeat: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write what became of the columns that a selector was offered, as one HTML file that opens offline.
+    """Write a report of the columns that a selector was offered, as one HTML file that opens offline.
 
     Parameters
     ----------
     selector : ColumnSelector
-        Fitted, with ``trace="all"``; otherwise the page knows the accepted features only.
+        Fitted, with ``trace="all"``; otherwise the page shows the accepted features only.
     path : str or path
         The file; one that exists is replaced in one step, or stays as it is if anything fails.
     title : str, optional
         By default the name of the class.
     note, alert : str
-        What else there is to say: about the data, and what went wrong.
+        Further texts on the page: about the data, and about errors.
     coefficients : dict of str to float, optional
-        Of the accepted features, by name.
+        Coefficients of the accepted features, by name.
     speaks_for : str
-        What a positive coefficient says.
+        The meaning of a positive coefficient.
     stages : list of (int, str)
-        From which candidate on, counted from 1, which kind of feature was offered.
+        The first candidate of each kind of feature, counted from 1, and the name of the kind.
     seconds : float
-        How long it took.
+        Duration of the selection.
     repeat : dict of str to str, optional
-        Headings and lines that do the same again; by default the selector with its parameters.
+        Headings and lines that repeat the result; by default the selector with its parameters.
 
     Returns
     -------

@@ -21,14 +21,14 @@ _SPECKS = 2000
 
 
 def plot_columns(selector: Any, *, stages: Sequence[tuple[int, str]] = ()) -> Figure:
-    """Draw what a selector of columns did: evidence against the bar, wealth if it has any, features accepted.
+    """Draw the course of a column selector: evidence against the bar, wealth if it has any, features accepted.
 
     Parameters
     ----------
     selector : ColumnSelector
-        That was offered columns, with ``trace="all"``.
+        A selector that was offered columns, with ``trace="all"``.
     stages : list of (int, str)
-        From which candidate on, counted from 1, which kind of feature was offered.
+        The first candidate of each kind of feature, counted from 1, and the name of the kind.
 
     Returns
     -------

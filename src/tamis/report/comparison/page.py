@@ -65,7 +65,7 @@ def write_comparison(
     title : str, optional
         Heading of the page.
     repeat : dict of str to str, optional
-        Lines that do the same again, by where they are typed.
+        Lines that repeat the experiment, by where they are typed.
 
     Returns
     -------

@@ -18,7 +18,7 @@ __all__ = ["plot_experiment"]
 
 
 def plot_experiment(result: Comparison, column: str = "accuracy_windowed") -> Figure:
-    """Draw a column of the steps over time, mean and deviation over seeds, a panel per stream, true drifts marked.
+    """Draw a column of the steps over time: mean and deviation over seeds, one panel per stream, with the true drifts.
 
     Parameters
     ----------

@@ -39,28 +39,28 @@ def write_report(
     seconds: float = math.nan,
     repeat: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write how the columns of a table were ranked, as one HTML file that opens offline.
+    """Write the ranking of the columns of a table, as one HTML file that opens offline.
 
     Parameters
     ----------
     columns : dict of str to ndarray of shape (n_features,)
-        What ``table_`` of a :class:`Screening <tamis.rows.screening.screening.Screening>` holds. With a column "rank",
-        it is shown as it is sorted; without, by the first of its scores.
+        The ``table_`` of a :class:`Screening <tamis.rows.screening.screening.Screening>`. With a column "rank", it is
+        shown in its own order; otherwise it is sorted by the first of its scores.
     path : str or path
         The file; one that exists is replaced in one step, or stays as it is if anything fails.
     title : str
     note, alert : str
-        What else there is to say: about the data, and what went wrong.
+        Further texts on the page: about the data, and about errors.
     n_rows : int, optional
-        Rows learned from.
+        Number of rows learned from.
     classes : sequence
-        The labels that were told apart.
+        The labels of the classes.
     top : int, default=20
-        How many columns are shown at first; the others, up to 1,000, are folded away.
+        Number of columns shown at first; the others, up to 1,000, are folded away.
     seconds : float
-        How long it took.
+        Duration of the ranking.
     repeat : dict of str to str, optional
-        Headings and lines that do the same again.
+        Headings and lines that repeat the result.
 
     Returns
     -------

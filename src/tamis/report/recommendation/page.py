@@ -59,7 +59,7 @@ def write_report(
         The file; one that exists is replaced in one step.
     title : str
     repeat : dict of str to str, optional
-        Headings and lines that do the same again.
+        Headings and lines that repeat the result.
 
     Returns
     -------

@@ -23,7 +23,7 @@ def write_report(result: Result, path: str | os.PathLike[str], title: str | None
     path : str or path
         The file; one that exists is replaced in one step, or stays as it is if anything fails.
     title : str, optional
-        Heading of the page; by default what was run on which data.
+        Heading of the page; by default the names of selector, learner and data.
 
     Returns
     -------

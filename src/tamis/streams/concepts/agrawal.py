@@ -106,9 +106,9 @@ class Agrawal(Concept):
     Parameters
     ----------
     function : int in [1, 10], default=1
-        Which rule.
+        Number of the rule.
     perturbation : float in [0, 1], default=0.05
-        Numbers move by up to this share of their range after the class is settled.
+        Numbers move by up to this share of their range after the class has been determined.
     positive_share : float in (0, 1) or None, default=0.5
         Probability of class 1; None for the natural one.
     moa_compat : bool, default=False
@@ -147,7 +147,7 @@ class Agrawal(Concept):
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
-        """What the rule asks for."""
+        """The columns that the rule depends on."""
         return _RELEVANT[self.function - 1]
 
     @property
@@ -170,7 +170,7 @@ class Agrawal(Concept):
         return (~_rule(self.function, values)).astype(np.intp)
 
     def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Draw people until they are of the class wanted: where that is rare, only among those who can be."""
+        """Draw people until they are of the wanted class; if that is rare, only from those who can be in it."""
         if self.function in _RARE:
             span = _RANGES.span.copy()
             span[:2] = np.array(_RARE[self.function]) - _RANGES.low[:2]

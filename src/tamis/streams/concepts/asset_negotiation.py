@@ -53,7 +53,7 @@ class AssetNegotiation(Concept):
     Parameters
     ----------
     function : int in [1, 5], default=1
-        Which rule.
+        Number of the rule.
     positive_share : float in (0, 1) or None, default=0.5
         Probability of class 1; None for the natural one, below 0.02.
 
@@ -87,7 +87,7 @@ class AssetNegotiation(Concept):
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
-        """What the rule asks for."""
+        """The columns that the rule depends on."""
         return tuple(sorted({j for clause in self._clauses for j in clause}))
 
     @property
@@ -107,7 +107,7 @@ class AssetNegotiation(Concept):
         return interested
 
     def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Force a clause upon the rows of class 1 that fulfil none; draw those of class 0 until they fulfil none."""
+        """Make rows of class 1 that fulfil no clause fulfil one; draw rows of class 0 until they fulfil none."""
         forced = np.flatnonzero((y == 1) & (self.label(values) == 0))
         which = (draws.child("clause").one(rows[forced]) * len(self._clauses)).astype(np.intp)
         for k, clause in enumerate(self._clauses):

@@ -72,9 +72,9 @@ class BG1(_Bits):
     Parameters
     ----------
     relevant : tuple of int, default=(0, 1, 2)
-        Columns that matter, ascending.
+        The relevant columns, ascending.
     n_features : int, default=10
-        Bits in a row.
+        Number of bits in a row.
     sampler : {"uniform", "reference"}, default="uniform"
         How the relevant bits are drawn given the class; see the module.
     positive_share : float in (0, 1) or None, default=0.5
@@ -113,9 +113,9 @@ class BG2(_Bits):
     Parameters
     ----------
     relevant : tuple of three int, default=(0, 1, 2)
-        Columns that matter, ascending.
+        The relevant columns, ascending.
     n_features : int, default=10
-        Bits in a row.
+        Number of bits in a row.
     sampler : {"uniform", "reference"}, default="uniform"
         How the relevant bits are drawn given the class; see the module.
     positive_share : float in (0, 1) or None, default=0.5
@@ -146,14 +146,14 @@ class BG2(_Bits):
 
 @dataclass(frozen=True)
 class BG3(_Bits):
-    """Class 1 if three bits are equal: no bit alone, and with a fair sampler no pair, tells the class.
+    """Class 1 if three bits are equal: no single bit, and with a fair sampler no pair, is informative about the class.
 
     Parameters
     ----------
     relevant : tuple of three int, default=(0, 1, 2)
-        Columns that matter, ascending.
+        The relevant columns, ascending.
     n_features : int, default=10
-        Bits in a row.
+        Number of bits in a row.
     sampler : {"uniform", "reference"}, default="uniform"
         How the relevant bits are drawn given the class; see the module.
     positive_share : float in (0, 1) or None, default=0.5

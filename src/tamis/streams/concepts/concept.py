@@ -28,7 +28,7 @@ class Feature:
     ----------
     name : str
     low, high : float, default=0.0, 1.0
-        Smallest and largest value; of a nominal feature 0 and n_values - 1.
+        Smallest and largest value; for a nominal feature 0 and n_values - 1.
     n_values : int, default=0
         Number of values of a nominal feature, at least 2; 0 for a numeric one.
     """
@@ -45,11 +45,11 @@ class Feature:
 
 
 class Concept(ABC):
-    """One state of the world, in which rows of two classes are drawn.
+    """One distribution of rows and classes; a stream may change from one concept to another.
 
-    A subclass has its parameters as fields of a frozen dataclass, tells its `features` and `relevant` ones, and says
-    with `label` which class the values of the columns in `tied` have. Where `positive_share` is a number, each row is
-    first given its class and the tied columns are drawn anew until they have it.
+    A subclass has its parameters as fields of a frozen dataclass. It defines its `features` and the `relevant` ones,
+    and computes with `label` the class from the columns in `tied`. Where `positive_share` is a number, each row is
+    first given its class, and the tied columns are drawn again until they have it.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class Concept(ABC):
     relevant : tuple of int
         Columns that the class depends on, in ascending order.
     tied : tuple of int
-        Columns that are drawn together: the relevant ones, and those that depend on them.
+        Columns that are drawn together: the relevant columns, and those that depend on them.
     positive_share : float or None
-        Probability of class 1; None for the one the concept has by nature.
+        Probability of class 1; None for the natural one.
     n_classes : int
         0 for a regression.
     """
@@ -90,7 +90,7 @@ class Concept(ABC):
         ----------
         draws : Draws
         rows : ndarray of shape (n_rows,), integer
-            Which rows of the stream these are.
+            Positions of these rows in the stream.
         out : ndarray of shape (n_rows, at least n_features), float64, C-contiguous
             The features are written into its first columns.
 
@@ -115,11 +115,11 @@ class Concept(ABC):
         return values
 
     def blur(self, draws: Draws, rows: Array, values: Array) -> Array:
-        """Return the tied columns disturbed, after the class is settled; by default as they are."""
+        """Return the tied columns with noise, after the class has been determined; by default as they are."""
         return values
 
     def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Draw the tied columns of rows that are not of the class wanted until they are, in place."""
+        """Draw the tied columns of rows that are not of the wanted class until they are, in place."""
         self._redraw(draws, rows, values, y, self._ranges.of(np.array(self.tied)))
 
     def _redraw(self, draws: Draws, rows: Array, values: Array, y: Array, ranges: Ranges) -> None:

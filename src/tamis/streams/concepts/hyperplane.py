@@ -18,18 +18,18 @@ __all__ = ["Hyperplane"]
 class Hyperplane(Concept):
     """Class 1 where sum of w_j (x_j - 1/2) over the relevant features is positive; all features are uniform in [0, 1].
 
-    The weights are random with sizes in [0.5, 1), so that every relevant feature matters.
+    The weights are random with sizes in [0.5, 1), so that every such feature has an effect.
 
     Parameters
     ----------
     relevant : tuple of int, default=(0, 1, 2)
         Columns with a weight, ascending.
     n_features : int, default=10
-        Columns.
+        Number of columns.
     positive_share : float in (0, 1) or None, default=None
         Probability of class 1; None for the natural one, 1/2.
     seed : int, default=0
-        Of the weights; at least 0.
+        Seed of the weights; at least 0.
 
     Raises
     ------

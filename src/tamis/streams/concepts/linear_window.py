@@ -24,18 +24,18 @@ __all__ = ["LinearWindow"]
 
 @dataclass(frozen=True)
 class LinearWindow(Concept):
-    """A linear target of a window of neighbouring columns, among correlated normal features.
+    """A target that is linear in a window of neighbouring columns, among correlated normal features.
 
     Parameters
     ----------
     first : int, default=0
-        First column of the window; past the last column it goes on at the first.
+        First column of the window; past the last column it continues at the first.
     size : int, default=100
-        k, columns in the window, in [1, n_features].
+        k, the number of columns in the window, in [1, n_features].
     n_features : int, default=1000
-        Columns.
+        Number of columns.
     nu : float, default=0.5
-        Correlates the features: nu^2 / (1 + nu^2), at least 0.
+        At least 0; the correlation of the features is nu^2 / (1 + nu^2).
     signal : float, default=1.0
         b, the coefficient of every relevant feature; not 0.
     intercept : float, default=0.0

@@ -28,15 +28,15 @@ class RandomRBF(Concept):
     Parameters
     ----------
     relevant : tuple of int, default=(0, 1, 2)
-        Columns with clouds, ascending.
+        Columns that depend on the class, ascending.
     n_features : int, default=10
-        Columns.
+        Number of columns.
     n_classes : int, default=2
         At least 2.
     n_centres : int, default=50
-        At least n_classes; they take the classes in turn.
+        At least n_classes; the classes are assigned to the centres in turn.
     seed : int, default=0
-        Of the centres; at least 0.
+        Seed of the centres; at least 0.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class RandomRBF(Concept):
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
-        """Where the clouds are, shape (n_centres, n_relevant)."""
+        """Positions of the centres, shape (n_centres, n_relevant)."""
         return np.random.default_rng(self.seed).random((self.n_centres, len(self.relevant)))
 
     @cached_property
@@ -86,7 +86,7 @@ class RandomRBF(Concept):
         return deviation, np.cumsum(weight)
 
     def label(self, values: Array) -> Array:
-        """Return the class of the centre that is nearest, as a guess: clouds overlap."""
+        """Return the class of the nearest centre; this is a guess, because clouds overlap."""
         gaps = ((values[:, None, :] - self.centres) ** 2).sum(axis=2)
         return np.asarray(gaps.argmin(axis=1) % self.n_classes)
 

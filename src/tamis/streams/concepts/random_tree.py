@@ -52,35 +52,35 @@ class _Node:
 
 @dataclass(frozen=True)
 class RandomTree(Concept):
-    """Class by a random decision tree that asks for some of the features.
+    """The class is given by a random decision tree that tests some of the features.
 
     Nominal features come first, then numbers uniform in [0, 1].
 
     Parameters
     ----------
     relevant : tuple of int, default=(0, 1, 5, 6)
-        Columns the tree asks for, ascending.
+        Columns that the tree tests, ascending.
     n_nominal, n_numeric : int, default=5, 5
-        How many features of each kind there are, at least 0.
+        Number of features of each kind, at least 0.
     n_values : int, default=5
-        Values of a nominal feature, at least 2.
+        Number of values of a nominal feature, at least 2.
     max_depth : int, default=5
-        Questions on the longest path, at least 1.
+        Tests on the longest path, at least 1.
     first_leaf_level : int, default=3
-        Questions before a path may end early, at least 0.
+        Tests before a path may end early, at least 0.
     leaf_fraction : float in [0, 1], default=0.15
         Probability of an early end at each further level.
     least_share : float in [0, 0.5), default=0.2
-        Both classes have at least this natural share.
+        Least natural share of either class.
     positive_share : float in (0, 1) or None, default=None
         Probability of class 1; None for the natural one.
     seed : int, default=0
-        Of the tree; at least 0.
+        Seed of the tree; at least 0.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or no tree is found that asks for all the relevant features.
+        If a parameter is out of range, or no tree is found that tests all the relevant features.
 
     References
     ----------
@@ -155,7 +155,7 @@ class RandomTree(Concept):
         return node if len(leaves) > 1 else _Node(label=leaves.pop())
 
     def label(self, values: Array) -> Array:
-        """Return the class of the leaf that each row comes to."""
+        """Return the class of the leaf that each row reaches."""
         at, threshold, branch, label = self._tree
         node, rows = np.zeros(len(values), dtype=np.intp), np.arange(len(values))
         for _ in range(self.max_depth):

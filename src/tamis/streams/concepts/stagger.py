@@ -27,7 +27,7 @@ class STAGGER(Concept):
     Parameters
     ----------
     function : int in [1, 3], default=1
-        Which of the three.
+        Number of the rule.
     positive_share : float in (0, 1) or None, default=0.5
         Probability of class 1; None for the natural ones: 1/9, 5/9, 2/3.
 
@@ -60,7 +60,7 @@ class STAGGER(Concept):
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
-        """What the concept asks for."""
+        """The columns that the rule depends on."""
         return _RELEVANT[self.function - 1]
 
     @property
@@ -69,7 +69,7 @@ class STAGGER(Concept):
         return (0, 1, 2)
 
     def label(self, values: Array) -> Array:
-        """Return 1 where the object is what the concept asks for."""
+        """Return 1 for the objects that the rule describes, else 0."""
         size, color, shape = list[Array](values.T)
         if self.function == 1:
             wanted = (size == 0) & (color == _RED)

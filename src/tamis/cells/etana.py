@@ -91,8 +91,7 @@ class Independent(FixedOrder):
 
 
 class ETANA(Independent):
-    """Buys features in a fixed order, as if they were independent given the class, and stops when the next does not
-    pay.
+    """Buys features in a fixed order, taken as independent given the class, and stops when the next does not pay.
 
     Parameters
     ----------

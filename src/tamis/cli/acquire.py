@@ -39,9 +39,14 @@ def add(root: typer.Typer) -> None:
 
 def acquire(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="What tamis train or tamis.save wrote.")],
-    as_json: Annotated[bool, option("Output", None, "Speak JSON lines, for programs.", "--json")] = False,
+    as_json: Annotated[
+        bool, option("Output", None, "Read and write JSON lines, for programs.", "--json")
+    ] = False,
     quiet: Annotated[
-        bool, option("Output", None, "Show no belief on the way, only the decision.", "--quiet", "-q")
+        bool,
+        option(
+            "Output", None, "Show only the decision, not the class probabilities on the way.", "--quiet", "-q"
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:

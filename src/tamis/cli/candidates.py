@@ -85,20 +85,22 @@ class Generating:
     """Which candidates are made of the columns, and in which order they come."""
 
     pca: Annotated[
-        int | None, option(_MAKING, "N", "So many principal components first.", show_default=False)
+        int | None, option(_MAKING, "N", "Offer this many principal components first.", show_default=False)
     ] = None
-    powers: Annotated[bool, option(_MAKING, None, "Squares and cubes of the columns.", "--powers")] = False
-    logs: Annotated[bool, option(_MAKING, None, "Logarithms of the columns.", "--logs")] = False
-    interactions: Annotated[
-        bool, option(_MAKING, None, "Products of accepted features and columns.", "--interactions")
-    ] = False
-    ratios: Annotated[bool, option(_MAKING, None, "Ratios of accepted features and columns.", "--ratios")] = (
+    powers: Annotated[bool, option(_MAKING, None, "Offer squares and cubes of the columns.", "--powers")] = (
         False
     )
-    shuffle: Annotated[
-        bool, option(_MAKING, None, "Offer them in random order, each kind by itself.", "--shuffle")
+    logs: Annotated[bool, option(_MAKING, None, "Offer logarithms of the columns.", "--logs")] = False
+    interactions: Annotated[
+        bool, option(_MAKING, None, "Offer products of accepted features and columns.", "--interactions")
     ] = False
-    seed: Annotated[int, option(_MAKING, "N", "Of the order, and of a rule that draws.")] = 0
+    ratios: Annotated[
+        bool, option(_MAKING, None, "Offer ratios of accepted features and columns.", "--ratios")
+    ] = False
+    shuffle: Annotated[
+        bool, option(_MAKING, None, "Offer the features in random order, each kind separately.", "--shuffle")
+    ] = False
+    seed: Annotated[int, option(_MAKING, "N", "Seed of the order, and of a rule that draws at random.")] = 0
 
     def __post_init__(self) -> None:
         check_whole("--pca", self.pca, 1)

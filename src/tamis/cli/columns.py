@@ -36,7 +36,7 @@ _DECIDING, _BUDGET = "Deciding", "Budget"
 class _Reading(Reading):
     missing: Annotated[
         str,
-        option("Reading the file", "HOW", "Missing numbers: mean of the column (and said so), or error."),
+        option("Reading the file", "HOW", "Missing numbers: mean of the column (with a note), or error."),
     ] = "mean"
 
 
@@ -78,21 +78,24 @@ class _Deciding:
     initial_wealth: Annotated[
         float | None,
         option(
-            _DECIDING, "SHARE", "Of alpha-investing, in place of --target-fdr; the paper has 0.5.", show_default=False
+            _DECIDING, "SHARE", "First wealth of alpha-investing, in place of --target-fdr; the paper has 0.5.",
+            show_default=False,
         ),
     ] = None  # fmt: skip
     payout: Annotated[
-        float | None, option(_DECIDING, "SHARE", "Likewise: what each accepted feature earns.", show_default=False)
-    ] = None  # fmt: skip
+        float | None,
+        option(_DECIDING, "SHARE", "Payout of alpha-investing per accepted feature.", show_default=False),
+    ] = None
     robust: Annotated[
-        bool, option(_DECIDING, None, "Tests that hold if the noise differs from row to row.", "--robust")
+        bool,
+        option(_DECIDING, None, "Use tests that hold even if the noise differs from row to row.", "--robust"),
     ] = False
     release: Annotated[
         float | None,
         option(
             _DECIDING,
             "SHARE",
-            "Let go of an accepted column whose p-value beside later ones is above this, say 0.05.",
+            "Drop an accepted column if its p-value beside later ones is above this, such as 0.05.",
             show_default=False,
         ),
     ] = None
@@ -137,16 +140,16 @@ def columns(
     *,
     deciding: _Deciding,
     generating: Generating,
-    max_candidates: Annotated[int | None, option(_BUDGET, "N", "Try at most so many.")] = None,
-    max_features: Annotated[int | None, option(_BUDGET, "N", "Accept at most so many.")] = None,
-    max_seconds: Annotated[float | None, option(_BUDGET, "S", "Stop after so many seconds.")] = None,
+    max_candidates: Annotated[int | None, option(_BUDGET, "N", "Try at most this many candidates.")] = None,
+    max_features: Annotated[int | None, option(_BUDGET, "N", "Accept at most this many features.")] = None,
+    max_seconds: Annotated[float | None, option(_BUDGET, "S", "Stop after this many seconds.")] = None,
     checkpoint: Annotated[
-        str | None, option(_BUDGET, "FILE", "Save the search there; if the file is there, go on from it.")
+        str | None, option(_BUDGET, "FILE", "Save the search to this file; if it exists, continue from it.")
     ] = None,
     reading: _Reading,
     top: Annotated[int, option("Output", "N", "How many accepted features to show.")] = 20,
     save: Annotated[
-        str | None, option("Output", "FILE", "Save the selector and how its features are made.")
+        str | None, option("Output", "FILE", "Save the selector and the recipes of its features.")
     ] = None,
     report: Annotated[
         str | None, option("Output", "FILE", "Write an HTML report: wealth, p-values, accepted features.")
@@ -156,7 +159,7 @@ def columns(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Offer the columns, and features made of them, one after the other: each is kept or refused at once."""
+    """Offer the columns, and features made from them, one after the other; each is accepted or rejected at once."""
     from tamis._check import check_number
     from tamis.cli.train import Table
 

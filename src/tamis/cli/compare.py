@@ -93,9 +93,9 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    seeds: Annotated[int, option(_GRID, "N", "How many seeds.")] = 3,
+    seeds: Annotated[int, option(_GRID, "N", "Number of seeds.")] = 3,
     batch_size: Annotated[int, option(_GRID, "N", "Rows per step.")] = 100,
-    max_rows: Annotated[int | None, option(_GRID, "N", "Stop each run after so many rows.")] = None,
+    max_rows: Annotated[int | None, option(_GRID, "N", "Stop each run after this many rows.")] = None,
     protocol: Annotated[
         str,
         option(_GRID, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."),
@@ -115,8 +115,8 @@ def compare(
         option(
             _GRID,
             "WHEN",
-            "When a learner begins anew: auto (if its selector says so), never, or a number: at each change of the"
-            " selection, from so many of the last rows.",
+            "When a learner restarts: auto (if its selector asks for it), never, or a number: at each change of the "
+            "selection, from so many of the last rows.",
         ),
     ] = "auto",
     scale: Annotated[
@@ -130,14 +130,16 @@ def compare(
         option(
             _GRID,
             "WHICH",
-            "What runs beside every selector: random (subsets of the same size), all (features), both or none.",
+            "Baselines beside every selector: random (subsets of the same size), all (features), both or none.",
         ),
     ] = "random",
     reading: HowToRead,
-    jobs: Annotated[int, option(_OUTPUT, "N", "Runs at a time; -1: one per core.", "--jobs", "-j")] = 1,
+    jobs: Annotated[
+        int, option(_OUTPUT, "N", "Number of runs at a time; -1: one per core.", "--jobs", "-j")
+    ] = 1,
     out: Annotated[
         str | None,
-        option(_OUTPUT, "FOLDER", "Keep every finished run; what is there already is not run again."),
+        option(_OUTPUT, "FOLDER", "Keep every finished run in this folder; finished runs are not run again."),
     ] = None,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     force: Force = False,

@@ -54,7 +54,7 @@ def follow(
     ] = None,
     number: Annotated[
         str | None,
-        option(_SOURCE, "NAME", "Column in which the producer numbers the rows of standard input, upwards."),
+        option(_SOURCE, "NAME", "Column with the row numbers of standard input, increasing."),
     ] = None,
     label_key: Annotated[
         str | None,
@@ -65,18 +65,27 @@ def follow(
         ),
     ] = None,
     max_waiting: Annotated[
-        int, option(_SOURCE, "N", "Rows that may wait for their label; of more, the oldest are given up.")
+        int,
+        option(
+            _SOURCE, "N", "The most rows that wait for their label; beyond that, the oldest are given up."
+        ),
     ] = 100_000,
     idle: Annotated[
         float | None,
-        option(_SOURCE, "SECONDS", "End when nothing new has come for so long; 0: take what is there."),
+        option(
+            _SOURCE,
+            "SECONDS",
+            "End when no new row has come for this long; 0: read only the rows that exist.",
+        ),
     ] = None,
     dead_letters: Annotated[
-        str | None, option(_SOURCE, "FILE", "Put rows that cannot be read there, with the reason, and go on.")
+        str | None, option(_SOURCE, "FILE", "Write rows that cannot be read to this file, and continue.")
     ] = None,
     checkpoint: Annotated[
         str | None,
-        option(_SOURCE, "FILE", "Save models, scores and position there; if it is there, go on from it."),
+        option(
+            _SOURCE, "FILE", "Save models, scores and position to this file; if it exists, continue from it."
+        ),
     ] = None,
     checkpoint_seconds: Annotated[float, option(_SOURCE, "SECONDS", "Time between two savings.")] = 10.0,
     out: Annotated[
@@ -85,7 +94,7 @@ def follow(
     every: Annotated[int, option(_OUTPUT, "N", "Rows between two lines of scores.")] = 1000,
     live: Annotated[
         bool,
-        option(_OUTPUT, None, "Show a page in the browser that is updated while the run goes on.", "--live"),
+        option(_OUTPUT, None, "Show a page in the browser that is updated during the run.", "--live"),
     ] = False,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report at the end.")] = None,
     save: Annotated[str | None, option(_OUTPUT, "FILE", "Save selector and learner at the end.")] = None,
@@ -93,7 +102,7 @@ def follow(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Select features on a stream without an end: test-then-train, each row once, also after a kill."""
+    """Select features on an endless stream, test-then-train; each row is used once, even after a kill."""
     testing.check()
     check_whole("--every", every, 1)
     check_whole("--max-waiting", max_waiting, 1)

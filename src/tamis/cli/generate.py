@@ -50,18 +50,20 @@ def generate(
     ],
     out: Annotated[
         str,
-        option(None, "FILE", "Where to: .csv, .parquet or .arff; - is standard output (CSV).", "--out", "-o"),
+        option(
+            None, "FILE", "File to write: .csv, .parquet or .arff; - is standard output (CSV).", "--out", "-o"
+        ),
     ],
     rows: Annotated[
-        int | None, option(None, "N", "How many; by default as many as were published.", "--rows")
+        int | None, option(None, "N", "Number of rows; by default as published.", "--rows")
     ] = None,
-    seed: Annotated[int, option(None, "N", "Another seed is another stream.")] = 0,
+    seed: Annotated[int, option(None, "N", "Seed; another seed gives another stream.")] = 0,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write a stream whose relevant features are known at every row, and the truth into a file beside it."""
+    """Write a stream whose relevant features are known at every row, and these features into a second file."""
     from tamis.persistence import replace_file
 
     check_whole("--rows", rows, 1)

@@ -29,7 +29,7 @@ def list_(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """The catalogue: which methods there are, or the parameters of one."""
+    """Show the catalogue of methods, or the parameters of one method."""
     if name is None:
         _show_catalogue(as_json)
     else:
@@ -37,7 +37,7 @@ def list_(
 
 
 def datasets(as_json: AsJSON = False, quiet: Quiet = False, debug: Debug = False) -> None:
-    """The named data sets (size, licence, whether they are here), and the streams whose truth is known."""
+    """Show the data sets (size, licence, whether they are here), and the streams with known relevant features."""
     _show_datasets(as_json)
 
 

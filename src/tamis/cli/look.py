@@ -45,7 +45,7 @@ def look(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Look at the first rows of a file: what its columns hold, and what to say to the other commands."""
+    """Look at the first rows of a file: what its columns hold, and which options the other commands need."""
     from tamis.streams.look import look_at_rows
 
     check_whole("--top", top, 1)

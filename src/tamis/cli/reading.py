@@ -31,19 +31,22 @@ class HowToRead:
         str | None, option(_FILE, "NAME", "The label column: name, or position (-1 is the last).")
     ] = None
     format: Annotated[
-        str | None, option(_FILE, "NAME", "csv, parquet, arrow, arff or svmlight, if the name does not tell.")
+        str | None,
+        option(_FILE, "NAME", "csv, parquet, arrow, arff or svmlight; by default from the file name."),
     ] = None
     delimiter: Annotated[
-        str | None, option(_FILE, "CHAR", "What separates values in CSV, if the first lines do not tell.")
+        str | None, option(_FILE, "CHAR", "Separator in CSV; by default found from the first lines.")
     ] = None
     decimal: Annotated[
-        str | None, option(_FILE, "CHAR", "Decimal mark in CSV, . or , if the first lines do not tell.")
+        str | None,
+        option(_FILE, "CHAR", "Decimal mark in CSV (. or ,); by default found from the first lines."),
     ] = None
     encoding: Annotated[
-        str | None, option(_FILE, "NAME", "Of CSV: utf-8, utf-16, latin-1, if the first lines do not tell.")
+        str | None,
+        option(_FILE, "NAME", "Encoding of CSV: utf-8, utf-16, latin-1; by default from the first lines."),
     ] = None
     header: Annotated[
-        bool, option(_FILE, None, "Whether a CSV file begins with names.", "--header/--no-header")
+        bool, option(_FILE, None, "Whether a CSV file begins with column names.", "--header/--no-header")
     ] = True
     na: Annotated[
         list[str] | None, option(_FILE, "WORD", "Another word for a missing value in CSV; may be repeated.")
@@ -66,14 +69,14 @@ class HowToRead:
         str, option(_FILE, "HOW", "Dates and times: parts (year, weekday, hour) or seconds since 1970.")
     ] = "parts"
     time_format: Annotated[
-        str | None, option(_FILE, "FORMAT", "How dates are put in CSV, such as %d/%m/%Y.")
+        str | None, option(_FILE, "FORMAT", "Format of dates in CSV, such as %d/%m/%Y.")
     ] = None
     drop_unlabelled: Annotated[
-        bool, option(_FILE, None, "Pass over rows without label.", "--drop-unlabelled")
+        bool, option(_FILE, None, "Skip rows without a label.", "--drop-unlabelled")
     ] = False
-    n_features: Annotated[int | None, option(_FILE, "N", "Columns of an svmlight file.")] = None
+    n_features: Annotated[int | None, option(_FILE, "N", "Number of columns of an svmlight file.")] = None
     zero_based: Annotated[
-        bool | None, option(_FILE, None, "Where the columns of an svmlight file begin.", "--zero-based/--one-based")
+        bool | None, option(_FILE, None, "Whether svmlight columns count from 0 or 1.", "--zero-based/--one-based")
     ] = None  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -33,14 +33,12 @@ def add(root: typer.Typer) -> None:
 
 def recommend(
     *,
-    max_rows: Annotated[int, option(_RACE, "N", "How many of the first rows are looked at.")] = 5000,
+    max_rows: Annotated[int, option(_RACE, "N", "How many of the first rows to use.")] = 5000,
     learner: Annotated[
         str,
-        option(
-            _RACE, "NAME", "What predicts: perceptron, naive-bayes, or both, of which one is recommended."
-        ),
+        option(_RACE, "NAME", "The learner: perceptron, naive-bayes, or both, of which one is recommended."),
     ] = "both",
-    n_draws: Annotated[int, option(_RACE, "N", "How many random subsets of each size.")] = 3,
+    n_draws: Annotated[int, option(_RACE, "N", "Number of random subsets of each size.")] = 3,
     reading: Reading,
     report: Annotated[str | None, option("Output", "FILE", "Write an HTML page with the curves.")] = None,
     force: Force = False,
@@ -48,7 +46,7 @@ def recommend(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Race a few selectors and sizes on the first rows, beside random subsets and all columns: one line to copy."""
+    """Race selectors and sizes on the first rows against random subsets and all columns; print a command to copy."""
     check_whole("--max-rows", max_rows, 100)
     check_whole("--n-draws", n_draws, 1)
     check_word("--learner", learner, ("perceptron", "naive-bayes", "both"))

@@ -95,7 +95,7 @@ class Selecting:
             _SELECTION, "KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"
         ),
     ] = None
-    seed: Annotated[int, option(_SELECTION, "N", "Of selector and learner.")] = 0
+    seed: Annotated[int, option(_SELECTION, "N", "Seed of selector and learner.")] = 0
 
     def make(self, learner: Entry, categorical: Sequence[int] = ()) -> Any:
         """Return the selector that goes with a learner."""
@@ -126,13 +126,13 @@ class Testing:
         option(
             _EVALUATION,
             "NAME",
-            "Who predicts: see [bold]tamis list[/].  [dim]\\[default: perceptron; sgd-regressor for numbers][/]",
+            "The learner: see [bold]tamis list[/].  [dim]\\[default: perceptron; sgd-regressor for numbers][/]",
             show_default=False,
             autocompletion=keys(LEARNERS),
         ),
     ] = None
     batch_size: Annotated[int, option(_EVALUATION, "N", "Rows per step.")] = 100
-    max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after so many rows.")] = None
+    max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after this many rows.")] = None
     protocol: Annotated[
         str,
         option(
@@ -155,7 +155,7 @@ class Testing:
         option(
             _EVALUATION,
             "WHEN",
-            "When the learner begins anew: auto (if the selector says so), never, or a number: at each change of the"
+            "When the learner restarts: auto (if the selector asks for it), never, or a number: at each change of the"
             " selection, from so many of the last rows.",
         ),
     ] = "auto"
@@ -172,10 +172,10 @@ class Testing:
         option(
             _EVALUATION,
             "WHICH",
-            "What runs beside the selector: random (subsets of the same size), all (features), both or none.",
+            "Baselines beside the selector: random (subsets of the same size), all (features), both or none.",
         ),
     ] = "random"
-    n_draws: Annotated[int, option(_EVALUATION, "N", "How many random subsets.")] = 3
+    n_draws: Annotated[int, option(_EVALUATION, "N", "Number of random subsets.")] = 3
 
     def check(self) -> None:
         """Refuse what cannot be meant."""
@@ -227,7 +227,8 @@ def run(
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
     checkpoint: Annotated[
-        str | None, option(_OUTPUT, "FILE", "Save the run now and then; if the file is there, go on from it.")
+        str | None,
+        option(_OUTPUT, "FILE", "Save the run now and then to this file; if it exists, continue from it."),
     ] = None,
     checkpoint_every: Annotated[int, option(_OUTPUT, "N", "Steps between two savings.")] = 100,
     save: Annotated[
@@ -235,7 +236,7 @@ def run(
         option(
             _OUTPUT,
             "FILE",
-            "Save selector and learner as they are at the end, and both as one pipeline for rows to come.",
+            "Save selector and learner at the end, and both as one pipeline for new rows.",
         ),
     ] = None,
     columns: Annotated[
@@ -249,7 +250,7 @@ def run(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Select features over a stream, test-then-train: accuracy, stability, and what was chosen when."""
+    """Select features over a stream, test-then-train: accuracy, stability, and the selection over time."""
     testing.check()
     check_whole("--checkpoint-every", checkpoint_every, 1)
     check_whole("--n-features", reading.n_features, 1)

@@ -38,7 +38,7 @@ _SCORING = "Scores"
 @dataclass
 class _Reading(Reading):
     missing: Annotated[
-        str, option("Reading the file", "HOW", "Missing numbers: keep passes over them; or mean, or error.")
+        str, option("Reading the file", "HOW", "Missing numbers: keep (they are skipped), mean, or error.")
     ] = "keep"
 
 
@@ -64,7 +64,7 @@ def screen(
         option(
             _SCORING,
             "SHARE",
-            "Mark the columns that tell of the label: at most this share of them falsely, whenever one looks.",
+            "Mark the relevant columns: at any time, at most this share of them falsely.",
         ),
     ] = None,
     top: Annotated[int, option(_SCORING, "N", "How many columns to show.")] = 20,
@@ -73,17 +73,21 @@ def screen(
         option(
             _SCORING,
             "M",
-            "Of the M best columns show first those that add most to one another: few copies of one signal.",
+            "Of the M best columns, show first those that add most to one another: few copies of one signal.",
         ),
     ] = None,
     half_life: Annotated[
-        float | None, option(_SCORING, "ROWS", "After so many rows a row counts half.")
+        float | None, option(_SCORING, "ROWS", "Number of rows after which a row counts half.")
     ] = None,
     restarts: Annotated[
         str | None,
-        option(_SCORING, "WHEN", "Forget all rows, keeping the level: drift, or after so many rows."),
+        option(
+            _SCORING, "WHEN", "When to forget all rows, keeping the level: drift, or after this many rows."
+        ),
     ] = None,
-    n_bins: Annotated[int, option(_SCORING, "K", "Bins of a number, for mi, chi2 and gini.")] = 5,
+    n_bins: Annotated[
+        int, option(_SCORING, "K", "Number of bins of a numeric column, for mi, chi2 and gini.")
+    ] = 5,
     eps: Annotated[
         float | None,
         option(
@@ -93,8 +97,10 @@ def screen(
             show_default=False,
         ),
     ] = None,
-    batch_size: Annotated[int, option(_SCORING, "N", "Rows read at a time; no score depends on it.")] = 1000,
-    max_rows: Annotated[int | None, option(_SCORING, "N", "Stop after so many rows.")] = None,
+    batch_size: Annotated[
+        int, option(_SCORING, "N", "Rows read at a time; scores do not depend on it.")
+    ] = 1000,
+    max_rows: Annotated[int | None, option(_SCORING, "N", "Stop after this many rows.")] = None,
     reading: _Reading,
     out: Annotated[str | None, option("Output", "FILE", "Write all columns, ranked, as CSV.")] = None,
     plot: Annotated[
@@ -106,7 +112,7 @@ def screen(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Rank the columns by how much each tells about the label by itself, in one pass."""
+    """Rank the columns by their relevance to the label, each by itself, in one pass."""
     from tamis._check import check_number
     from tamis.rows.screening import Screening
 

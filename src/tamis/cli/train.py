@@ -44,7 +44,7 @@ _FOLDS = 5  # that categories are ordered by, each by the others
 @dataclass
 class _Reading(Reading):
     missing: Annotated[
-        str, option("Reading the file", "HOW", "Missing numbers: keep passes over them; or mean, or error.")
+        str, option("Reading the file", "HOW", "Missing numbers: keep (they are skipped), mean, or error.")
     ] = "keep"
 
 
@@ -65,23 +65,28 @@ def train(
     cost: Annotated[
         str,
         option(
-            _LEARNING, "PRICE", "Of each column, where a wrong decision costs 1; or a JSON file of prices."
+            _LEARNING,
+            "PRICE",
+            "Price of each column, where a wrong decision costs 1; or a JSON file of prices.",
         ),
     ] = "0.01",
     set_: Annotated[
         list[str] | None,
         option(_LEARNING, "NAME=VALUE", "A parameter of the method; may be repeated.", "--set"),
     ] = None,
-    seed: Annotated[int, option(_LEARNING, "N", "Of the method, and of what is held out.")] = 0,
+    seed: Annotated[
+        int, option(_LEARNING, "N", "Seed of the method, and of the choice of held-out rows.")
+    ] = 0,
     held_out: Annotated[
-        float, option(_LEARNING, "SHARE", "Rows not learned from, to say how well it does; 0 for none.")
+        float,
+        option(_LEARNING, "SHARE", "Share of held-out rows, to measure how good the model is; 0 for none."),
     ] = 0.25,
     save: Annotated[
-        str | None, option("Output", "FILE", "Where to save the model, for tamis acquire.")
+        str | None, option("Output", "FILE", "File to save the model in, for tamis acquire.")
     ] = None,
     report: Annotated[
         str | None,
-        option("Output", "FILE", "Write an HTML report: what the rows held out cost, and their paths."),
+        option("Output", "FILE", "Write an HTML report: the costs and paths of the held-out rows."),
     ] = None,
     force: Force = False,
     as_json: AsJSON = False,

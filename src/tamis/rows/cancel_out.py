@@ -57,8 +57,7 @@ _KEEP_FIRST, _KEEP_SECOND, _LEAST = 0.9, 0.999, 1e-8
 
 
 class CancelOut(ScaledBatches):
-    """Keeps the features whose gates a neural network leaves open, while gates and network learn from the stream
-    together.
+    """Keeps the features whose gates a neural network opens, while gates and network learn from the stream.
 
     Each feature is multiplied by a gate, the sigmoid of a weight, before it enters the network. An open gate has a
     small cost. So the gates of features that help to separate the classes open, and the others close. The network is

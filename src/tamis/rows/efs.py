@@ -186,8 +186,7 @@ def _learn_rows(
 
 
 class EFS(ByAppearance):
-    """Extremal feature selection: keeps the features with the largest weight differences in a balanced winnow
-    classifier.
+    """Extremal feature selection: keeps the features with the largest weight differences in a balanced winnow.
 
     A winnow multiplies its weights on a mistake, where a perceptron adds to them. So the weights of a few relevant
     features soon exceed the many others. A row costs as many operations as it has stored cells (as there are features,

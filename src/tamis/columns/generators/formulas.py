@@ -107,8 +107,7 @@ class Column(Recipe):
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Directions in the space of all columns, along which rows are projected; a missing value counts as its column's
-    mean.
+    """Directions on which rows of all columns are projected; a missing value counts as its column's mean.
 
     Attributes
     ----------
@@ -288,8 +287,7 @@ class Log(Recipe):
 
 @dataclass(frozen=True)
 class Ratio(Recipe):
-    """One feature divided by another; the denominator is kept as far from zero as its smallest training value that is
-    not 0.
+    """One feature divided by another, whose size is at least that of its smallest training value other than 0.
 
     Examples
     --------

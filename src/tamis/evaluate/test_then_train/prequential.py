@@ -46,8 +46,8 @@ def prequential(
     """Run a selector and a learner over a stream, test-then-train.
 
     The first full batch trains both and is not scored. In every later batch, the columns that are not selected are left
-    out (in the way that suits the learner, see Notes). The learner predicts and is scored. Then learner and selector
-    learn from the batch.
+    out (in the way that suits the learner, see Notes). The learner predicts and is scored. Then the selector and the
+    learner learn from the batch.
 
     Parameters
     ----------

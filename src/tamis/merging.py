@@ -17,16 +17,16 @@ State = TypeVar("State")
 def merge_tree(states: Iterable[State], **how: Any) -> State:
     """Merge any number of states, two of equal size at a time, so that none goes through many merges.
 
-    Each state goes through as many merges as the logarithm (to base 2) of their number says, which keeps rounding
-    errors small and merges states of like size. The order is kept: what is merged stands side by side.
+    The number of merges of each state is at most the logarithm (to base 2, rounded up) of the number of states. This
+    keeps rounding errors small and merges states of similar size. The order is kept: only neighbours are merged.
 
     Parameters
     ----------
     states : iterable of objects with a method ``merge``
-        In the order of their rows, where rows fade. They stay as they are. Of a generator, no more states than that
-        logarithm, and one, are held at once.
+        The states, in the order of their rows, where rows fade. They stay as they are. From a generator, at most that
+        logarithm of states, plus one, is held at once.
     **how : optional
-        What else `merge` is given: ``when="after"`` where rows fade.
+        Further arguments of `merge`: ``when="after"`` where rows fade.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
     Raises
     ------
     ValueError
-        If there are no states, or two do not go together.
+        If there are no states, or two cannot be merged with each other.
     TypeError
         If they cannot be merged.
 

@@ -55,12 +55,12 @@ _MODELS: dict[str, Callable[[int | None], Any]] = {
 
 
 class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier of River's with scikit-learn's verbs.
+    """A classifier of River with scikit-learn's methods.
 
     Parameters
     ----------
     model : river classifier or str, default="hoeffding-tree"
-        What learns; it is copied before it does. By name: "naive-bayes", "knn", "hoeffding-tree", "adaptive-tree",
+        The model; it is copied before it learns. By name: "naive-bayes", "knn", "hoeffding-tree", "adaptive-tree",
         "adaptive-forest" or "random-patches", with River's defaults.
     random_state : int, optional
         Seed of a model given by name.
@@ -69,7 +69,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray of shape (n_classes,)
     model_ : river classifier
-        As far as it has learned.
+        The fitted model.
     n_features_in_ : int
 
     Raises
@@ -81,10 +81,10 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A column is named as in the frame, else by its number. What is missing in River is not in the dictionary: a NaN is
-    left out, of CSR rows only the stored values are given. (In the first row of all NaNs are zeros, because some of
-    River's ensembles draw their features from it.) The model cannot be saved in a checkpoint: River knows no format
-    but pickle.
+    A column has the name that it has in the frame, else its number. In River, a missing value is not in the dictionary:
+    a NaN is left out, and of CSR rows only the stored values are given. (In the first row of all, NaNs are zeros,
+    because some of River's ensembles draw their features from it.) The model cannot be saved in a checkpoint, because
+    River has no format but pickle.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget what was learned, then learn from the rows in order."""
+        """Forget all earlier rows, then learn from these rows in order."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         return self.partial_fit(X, y)
@@ -125,7 +125,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes : array-like, optional
             Labels known in advance; others may follow.
         sample_weight : array-like of shape (n_rows,), optional
-            Handed to River as `w`, for models that take it.
+            Passed to River as `w`, for models that accept it.
 
         Returns
         -------
@@ -152,14 +152,14 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the label of each row; the first class for as long as the model says nothing."""
+        """Return the label of each row; the first class while the model gives no prediction."""
         X = self._ready(X)
         codes = [self.model_.predict_one(row) or 0 for row in self._rows(X)]
         found: Array = self.classes_[codes]
         return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes); equal for as long as nothing is said."""
+        """Return the probability of each class, shape (n_rows, n_classes); all equal while the model gives none."""
         X = self._ready(X)
         found = np.zeros((X.shape[0], len(self.classes_)))
         for row, values in zip(found, self._rows(X), strict=True):
@@ -215,7 +215,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def wants_scale(self) -> bool:
-        """Whether the scale of a column matters: to nearest neighbours."""
+        """Whether the model depends on the scale of a column, as nearest neighbours do."""
         return "knn" in (self.model if isinstance(self.model, str) else type(self.model).__name__).lower()
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -229,12 +229,12 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class RiverDetector:
-    """A drift detector of River's with the protocol of :class:`tamis.drift.DriftDetector`.
+    """A drift detector of River with the protocol of :class:`tamis.drift.DriftDetector`.
 
     Parameters
     ----------
     detector : river drift detector
-        It is copied.
+        The detector. It is copied.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class RiverDetector:
         return bool(getattr(self.detector, "warning_detected", False))
 
     def update(self, value: float) -> bool:
-        """Take in a finite value; return True if it makes a drift sure, and start anew."""
+        """Add a finite value; return True if a drift is detected, and then restart."""
         refuse_masked("value", value)
         try:
             is_finite = math.isfinite(value)
@@ -282,14 +282,15 @@ class RiverSelector(base.SupervisedTransformer):
     Parameters
     ----------
     selector : RowSelector
-        It is copied. What a row does not name is 0. Names may come at any time where the selector grows (see
-        :class:`~tamis.rows.by_name.ByName`); of the others, in the first `every` rows, or as many as there is room for.
+        The selector. It is copied. A feature that a row does not name is 0. New names may come at any time if the
+        selector can grow (see :class:`~tamis.rows.by_name.ByName`); otherwise in the first `every` rows, or as many as
+        there is room for.
     every : int, default=100
-        Rows that are collected before the selector learns from them: it is made for batches.
+        Rows that are collected before the selector learns from them, because it is made for batches.
     max_columns : int, optional
-        Room for so many names, as in :class:`tamis.rows.by_name.ByName`.
+        The most names there is room for, as in :class:`tamis.rows.by_name.ByName`.
     budget : int, optional
-        Know so many names at the most, as there.
+        The most names to know at a time, as in :class:`tamis.rows.by_name.ByName`.
 
     Raises
     ------
@@ -332,18 +333,18 @@ class RiverSelector(base.SupervisedTransformer):
 
     @property
     def drift_detected(self) -> bool:
-        """Whether the selector said in the last batch that a learner should begin anew."""
+        """Whether the selector found in the last batch that a learner should restart."""
         return self._model.drift_detected_
 
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
-        """Take in a row; every `every` rows the selector learns from them."""
+        """Add a row; every `every` rows the selector learns from them."""
         self._rows.append(dict(x))
         self._labels.append(y)
         if len(self._rows) >= self.every:
             self._learn()
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Take in the rows of a pandas frame."""
+        """Add the rows of a pandas frame."""
         for row, label in zip(X.to_dict(orient="records"), y, strict=True):
             self.learn_one(row, label)
 
@@ -372,10 +373,10 @@ class RiverSelector(base.SupervisedTransformer):
 
 
 class RiverReplay(base.Classifier):
-    """A row selector of Tamis before a classifier of River's that begins anew when the selector says so.
+    """A row selector of Tamis before a classifier of River, which restarts when the selector asks for it.
 
-    The last rows are kept; when the selector renews its set because the world has changed (``drift_detected_``), or
-    at any change of the selection, a fresh copy of the classifier learns from them, with the columns selected now.
+    The last rows are kept. When the selector renews its set because the data have changed (``drift_detected_``), or at
+    any change of the selection, a new copy of the classifier learns from them, with the columns selected now.
 
     Parameters
     ----------
@@ -383,7 +384,7 @@ class RiverReplay(base.Classifier):
     model : river classifier
         Both are copied.
     replay : {"auto", "never"} or int, default="auto"
-        When to begin anew, as in :func:`tamis.prequential`.
+        When to restart, as in :func:`tamis.prequential`.
     every : int, default=100
         Rows that are collected before the selector learns from them, at least 1.
 
@@ -412,7 +413,7 @@ class RiverReplay(base.Classifier):
         self._recent: deque[tuple[dict[Any, float], Any]] = deque()
 
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
-        """Let the selector take in the row, and the classifier its selected values."""
+        """Give the row to the selector, and its selected values to the classifier."""
         before = self.selector._kept
         self._recent.append((x, y))
         while len(self._recent) > self._replay.n_rows:

@@ -52,29 +52,29 @@ def screen(
     classes: Any = None,
     when: str | None = None,
 ) -> Any:
-    """Learn from the rows of a Spark DataFrame, each partition where it lies, and merge what was learned.
+    """Learn from the rows of a Spark DataFrame on the workers that hold them, and merge the results.
 
     Parameters
     ----------
     df : pyspark.sql.DataFrame
     label : str
-        Column of the labels: text, whole numbers or booleans; numbers for a regression. None may be null.
+        Column of the labels: text, whole numbers or booleans; numbers for a regression. It must not contain null.
     selector : RowSelector
-        One that merges (the catalogue says which do). It stays as it is: a clone learns.
+        A selector that can be merged (the catalogue says which can). It stays as it is: a clone learns.
     features : str or list of str, optional
         Columns of numbers (null and NaN are missing), or one vector column of pyspark.ml, dense, sparse or both. By
         default all columns but `label` and `weight`.
     weight : str, optional
-        Column of the rows' weights, not negative.
+        Column of the weights of the rows, not negative.
     classes : list, optional
-        Labels known in advance, in the order that `classes_` shall have.
+        Labels known in advance, in the order that `classes_` should have.
     when : {"after"}, optional
-        Needed where rows fade: the partitions hold the rows in their order, each after the one before.
+        Needed where rows fade. It states that the partitions hold the rows in order, each after the one before.
 
     Returns
     -------
     RowSelector
-        One that has learned from all rows. Columns have their names, entries of a vector column their positions.
+        A selector that has learned from all rows. Columns have their names, entries of a vector column their positions.
 
     Raises
     ------
@@ -82,16 +82,17 @@ def screen(
         If a column is missing or of a type that cannot be learned from, a label or weight is null, there are no rows,
         or the selector refuses rows.
     TypeError
-        If `df` is no DataFrame of Spark, or the selector does not merge.
+        If `df` is not a DataFrame of Spark, or the selector cannot be merged.
     ValueError
-        If a parameter cannot be used so.
+        If a parameter has a value that cannot be used here.
     RuntimeError
         If the workers run another Python, or one that lacks a package.
 
     Notes
     -----
-    The result is that of one process up to what :func:`tamis.merge_tree` says: rounding for moments, the certificate of
-    quantiles for bins. The same partitions with the same rows in the same order give the same bytes.
+    The result equals that of one process up to the differences that :func:`tamis.merge_tree` describes: rounding for
+    moments, the certified error of quantiles for bins. The same partitions with the same rows in the same order give
+    the same bytes.
 
     Examples
     --------
@@ -114,16 +115,16 @@ def screen(
 def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> DataFrame:
     """Leave out the columns, or the entries of a vector column, that are not selected.
 
-    Nothing is sent through Python: Spark does not even read columns that are left out, and slices vectors itself.
+    No data passes through Python: Spark does not even read columns that are left out, and slices vectors itself.
 
     Parameters
     ----------
     df : pyspark.sql.DataFrame
-        Streams too. Columns that the selector does not know stay.
+        It may be a streaming one. Columns that the selector does not know stay.
     selector : RowSelector
-        As `screen` returned it.
+        The selector that `screen` returned.
     features : str, optional
-        The vector column, where the selector learned from one; by default the only one that there is.
+        The vector column, where the selector learned from one; by default the only vector column.
 
     Returns
     -------
@@ -154,27 +155,27 @@ def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> D
 
 
 class StreamingScreen:
-    """Learns from the batches of Structured Streaming, each once: the function to give to ``foreachBatch``.
+    """Learns from each batch of Structured Streaming once: the function to give to ``foreachBatch``.
 
-    After each batch the state is written to a folder, as a file named by the batch, before Spark writes down that the
-    batch is done. If the program is killed in between, Spark offers the batch again; its file is there, and the batch
-    is passed over. If it is killed earlier, there is no file, and the batch is learned from.
+    After each batch the state is written to a folder, as a file named by the batch, before Spark records that the batch
+    is done. If the program is killed in between, Spark offers the batch again; its file exists, and the batch is
+    skipped. If it is killed earlier, there is no file, and the batch is learned from.
 
     Parameters
     ----------
     selector : RowSelector
-        One that merges. It stays as it is.
+        A selector that can be merged. It stays as it is.
     label : str
         As for :func:`screen`.
     folder : path
-        Where the states are kept, one folder for each query, on a disk that the driver has again after a restart.
+        Folder for the states, one for each query, on a disk that the driver has again after a restart.
     features, weight, classes
         As for :func:`screen`.
 
     Attributes
     ----------
     selector_ : RowSelector
-        As far as it has learned.
+        The fitted selector.
     batch_id_ : int
         The last batch that it has learned from.
 
@@ -183,7 +184,7 @@ class StreamingScreen:
     TypeError, ValueError
         If the selector does not merge, or a parameter cannot be used so.
     StreamError
-        If the batches do not follow on those of the folder: it belongs to another query, or files were deleted.
+        If the batches do not continue those of the folder: it belongs to another query, or files were deleted.
     CheckpointError
         If a state cannot be read or written.
 
@@ -216,7 +217,7 @@ class StreamingScreen:
 
     @property
     def selector_(self) -> Any:
-        """The selector, as far as it has learned."""
+        """The fitted selector."""
         if self._last is None or self._last["selector"] is None:
             raise AttributeError("selector_ is there after the first batch with rows.")
         return self._last["selector"]

@@ -229,12 +229,12 @@ class ClassMoments(Guarded):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self._weight)
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return self._mean.shape[1]
 
     def grow(self, n_classes: int) -> None:
@@ -244,7 +244,7 @@ class ClassMoments(Guarded):
             setattr(self, name, np.concatenate([value, np.full(shape, 1.0 if name == "_gain" else 0.0)]))
 
     def widen(self, n_features: int, *, dense_too: bool = False) -> None:
-        """Make room for further features, which were 0 in all rows so far.
+        """Make room for further features, which count as 0 in all rows so far.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class ClassMoments(Guarded):
             )
 
     def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False) -> None:
-        """Know of some features that they were 0 in all rows so far; parameters and errors as for :meth:`widen`."""
+        """Forget some features; they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
         if not dense_too:
             self._refuse_dense()
         for name in ("_present", "_mean", "_m2", "_stored"):
@@ -290,22 +290,22 @@ class ClassMoments(Guarded):
     def update(
         self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
     ) -> bool:
-        """Take in a batch of rows.
+        """Add a batch of rows.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
-            NaN is passed over, feature by feature.
+            NaN is skipped, feature by feature.
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            What the weight of all earlier rows (of each class) is multiplied by first.
+            Factor of the weight of all earlier rows (of each class), applied first.
 
         Returns
         -------
         bool
-            False, and nothing is changed, if a value is infinite (or too large to be squared).
+            False if the state is left unchanged, because a value is infinite (or too large to be squared).
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
         gain = self._gain
@@ -378,7 +378,7 @@ class ClassMoments(Guarded):
         self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
 
     def merge(self, other: ClassMoments) -> None:
-        """Take in what another summary of the same features and classes has seen; "now" is now for both.
+        """Add another summary of the same features and classes; both are taken as of now.
 
         Raises
         ------

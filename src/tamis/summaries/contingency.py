@@ -104,17 +104,17 @@ class Contingency(Guarded):
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return self._table.shape[0]
 
     @property
     def n_bins(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return self._table.shape[1]
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return self._table.shape[2]
 
     @property
@@ -135,17 +135,17 @@ class Contingency(Guarded):
     def update(
         self, X: Array, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
     ) -> None:
-        """Take in a batch of rows.
+        """Add a batch of rows.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features), integer or floating
-            Codes below `n_bins`; NaN is passed over.
+            Codes below `n_bins`; NaN is skipped.
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            What the weight of all earlier rows (of each class) is multiplied by first.
+            Factor of the weight of all earlier rows (of each class), applied first.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Contingency(Guarded):
         self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
 
     def merge(self, other: Contingency) -> None:
-        """Take in what another table of the same features, bins and classes has seen; "now" is now for both.
+        """Add another table of the same features, bins and classes; both are taken as of now.
 
         Raises
         ------
@@ -354,7 +354,7 @@ def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
 
 
 def gini_decrease(table: Table) -> NDArray[np.float64]:
-    """Return equation (3) of each feature: what the best cut at an edge takes off the Gini impurity, in [0, 1).
+    """Return equation (3) of each feature: the largest decrease of Gini impurity by a cut at an edge, in [0, 1).
 
     Parameters
     ----------

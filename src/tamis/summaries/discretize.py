@@ -248,7 +248,7 @@ def quantile_cuts(values: Array, n_bins: int) -> NDArray[np.float64]:
     Parameters
     ----------
     values : ndarray of shape (n_features, n), float64
-        NaN is passed over.
+        NaN is skipped.
     n_bins : int, at least 2
 
     Returns

@@ -99,14 +99,14 @@ class WindowCounts(Guarded):
     n_classes : int, at least 0
         Classes are the codes 0, 1, ..., n_classes - 1; :meth:`grow` makes room for more.
     window : int, at least 1, default=200
-        Rows that count, w.
+        w: how many of the last rows count.
     categorical : sequence of int, default=()
         Columns whose values are categories: any finite numbers. All others are numbers, to be binned.
     n_bins : int, at least 2, default=10
         Most bins of a number.
     discretizer : {"pad", "quantile"}, default="pad"
         How numbers are binned: adaptively (PaD), or by the exact quantiles of the window, taken anew every w / 4 rows.
-        Either way the counts are those of the whole window in the bins of now.
+        Either way, all rows of the window are counted in the present bins.
     missing : {"category", "skip"}, default="category"
         Whether NaN is a category of its own, or a row with NaN does not count for that feature.
 
@@ -116,7 +116,7 @@ class WindowCounts(Guarded):
         `n_rows` is how many rows the window holds.
     class_counts : ndarray of shape (n_classes,), int64
     n_seen : int
-        Rows taken in so far.
+        Number of rows added so far.
 
     Raises
     ------
@@ -197,17 +197,17 @@ class WindowCounts(Guarded):
 
     @property
     def n_classes(self) -> int:
-        """For how many classes there is room."""
+        """Number of classes that there is room for."""
         return len(self._class_counts)
 
     @property
     def n_seen(self) -> int:
-        """How many rows were taken in so far."""
+        """Number of rows added so far."""
         return int(self._seen[0])
 
     @property
     def n_rows(self) -> int:
-        """How many rows the window holds."""
+        """Number of rows in the window."""
         return min(self.n_seen, self.window)
 
     @property
@@ -362,7 +362,7 @@ class WindowCounts(Guarded):
         return zeros
 
     def update(self, X: Rows, codes: Array) -> None:
-        """Take in rows, in order.
+        """Add rows, in order.
 
         Parameters
         ----------
@@ -548,7 +548,7 @@ class WindowCounts(Guarded):
         return counts[np.append(slots, last), 1:].astype(np.int64)
 
     def edges(self, j: int) -> Floats:
-        """Return where the bins of a numeric feature meet, ascending: shape (bins - 1,), float64.
+        """Return the edges between the bins of a numeric feature, ascending: shape (bins - 1,), float64.
 
         With PaD a bin includes its lower edge, with quantiles its upper one.
         """

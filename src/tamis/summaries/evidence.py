@@ -49,7 +49,7 @@ _TAU2 = 0.02  # of l: effects of about a seventh of a standard deviation are exp
 
 @njit(strict=True)
 def _add_values(X: Array, codes: Array, weight: Array, columns: Array, s: Array, v: Array) -> None:
-    """Add (1) and (2) of the values over their standard deviation; NaN is passed over."""
+    """Add (1) and (2) of the values over their standard deviation; NaN is skipped."""
     n_classes = s.shape[1]
     for at in range(columns.shape[0]):
         j, m, mean, largest = columns[at], 0, 0.0, 0.0
@@ -106,7 +106,7 @@ def _add_cells(cells: Array, codes: Array, weight: Array, columns: Array, s: Arr
 
 
 class Evidence(Guarded):
-    """E-values of every feature against "it tells nothing of the class"; mergeable.
+    """E-values of every feature against "it is irrelevant to the class"; mergeable.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Evidence(Guarded):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return self._sum.shape[1]
 
     @property
@@ -181,7 +181,7 @@ class Evidence(Guarded):
         sample_weight: Array | None = None,
         cells_of: Callable[[Array, Array], Array] | None = None,
     ) -> None:
-        """Take in rows that have been checked.
+        """Add rows that have been checked.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Evidence(Guarded):
 
     @property
     def n_waiting(self) -> int:
-        """How many rows wait for their block, or for the bins."""
+        """Number of rows that wait for their block, or for the bins."""
         return sum(codes.shape[0] for _, codes, _ in self._waiting)
 
     def first_waiting(self, n: int) -> Rows:
@@ -246,7 +246,7 @@ class Evidence(Guarded):
             _add_cells(cells_of(X, columns), codes, weight, columns, self._sum, self._spread)
 
     def merge(self, other: Evidence, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
-        """Take in what other rows said to another one of the same features, classes and bins: e-values multiply."""
+        """Add the evidence of other rows, of the same features, classes and bins: e-values multiply."""
         self._sum, self._spread = self._sum + other._sum, self._spread + other._spread
         self._start = self._start + other._start
         mine, self._waiting = self._waiting, []

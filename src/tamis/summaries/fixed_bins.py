@@ -175,7 +175,7 @@ class FixedBins(Guarded):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self._gain)
 
     @property
@@ -235,7 +235,7 @@ class FixedBins(Guarded):
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know of some features that they were 0 in all (CSR) rows so far."""
+        """Forget some features; they then count as 0 in all (CSR) rows so far."""
         if self._first is not None:
             self._first = zeros_in_first_bin(self._first, columns)
         self._parts, parts = [], self._parts
@@ -257,7 +257,7 @@ class FixedBins(Guarded):
     def update(
         self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
     ) -> None:
-        """Take in a batch of rows that has been checked; as :meth:`QuantileSummary.update`."""
+        """Add a batch of rows that has been checked; as :meth:`QuantileSummary.update`."""
         self._fade(keep)
         weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
         start, n = 0, len(codes)
@@ -323,7 +323,7 @@ class FixedBins(Guarded):
         self._gain = np.ones_like(self._gain)
 
     def merge(self, other: FixedBins) -> None:
-        """Take in what another one of the same features, classes and bins has counted; "now" is now for both."""
+        """Add the counts of another one with the same features, classes and bins; both are taken as of now."""
         other = copy.copy(other)
         other._rescale()
         self._rescale()

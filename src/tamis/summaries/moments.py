@@ -139,19 +139,19 @@ class RunningMoments(Guarded):
         self.m2 = np.zeros(n_features)
 
     def update(self, X: Rows, sample_weight: Array | None = None, keep: float = 1.0) -> bool:
-        """Take in a batch of rows.
+        """Add a batch of rows.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float in (0, 1]
-            What the weight of all earlier rows is multiplied by first.
+            Factor of the weight of all earlier rows, applied first.
 
         Returns
         -------
         bool
-            False, and nothing is changed, if a sum over the batch is NaN or infinite.
+            False if the state is left unchanged, because a sum over the batch is NaN or infinite.
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
         arriving = float(X.shape[0]) if sample_weight is None else float(sample_weight.sum())
@@ -198,17 +198,17 @@ class RunningMoments(Guarded):
         return self.m2 / self.weight if self.weight > 0.0 else np.zeros_like(self.m2)
 
     def inverse_scale(self) -> NDArray[np.float64]:
-        """Return one over the standard deviation; 0 for a constant feature, which has nothing to tell."""
+        """Return one over the standard deviation; 0 for a constant feature, which carries no information."""
         inverse: NDArray[np.float64] = _inverse_scale(self.m2, self.weight)
         return inverse
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all rows so far."""
+        """Make room for further features, which count as 0 in all rows so far."""
         more = (0, n_features - len(self.mean))
         self.mean, self.m2 = np.pad(self.mean, more), np.pad(self.m2, more)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know of some features that they were 0 in all rows so far."""
+        """Forget some features; they then count as 0 in all rows so far."""
         self.mean, self.m2 = self.mean.copy(), self.m2.copy()
         self.mean[columns] = self.m2[columns] = 0.0
 
@@ -217,7 +217,7 @@ class RunningMoments(Guarded):
         self.weight, self.m2 = keep * self.weight, keep * self.m2
 
     def merge(self, other: RunningMoments) -> None:
-        """Take in what another summary of the same features has seen; "now" is now for both.
+        """Add another summary of the same features; both are taken as of now.
 
         Raises
         ------

@@ -58,7 +58,7 @@ class Levels:
 
     @property
     def n_slots(self) -> int:
-        """How many features are thinned."""
+        """Number of features that are thinned."""
         return len(self.low)
 
     def size(self, *, even: bool) -> int:

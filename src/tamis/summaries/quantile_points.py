@@ -65,7 +65,7 @@ class ClassPoints:
         return self.weight_of_first
 
     def add_rows(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
-        """Take in these rows of a dense batch."""
+        """Add these rows of a dense batch."""
         at = 0
         while at < len(rows):
             block = max(2 * self.size, self.n_staged)
@@ -118,7 +118,7 @@ class ClassPoints:
         return max(1 << 14, len(self.slot) // 4, len(self.table.value), thinned)
 
     def add_cells(self, columns: Array, values: Array, weights: Array) -> None:
-        """Take in the stored cells of CSR rows, none of them NaN."""
+        """Add the stored cells of CSR rows, none of them NaN."""
         self.even = False
         at = 0
         while at < len(values):

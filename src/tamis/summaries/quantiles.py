@@ -81,10 +81,10 @@ class QuantileSummary(Guarded):
     ----------
     n_features, n_classes : int
     eps : float in (0, 0.5), default=0.01
-        The weight up to any cut is off by at most `eps` times the whole, in each class and in all of them together,
-        for any values in any order. `rank_error` returns the bound of the very state, usually smaller.
+        The weight up to any cut has an error of at most `eps` times the total weight, in each class and in all of them
+        together, for any values in any order. `rank_error` returns the bound of the present state, usually smaller.
     dtype : float32 or float64, default=float32
-        How values are kept. As float32 they are rounded on entry, which never changes their order but may make
+        How values are stored. As float32 they are rounded on entry, which never changes their order but may make
         neighbours equal.
 
     Notes
@@ -140,7 +140,7 @@ class QuantileSummary(Guarded):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self._weight)
 
     def grow(self, n_classes: int) -> None:
@@ -157,7 +157,7 @@ class QuantileSummary(Guarded):
         self._points = [*self._points, *new]
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all rows so far; these must have been CSR rows.
+        """Make room for further features, which count as 0 in all rows so far; these must have been CSR rows.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class QuantileSummary(Guarded):
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know of some features that they were 0 in all rows so far, which must have been CSR rows.
+        """Forget some features; they then count as 0 in all rows so far, which must have been CSR rows.
 
         Raises
         ------
@@ -208,23 +208,23 @@ class QuantileSummary(Guarded):
         sample_weight: Array | None = None,
         keep: float | Array = 1.0,
     ) -> bool:
-        """Take in a batch of rows.
+        """Add a batch of rows.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
-            NaN is passed over, feature by feature.
+            NaN is skipped, feature by feature.
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
             Not negative.
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            What the weight of all earlier rows (of each class) is multiplied by first.
+            Factor of the weight of all earlier rows (of each class), applied first.
 
         Returns
         -------
         bool
-            False, and nothing is changed, if a value is infinite or too large for `dtype`.
+            False if the state is left unchanged, because a value is infinite or too large for `dtype`.
 
         Raises
         ------
@@ -318,7 +318,7 @@ class QuantileSummary(Guarded):
         self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
 
     def merge(self, other: QuantileSummary) -> None:
-        """Take in what another summary of the same features has seen; "now" is now for both.
+        """Add another summary of the same features; both are taken as of now.
 
         Raises
         ------
@@ -396,7 +396,7 @@ class QuantileSummary(Guarded):
         """Return the weight of each class in each of `n_bins` bins of about equal weight.
 
         Bin h holds the values x with q_h < x <= q_(h+1), where q_h is the smallest value with F(q_h) >= h / n_bins. A
-        value that is frequent enough fills several bins' room, so that some are empty.
+        very frequent value fills several bins, so some are empty.
 
         Returns
         -------

@@ -103,7 +103,7 @@ class BinCounts:
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know of some columns that they were 0 in all (CSR) rows so far; there are no categories."""
+        """Forget some columns; they then count as 0 in all (CSR) rows so far. There are no categories."""
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.forget(columns)
@@ -188,7 +188,7 @@ class BinCounts:
             self._categories.fade(keep)
 
     def merge(self, other: BinCounts) -> None:
-        """Take in what another one of the same parameters and classes has counted."""
+        """Add the counts of another one with the same parameters and classes."""
         self._tables = None
         if len(self.numeric):
             self._quantiles.merge(other._quantiles)

@@ -69,34 +69,35 @@ def follow_files(
     max_waiting: int = 100_000,
     judge: Judge | None = None,
 ) -> FollowedStream:
-    r"""Open a stream without an end: it waits for rows that are not there yet.
+    r"""Open an endless stream: it waits for rows that do not exist yet.
 
     Parameters
     ----------
     path : path-like
         A file that grows; a folder, or a pattern such as ``"parts/*.csv"``, whose files are read in the order of their
         names as they appear, and as they grow; or ``"-"``, standard input. CSV (parts may be compressed: .gz, .bz2,
-        .xz) or Parquet. A row counts when its newline is there, or when a later file is.
+        .xz) or Parquet. A row is complete when its newline exists, or when a later file exists.
     label, format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
-        As for :func:`open_file`. What these do not say is judged by the first batch.
+        As for :func:`open_file`. What these options leave open is decided from the first batch.
     number : str, optional
-        Name of a column of standard input in which the producer numbers its rows, ever upwards. Then a producer may
-        send rows again: those up to the last number taken are passed over.
+        Name of a column of standard input with increasing row numbers. With it, a producer may send rows again: rows up
+        to the last number read are skipped.
     idle : float, optional
-        End when nothing new has come for so many seconds; 0: take what is there. By default wait for ever.
+        End when nothing new has come for this many seconds; 0: read only the rows that exist. By default wait for ever.
     dead_letters : path-like, optional
-        File for the rows that cannot be read, a line of JSON each with its reason. By default such a row is refused.
+        File for the rows that cannot be read, one line of JSON each with its reason. By default such a row raises an
+        error.
     label_key : str, optional
-        Name of a column by which a label that comes later finds its row. A row without label waits for a row of the
-        same key with one, of which nothing else is read; there every other column may be empty. The row is then given
-        with its label, in the order in which labels come. A row that has values and a label, and whose key does not
-        wait, is given as it is.
+        Name of a column by which a label that comes later finds its row. A row without a label waits for a row of the
+        same key with a label. Nothing else is read of that second row; every other column may be empty there. The first
+        row is then returned with its label, in the order in which labels come. A row that has values and a label, and
+        whose key does not wait, is returned as it is.
     max_waiting : int, default=100_000
-        Rows that may wait for their labels, at least 1; of more, the oldest are given up.
+        The most rows that wait for their labels, at least 1; beyond that, the oldest are given up.
     judge : callable, optional
-        Is given the first batch as a :class:`tamis.streams.tables.Table` and returns what else is known of the columns,
+        Called with the first batch as a :class:`tamis.streams.tables.Table`; returns further options of the columns,
         such as ``{"drop": [...]}``.
 
     Returns
@@ -106,8 +107,8 @@ def follow_files(
     Raises
     ------
     StreamError
-        If there is nothing of that name. While reading: if a row cannot be read, a file has other columns than the
-        first one, was cut, or is another file than the one of which rows were taken.
+        If no file or folder has that name. While reading: if a row cannot be read; if a file has other columns than the
+        first one, was cut, or is another file than the one that rows were read from.
     ValueError
         If an option is out of range.
 
@@ -148,16 +149,16 @@ def follow_files(
 
 
 class FollowedStream(Stream):
-    """Rows that were not all there when reading began, made by :func:`follow_files`.
+    """A stream of rows that may still be coming; made by :func:`follow_files`.
 
     Attributes
     ----------
     reasons : dict of str to int
-        Why rows could not be read, and how many.
+        Number of rows that could not be read, by reason.
     n_waiting : int
-        Rows at the end that were too few for a batch; they were not taken.
+        Number of rows at the end that were too few for a batch; they were not read.
     on_idle : callable
-        Called again and again while the stream waits for rows.
+        Called repeatedly while the stream waits for rows.
     """
 
     def __init__(
@@ -230,15 +231,16 @@ class FollowedStream(Stream):
 
     @property
     def can_go_on(self) -> bool:
-        """Whether one can go on where it was left: not in standard input whose rows have no numbers."""
+        """Whether a run can continue where it stopped: not in standard input without row numbers."""
         return not self.is_pipe or self._number is not None
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows could not be read, had no label, or had come before: ``bad``, ``unlabelled``, ``repeated``.
+        """Number of rows that could not be read, had no label, or had come before: ``bad``, ``unlabelled``,
+        ``repeated``.
 
-        With a `label_key` also how many wait for their label, ``pending``, and what else there was, as
-        :class:`~tamis.streams.followed.keyed.KeyedRows` counts it: ``given_up``, ``unmatched``, ``twice``.
+        With a `label_key` also the number of rows that wait for their label, ``pending``, and the other counts of
+        :class:`~tamis.streams.followed.keyed.KeyedRows`: ``given_up``, ``unmatched``, ``twice``.
         """
         found = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
         if self._late is not None:
@@ -248,7 +250,7 @@ class FollowedStream(Stream):
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Why rows could not be read, and how many."""
+        """Number of rows that could not be read, by reason."""
         return self._bad.reasons
 
     @property
@@ -257,7 +259,7 @@ class FollowedStream(Stream):
         return {} if self._columns is None else self._columns.rows.categories
 
     def take_notes(self) -> list[dict[str, Any]]:
-        """Return what happened to the source until the last batch and was not told yet: gaps, files put aside."""
+        """Return new events of the source up to the last batch: gaps, and files put aside."""
         if self._mark is None:
             return []
         n = self._mark.n_notes
@@ -268,7 +270,7 @@ class FollowedStream(Stream):
     # -- positions -----------------------------------------------------------------------------------------
 
     def position(self) -> dict[str, Any] | None:
-        """Return where the row after the last batch is, and what is known of the columns; None before the first batch.
+        """Return the position after the last batch and the state of the columns; None before the first batch.
 
         Plain values and bytes, which :func:`tamis.save` takes.
         """
@@ -284,7 +286,7 @@ class FollowedStream(Stream):
         }  # fmt: skip
 
     def go_to(self, position: dict[str, Any]) -> None:
-        """Go on with the row after the last batch of whoever told the position."""
+        """Continue with the row after the last batch of an earlier `position`."""
         self._know(Columns.of(self.path, self._label, position))
         self._begin_at(position)
 
@@ -309,7 +311,7 @@ class FollowedStream(Stream):
     # -- what the columns are ------------------------------------------------------------------------------
 
     def begin(self, size: int) -> bool:
-        """Wait for the first batch and judge the columns by it; return whether it came."""
+        """Wait for the first batch and decide about the columns; return whether it came."""
         since = time.monotonic()
         while self._columns is None:
             if (table := self._first_table(size)) is not None:
@@ -374,8 +376,8 @@ class FollowedStream(Stream):
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
         """Return an iterator over batches of exactly `size` rows; it waits for each of them.
 
-        At the end of standard input the last one may be shorter. The rows of files that are too few for a batch are not
-        taken: they belong to the batch that the next ones complete. A pass begins where the last one ended.
+        At the end of standard input the last one may be shorter. Rows of files that are too few for a batch are not
+        read: they belong to the batch that the next rows complete. A pass begins where the last one ended.
         """
         check_number("batch_size", size, low=1, integer=True)
         n_taken = 0 if self._mark is None else self._mark.rows

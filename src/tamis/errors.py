@@ -22,7 +22,7 @@ class CheckpointError(TamisError, ValueError):
 
 
 class StateError(TamisError, ValueError):
-    """A model whose arrays do not fit together: it was changed from outside; what it held is left as it is."""
+    """A model whose arrays do not fit together, because it was changed from outside; its state is left as it is."""
 
 
 class UnknownNameError(TamisError, KeyError):

@@ -1,6 +1,6 @@
-"""Merging: states that learned from parts of a stream, on threads, processes or machines, become one.
+"""Merging: combine states that learned from parts of a stream, on threads, processes or machines.
 
-Everything with `merge` can be merged: row selectors whose row of the catalogue says so, and the summaries under them.
+Everything with `merge` can be merged: row selectors that are mergeable by the catalogue, and their summaries.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Replay: a learner begins anew from the last rows when the selection says that the world has changed.
+"""Replay: a learner restarts from the last rows when the selection reports a drift.
 
-A selector that renews its set tells so with two read-outs, and touches no learner:
+A selector that renews its set reports it by two attributes, and does not touch a learner:
 
-* ``drift_detected_``, bool: in the last batch the set was renewed in a way that makes what a learner knows stale;
-* ``n_replay``, int: from how many of the last rows a learner should be built anew.
+* ``drift_detected_``, bool: in the last batch the set was renewed in a way that makes a learner outdated;
+* ``n_replay``, int: how many of the last rows a learner should restart from.
 
-Who runs the learner keeps these rows, and hands them to a fresh learner, masked to the new selection.
+The code that runs the learner keeps these rows, and gives them to a new learner, masked to the new selection.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["Replay", "joined_labels", "joined_rows"]
 
 
 class Replay:
-    """The last rows, and whether it is time to begin anew from them.
+    """Keeps the last rows, and decides when a learner restarts from them.
 
     Parameters
     ----------
     selector : object
-        With or without the two read-outs; None has none.
+        A selector with or without these two attributes; None has none.
     replay : {"auto", "never"} or int, default="auto"
-        ``"auto"``: when the selector says so, from as many rows as it says. An int: whenever the selection changes,
-        from so many rows, whatever the selector.
+        ``"auto"``: when the selector asks for it, from as many rows as it asks for. An int: whenever the selection
+        changes, from so many rows, whatever the selector.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class Replay:
 
     @property
     def n_rows(self) -> int:
-        """How many rows are wanted."""
+        """Number of rows to keep."""
         if self.replay == "never":
             return 0
         return int(getattr(self.selector, "n_replay", 0) if self.replay == "auto" else self.replay)
 
     def is_due(self, *, changed: bool) -> bool:
-        """Whether to begin anew after a batch that `changed` the selection or not."""
+        """Whether to restart after a batch that `changed` the selection or not."""
         if self.replay == "never":
             return False
         return bool(getattr(self.selector, "drift_detected_", False)) if self.replay == "auto" else changed

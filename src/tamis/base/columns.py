@@ -1,4 +1,4 @@
-"""Columns arrive: the contract of a selector that is told the target once and then offered features.
+"""Columns arrive: the contract of a selector that gets the target once, and then is offered features.
 
 A feature is offered once, decided upon at once and then forgotten, unless it is accepted. An error in an offer
 changes nothing. A stream of features is an iterable of ``(name, column)`` or ``(names, block)`` pairs, or a

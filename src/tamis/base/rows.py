@@ -1,4 +1,4 @@
-"""Rows arrive: the contract of a selector that learns from batches of rows and says which columns matter now.
+"""Rows arrive: the contract of a selector that learns from batches of rows and selects columns.
 
 A batch is learned from whole or not at all: if `partial_fit` raises, the model is as it was.
 """

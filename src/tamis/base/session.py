@@ -1,4 +1,4 @@
-"""One row, value by value: what to ask for next, what is believed so far, when to stop asking."""
+"""One row, value by value: which value to ask for next, the class probabilities so far, and when to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a selector of columns writes down of every offer: the evidence, the bar it had to pass, and the decision."""
+"""The record of every offer of a column selector: the evidence, the bar it had to pass, and the decision."""
 
 from __future__ import annotations
 

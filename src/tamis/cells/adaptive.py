@@ -1,4 +1,4 @@
-"""AdaptiveIFC2F: for each row its own next feature, chosen by what it is expected to tell.
+"""AdaptiveIFC2F: a different next feature for each row, chosen by its expected gain.
 
 Beyond Liyanage, Zois, Chelmis (2021), who name it as future work: their network (:mod:`tamis.cells.ifc2f`), but exact
 inference in it, so that any feature may come next. With everything known of a row written e::

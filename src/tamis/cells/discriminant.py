@@ -1,4 +1,4 @@
-"""What the values bought so far say of the class, whichever they are: linear discriminant analysis of any columns.
+"""Class probabilities from any subset of the values: linear discriminant analysis of any columns.
 
 Each column enters by its number and by the bins it lies in, so that a relation need be neither linear nor monotone.
 Rows of one class are taken to be normal about the mean of their class, with one covariance for all classes. What any

@@ -1,4 +1,4 @@
-"""Classifiers that buy in one order for all rows: each row is at a stage, and either goes on or stops."""
+"""Classifiers that buy in one order for all rows: each row is at a stage, and either continues or stops."""
 
 from __future__ import annotations
 

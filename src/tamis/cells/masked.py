@@ -1,4 +1,4 @@
-"""Any classifier of scikit-learn as the decision: taught on rows of which only the values bought so far are known.
+"""Any classifier of scikit-learn as the decision: trained on rows of which only the bought values are known.
 
 A row is learned from at several moments of its walk, when one value is known, when three are, and so on, the others NaN
 (or their mean, for a classifier that takes no missing values). So one classifier has a probability at every step::

@@ -1,4 +1,4 @@
-"""What is offered to each row: the group of columns that tells most for its price, as far as the budget goes."""
+"""The next purchase of each row: the group of columns that is worth most for its price, within the budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns say enough of the class to be worth a place in the network.
+"""Which columns are relevant enough to the class to be in the network.
 
 Liyanage, Zois, Chelmis (2021), Section 4.1: the adjusted mutual information of each column with the class, and a least
 one that is halved until enough columns pass. On few rows noise passes it: where nothing tells, the bar is halved until

@@ -1,4 +1,4 @@
-"""Exact inference in the dependency network: what any values say of the class and of each value still unknown.
+"""Exact inference in the dependency network: the class, and each unknown value, given any known values.
 
 One pass from the leaves to the root and one back, for each class (Pearl 1988). With children g of f, evidence e, and
 delta_f(v) = 1 if v agrees with what is known of f::

@@ -1,4 +1,4 @@
-"""Features that arrive: a selector is told the target once, then offered columns, and decides upon each at once."""
+"""Columns arrive: a selector gets the target once, then is offered columns, and decides about each at once."""
 
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.columns.claims import claims

@@ -1,4 +1,4 @@
-"""What a selected feature may claim if columns are correlated: that it, or a column much like it, matters.
+"""Claims of a selected feature if columns are correlated: it is relevant, or a column much like it.
 
 A test of a column cannot tell it from another that is nearly the same, whichever came first. The claim that can be kept
 is about a cluster: the selected column and all that correlate with it by at least a bound. It is false if no column of

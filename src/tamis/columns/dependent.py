@@ -1,4 +1,4 @@
-"""Columns tested for dependence on a class: the many that tell nothing are passed over, the few are decided upon."""
+"""Columns tested for dependence on a class: the irrelevant ones are skipped, the others are decided about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a candidate adds to the features that are selected already: its residual on their orthonormal basis."""
+"""The part of a candidate that the selected features do not explain: its residual on their orthonormal basis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selected features tested again, each beside all the others: what a later feature explains better can be let go.
+"""Selected features tested again, each beside all the others: one that a later feature replaces can be dropped.
 
 With D the selected features (and the intercept) in the weights of the fit, and P = D (D'D)^-1::
 

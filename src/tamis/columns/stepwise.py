@@ -1,4 +1,4 @@
-"""Forward stepwise regression: at each step the best of all candidates, as long as a criterion says that it helps.
+"""Forward stepwise regression: accept the best of all candidates, as long as a criterion improves.
 
 The baseline of Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2
 and 5. Where streaming selection looks at a feature once, this looks at every remaining feature at every step.

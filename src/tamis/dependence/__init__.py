@@ -1,1 +1,1 @@
-"""How much one variable tells about another."""
+"""Measures and tests of the dependence between variables."""

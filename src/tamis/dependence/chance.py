@@ -1,4 +1,4 @@
-"""What a table of counts tells by chance: the expected G statistic, cell by cell.
+"""The expected G statistic of a table of counts under independence, cell by cell.
 
 Of a value that k rows have, with classes of shares p_c that do not depend on it, n_c rows are of class c, and
 

@@ -1,4 +1,4 @@
-"""What a test of dependence is: does a column tell about the target, by itself and given columns that were kept?"""
+"""Tests of dependence between a column and the target, alone and given columns that were kept."""
 
 from __future__ import annotations
 

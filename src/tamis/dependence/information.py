@@ -1,4 +1,4 @@
-"""How much one discrete variable tells about another, in nats, from tables of counts.
+"""Mutual information of discrete variables, in nats, from tables of counts.
 
 With a table n_uw of two variables, its margins a_u and b_w, and N = sum n_uw::
 

@@ -1,4 +1,4 @@
-"""How much a feature in bins tells of the class: a band of the mutual information that is true at all times, exactly.
+"""A band of the mutual information of a feature in bins and the class that holds at all times, exactly.
 
 Rows of class c fall into K bins with probabilities p_c, one row like the other. The mixture of the likelihoods of all
 p_c by a Dirichlet distribution, over the likelihood of the true ones, is a martingale from 1 on, so (Ville) with

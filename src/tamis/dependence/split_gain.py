@@ -1,4 +1,4 @@
-"""What a split in two tells of the class: for stumps, and for the leaves of trees.
+"""The information gain of a split in two: for stumps, and for the leaves of trees.
 
 The gain of a split of rows of weight N into branches of weights N_b, where H is the entropy of the class in bits::
 

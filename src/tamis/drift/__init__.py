@@ -1,4 +1,4 @@
-"""Has the world changed: detectors that watch an error, or any number, one value after the other."""
+"""Drift detectors: they observe an error, or any number, one value after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a selector does on a stream: accuracy, stability, time and memory, test-then-train."""
+"""Evaluation of a selector on a stream: accuracy, stability, time and memory, test-then-train."""
 
 from tamis.evaluate.experiment import ExperimentResult, Progress, run_experiment
 from tamis.evaluate.metrics import (

@@ -1,4 +1,4 @@
-"""WeightedKNN (kNN-FW): nearest neighbours among the last rows, in distances where features count as they tell now.
+"""WeightedKNN (kNN-FW): nearest neighbours among the last rows, in distances with current feature weights.
 
 Barddal's thesis, section 7.1. Covered: Eq. 7.3 (as an option), 7.4, and the distance, with MOA's missing values.
 

@@ -1,4 +1,4 @@
-"""WeightedNaiveBayes (NB-FW): naive Bayes over a sliding window, whose features count as much as they tell now.
+"""WeightedNaiveBayes (NB-FW): naive Bayes over a sliding window, with current feature weights.
 
 Barddal's thesis, section 7.2. Covered: Eq. 7.6 as an option, and the form that does what the thesis means.
 

@@ -1,4 +1,4 @@
-"""ResetOnDrift: any classifier, begun anew when its errors say that the world has changed.
+"""ResetOnDrift: any classifier, replaced by a new one when its errors show a drift.
 
 Gama, Medas, Castillo, Rodrigues: Learning with Drift Detection, SBIA 2004; Barddal's thesis, Chapter 5, whose
 baselines are a classifier with ADWIN or ECDD in this way. Each row is predicted before it is learned from, and the

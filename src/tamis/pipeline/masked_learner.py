@@ -1,4 +1,4 @@
-"""A learner of a run: it is given the selected columns alone, scaled if it needs that, and begins anew when it must."""
+"""The learner of a run: it gets the selected columns alone, scaled if needed, and restarts when it must."""
 
 from __future__ import annotations
 

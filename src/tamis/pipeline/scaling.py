@@ -1,4 +1,4 @@
-"""Standardisation of the columns that a learner sees, by what was known of them before each batch.
+"""Standardisation of the columns for a learner, by the mean and the deviation of the rows before each batch.
 
     z_j = min(max((x_j - m_j) / s_j, -5), 5)      m_j, s_j: mean and standard deviation of all rows before       (1)
 

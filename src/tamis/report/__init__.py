@@ -1,4 +1,4 @@
-"""Something to look at: self-contained HTML pages, and figures; one folder for each thing that is reported on."""
+"""Reports: self-contained HTML pages, and figures; one folder for each kind of result."""
 
 from tamis.report.page.document import check_writable
 from tamis.report.run import plot, write_report

@@ -1,4 +1,4 @@
-"""Weights where rows are counted one by one: a row counts so many times."""
+"""Weights where rows are counted one by one: a row of weight k counts k times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams with known truth by name: the seven experiments of Barddal's Table 4.1, and others of the literature.
+"""Streams with known relevant features by name: Barddal's Table 4.1, and others of the literature.
 
 Two protocols: `"thesis"` (chapters 5 to 8) has 100,000 rows, 10 concepts with a drift every 10,000 rows, and the
 irrelevant and redundant features of Table 4.1; `"chapter9"` has 200,000 rows, 3 concepts, and `n_irrelevant`

@@ -1,4 +1,4 @@
-"""Data sets from OpenML: fetched, held against what they are known to hold, and kept in the data folder."""
+"""Data sets from OpenML: downloaded, compared with their known contents, and kept in the data folder."""
 
 from __future__ import annotations
 

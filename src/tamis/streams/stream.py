@@ -1,4 +1,4 @@
-"""What a stream of rows is: batches of (X, y), the same rows for any batch size, from any row on."""
+"""The base of streams of rows: batches of (X, y), the same rows for any batch size, from any row on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams with known truth: concepts one after another, label noise, appended features.
+"""Streams with known relevant features: concepts one after another, label noise, appended features.
 
 The drift law, for a drift at row t_k of width W from concept a to concept b (erratum of Barddal's thesis: Eq. 4.1 lost
 the 4/W, which its own derivation and MOA have):

@@ -1,1 +1,1 @@
-"""What a stream leaves behind in fixed memory."""
+"""Summaries of a stream in fixed memory: counts, moments, quantiles and evidence."""

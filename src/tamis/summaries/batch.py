@@ -1,4 +1,4 @@
-"""What a batch must be for a summary to take it in."""
+"""The checks of a batch before it is added to a summary."""
 
 from __future__ import annotations
 

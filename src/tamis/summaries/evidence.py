@@ -1,4 +1,4 @@
-"""How much the rows so far speak against "this feature tells nothing of the class": e-values that hold at any time.
+"""E-values, valid at any time, against "this feature is irrelevant to the class".
 
 Rows are taken in blocks of 32. If a feature tells nothing of the class, then within a block, given the values and given
 the labels, which value stands beside which label is a matter of chance: all orders are equally likely. With phi_i what

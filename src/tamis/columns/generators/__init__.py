@@ -1,4 +1,4 @@
-"""Streams of features that are made while they are tested, and that see what was accepted.
+"""Streams of features that are made while they are tested, and that depend on the accepted features.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 4.2. Covered:
 the order of Table 7 (principal components, columns, products of selected columns with columns, no pair twice),

@@ -1,4 +1,4 @@
-"""Principal components, learned without the whole table in memory."""
+"""Principal components, learned without loading the entire table into memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes features: a stream that sees what was accepted, remembers how, and can be taken up where it stopped."""
+"""The base of feature streams: they see the accepted features, keep their recipes, and can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features made of two others: what was selected with every column, as products or ratios."""
+"""Features made from two others: selected features with every column, as products or ratios."""
 
 from __future__ import annotations
 

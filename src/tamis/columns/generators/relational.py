@@ -1,4 +1,4 @@
-"""Features that crawl a relational database: what the rows of other tables say about each row of one."""
+"""Features from a relational database: aggregates of the rows of other tables that belong to each row of one."""
 
 from __future__ import annotations
 

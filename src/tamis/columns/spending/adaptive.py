@@ -1,4 +1,4 @@
-"""Rules that spend on some tests only: the p-values tell how many hypotheses there are to be false."""
+"""Rules that pay for some tests only: they estimate from the p-values how many hypotheses are null."""
 
 from __future__ import annotations
 

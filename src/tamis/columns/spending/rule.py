@@ -1,4 +1,4 @@
-"""What a spending rule is: how small the next p-value must be, given how the tests before it ended."""
+"""The base of spending rules: how small the next p-value must be, given the outcomes of the tests before."""
 
 from __future__ import annotations
 

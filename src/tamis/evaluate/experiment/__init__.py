@@ -1,4 +1,4 @@
-"""A grid of streams, selectors, learners and seeds: run it, take it up again, compare the methods."""
+"""A grid of streams, selectors, learners and seeds: run it, resume it, compare the methods."""
 
 from tamis.evaluate.experiment.result import ExperimentResult
 from tamis.evaluate.experiment.runner import Progress, run_experiment

@@ -1,4 +1,4 @@
-"""A selector that knows the truth: what is selected when nothing is left to find out."""
+"""A selector that knows the relevant features: a standard of comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A grid of streams, selectors, learners and seeds, test-then-train; what is done stays done.
+"""A grid of streams, selectors, learners and seeds, test-then-train; finished runs are not run again.
 
 Each cell is one :func:`tamis.prequential` run. Once it ends it is written, all of it or nothing, into a folder named
 by the checksum of its definition. A run that was killed, or is called again, runs what is missing and no more.

@@ -1,4 +1,4 @@
-"""Numbers that say how well it went: of predictions, of selected sets, of drifts, of the memory that a model takes."""
+"""Measures of predictions, of selected sets, of drifts, and of the memory that a model takes."""
 
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics

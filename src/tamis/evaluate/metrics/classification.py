@@ -1,4 +1,4 @@
-"""Accuracy, kappas and balanced accuracy while rows arrive, beside two baselines: over all rows, over the last ones.
+"""Accuracy, kappas and balanced accuracy with two baselines: over all rows, and over the last ones.
 
 With n rows, a_k those of class k, b_k those predicted as k and h_k those that are both:
 

@@ -1,4 +1,4 @@
-"""Mean absolute error and R^2 while rows arrive, beside two baselines: over all rows, over the last ones.
+"""Mean absolute error and R^2 with two baselines: over all rows, and over the last ones.
 
 With y_i the targets of n rows, p_i what was predicted, and m the mean of these y_i:
 

@@ -1,4 +1,4 @@
-"""Are methods different over several data sets: two of them (`pairs`), or more than two (`friedman`)."""
+"""Tests whether methods differ over several data sets: two methods (`pairs`), or more (`friedman`)."""
 
 from tamis.evaluate.significance.friedman import (
     Friedman,

@@ -1,4 +1,4 @@
-"""Test-then-train: one run of a selector and a learner over a stream, and what it leaves."""
+"""Test-then-train: one run of a selector and a learner over a stream, and its result."""
 
 from tamis.evaluate.test_then_train.prequential import prequential
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step

@@ -1,4 +1,4 @@
-"""What a selection must beat: the same learner on a random subset of the same size, and on every column.
+"""The baselines of a selection: the same learner on a random subset of the same size, and on every column.
 
 Each draw is a permutation of the columns, fixed for the whole run by its number: its subset of size k is the first k of
 them. Each has an own copy of the learner, which is tested and trained on the same batches in the same order. The copies

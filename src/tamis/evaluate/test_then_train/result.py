@@ -1,4 +1,4 @@
-"""What a run leaves: tidy columns, one frame for each kind, and the settings to repeat it."""
+"""The result of a run: tidy columns, one frame for each kind, and the settings to repeat it."""
 
 from __future__ import annotations
 

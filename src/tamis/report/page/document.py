@@ -1,4 +1,4 @@
-"""A page of a report: one HTML file that needs nothing else, no network, no script; written whole or not at all."""
+"""A page of a report: one HTML file that needs no network and no script, written completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DISCUSS: the features that tell most about the class in the last rows, chosen anew when that changes.
+"""DISCUSS: the most informative features of the last rows about the class, selected again when that changes.
 
 Barddal's thesis, chapter 8 (Algorithms 3 to 6). The symmetrical uncertainty (SU) of every feature and the class is kept
 over a sliding window, exactly and after every row, by :mod:`tamis.summaries.entropy`. A *selection* takes the features

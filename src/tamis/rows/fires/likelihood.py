@@ -1,4 +1,4 @@
-"""What a batch of rows says of a linear model whose parameters are independent normal random variables.
+"""The likelihood of a batch of rows under a linear model whose parameters are independent normal variables.
 
 Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`: the margins d and variances q of the rows, their slopes
 a, b and curvatures h, and the gradients g1 = sum a z and g2 = sum b z^2 (or h z^2) over the rows.

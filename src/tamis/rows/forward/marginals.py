@@ -1,4 +1,4 @@
-"""What each of very many features tells of the target by itself, in memory proportional to their number.
+"""The relevance of each of very many features by itself, in memory proportional to their number.
 
 Faded means, variances and covariances with the targets, by the same steps as :mod:`tamis.rows.forward.scatter`, but
 without the products of two features. A block of CSR rows costs O(stored values x targets), and O(features x targets)

@@ -1,4 +1,4 @@
-"""Does a classifier of the last rows guess better than the same classifier of all rows: then the world has changed.
+"""A drift test: does a classifier of the last rows predict better than the same classifier of all rows?
 
 Errors that rise (:mod:`tamis.rows.forward.error_watch`) tell of a relation that is gone. They tell nothing where
 there was none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked

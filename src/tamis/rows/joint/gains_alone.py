@@ -1,4 +1,4 @@
-"""What each feature tells of the class by itself, from the rows of each level and class.
+"""The information gain of each feature by itself, from the rows of each level and class.
 
 Two statistics, both about chi-square distributed if there is nothing to be found: G sees any relation and has a degree
 of freedom for each level; H of Kruskal and Wallis sees only whether the classes have other mean ranks, and has one for

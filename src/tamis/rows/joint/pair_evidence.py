@@ -1,4 +1,4 @@
-"""How much the rows speak against "this feature tells nothing, alone or beside any other": e-values at any time.
+"""E-values, valid at any time, against "this feature is irrelevant, alone or beside any other".
 
 The evidence of :mod:`tamis.summaries.evidence`, of one bit a feature: b_x says whether x lies above its middle edge.
 Rows are taken in blocks of 32, so a block of a feature is one word. If x tells nothing of the class beside a feature z,

@@ -1,4 +1,4 @@
-"""The concepts that streams with known truth are made of, one family a file."""
+"""The concepts of streams with known relevant features, one family per file."""
 
 from tamis.streams.concepts.agrawal import Agrawal
 from tamis.streams.concepts.asset_negotiation import AssetNegotiation

@@ -1,4 +1,4 @@
-"""What a concept is: features with their ranges, which of them matter, and how a row of a class is drawn.
+"""The base of concepts: features with their ranges, the relevant ones, and how a row of a class is drawn.
 
 A stream with drift is a list of concepts over the same features (`tamis.streams.SyntheticStream`).
 """

@@ -1,4 +1,4 @@
-"""Text that grows, and standard input: whole rows, as they come."""
+"""Text that grows, and standard input: complete rows, as they come."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Screening:
-    """What a first look says about each of m columns.
+    """The result of a quick test of each of m columns.
 
     Attributes
     ----------
     strength, log_p : ndarray of shape (m,), float64
-        How much it tells about the target, and the log of the p-value of that.
+        Strength of its dependence on the target, and the logarithm of the p-value of that.
     near : ndarray of shape (m,), bool
-        Whether it may be dependent; then it is to be looked at by itself.
+        Whether it may be dependent, and so must be tested in full precision.
     """
 
     strength: Floats
@@ -46,16 +46,16 @@ class Candidate:
 
 
 class DependenceTest(BaseEstimator):  # type: ignore[misc]
-    """Tests columns against a target, and against the columns that it was told to keep.
+    """Tests columns against a target, and against the columns kept so far.
 
     State is replaced, or appended where an older state does not look, so a shallow copy is a snapshot.
 
     Attributes
     ----------
     n_kept_ : int
-        Columns kept.
+        Number of columns kept.
     strength_ : ndarray of shape (n_kept,), float64
-        How much each kept column tells about the target.
+        Strength of the dependence of each kept column on the target.
     """
 
     alpha: float
@@ -68,7 +68,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def start(self, codes: NDArray[np.int64]) -> Self:
-        """Check the parameters, forget all columns and take the classes of the rows.
+        """Check the parameters, forget all columns and set the classes of the rows.
 
         Raises
         ------
@@ -80,15 +80,15 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def screen(self, columns: Any) -> Screening:
-        """Look at the columns of an array or CSC matrix of shape (n_rows, m), float64."""
+        """Test the columns of an array or CSC matrix of shape (n_rows, m), float64, quickly."""
 
     @abstractmethod
     def candidate(self, column: Floats) -> Candidate:
-        """Look at one column of shape (n_rows,)."""
+        """Test one column of shape (n_rows,) in full precision."""
 
     @abstractmethod
     def beside_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return how much the candidate and each kept column tell about one another, and where that is significant."""
+        """Return the dependence between the candidate and each kept column, and where it is significant."""
 
     @abstractmethod
     def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
@@ -101,7 +101,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         others : list of int
             Kept columns that may be conditioned on.
         most : int
-            On how many of them together, 1 or more.
+            The most of them to condition on together, 1 or more.
         always : int, optional
             A kept column that belongs to every set of conditions, and counts as one of `most`.
         """

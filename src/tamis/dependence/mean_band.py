@@ -33,9 +33,9 @@ _RHO2 = 0.02
 def mean_band(
     count: Array, mean: Array, variance: Array, alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a lower and an upper bound of how far the class means of each feature lie apart.
+    """Return a lower and an upper bound of the distance between the class means of each feature.
 
-    Of three classes or more it is the largest of the differences of a class to the rest.
+    With three classes or more it is the largest difference between a class and the rest.
 
     Parameters
     ----------

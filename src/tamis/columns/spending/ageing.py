@@ -74,7 +74,7 @@ class Ageing(SpendingRule):
 
     @property
     def wealth_(self) -> float:  # type: ignore[override]
-        """What the estimate of the false discoveries leaves of alpha max(rejections, 1)."""
+        """The part of alpha max(rejections, 1) that the estimate of the false discoveries leaves."""
         return float(self.alpha) * max(len(self.births_) - 1, 1) - self.paid_
 
     def _weights(self) -> Floats:
@@ -114,13 +114,13 @@ class Ageing(SpendingRule):
         return self._from_sum(total)
 
     def wealths(self, log_p: Floats) -> Floats:
-        """Return what is left after each of these tests if none of them rejects."""
+        """Return the wealth after each of these tests if none of them rejects."""
         prices = self._prices(self._levels(log_p), log_p)
         left: Floats = self.wealth_ - np.cumsum(prices)
         return left
 
     def skip(self, log_p: Floats) -> None:
-        """Note tests that did not reject."""
+        """Record tests that did not reject."""
         self.paid_ += float(self._prices(self._levels(log_p), log_p).sum())
         self.clock_ += int(np.count_nonzero(self._ticks(log_p)))
 

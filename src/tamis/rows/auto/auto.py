@@ -156,7 +156,8 @@ class Auto(RowSelector):
     The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
     to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
     the sizes that are fractions stay until there are twice as many columns. Then they are computed again. An arm keeps
-    what is known of it, and a new arm begins with the record of the arm that keeps every column.
+    its errors, weight and learner. A new arm begins with weight 0, and with the errors and the learner of the arm that
+    keeps every column.
 
     Memory: two moments and a weight per column, class and arm, the state of the selectors, and 500 rows.
 

@@ -137,8 +137,8 @@ class DISCUSS(RowSelector):
         Level of the tests for a drift, per row or per test. It is about the rate of false alarms. None: there are no
         tests, and each new set counts as a drift.
     half_life : float or None, default=1000
-        Rows, at least 1, after which a row counts half in the SU that orders the selection. The selection is then also
-        renewed as often, whatever the trigger says. None: the SU of the window sets the order.
+        Rows, at least 1, after which a value counts half in the running mean of SU that orders the selection. There is
+        also a selection that often, whatever the trigger says. None: the SU of the window sets the order.
     bias_correction : bool, default=True
         Whether to subtract from each information gain what an irrelevant feature gains on average.
     min_features : int, default=1

@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from river import checks, compose, drift, naive_bayes, tree
 from river.datasets import synth
 
-from tamis import FIRES, Auto, FisherScore, ResetOnDrift, prequential
+from tamis import FIRES, FisherScore, ResetOnDrift, prequential
 from tamis.adapters.river import RiverClassifier, RiverDetector, RiverReplay, RiverSelector
+from tamis.base import RowSelector
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DriftDetector
 from tamis.errors import DataError
@@ -229,13 +230,19 @@ def test_rivers_own_checks_pass(key):
     assert {"check_emerging_features", "check_disappearing_features", "check_pickling"} <= names
 
 
+class OfFixedWidth(FisherScore):
+    """A selector that says nothing of growing."""
+
+    _widen = RowSelector._widen
+
+
 def test_features_that_come_later_are_learned(rng):
     X, y = rows(rng, 400)
     selector = RiverSelector(FisherScore(1), every=50)
     for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         selector.learn_one(dict(enumerate(row if i >= 200 else row[:2])), label)
     assert selector.transform_one(dict(enumerate(X[0].tolist()))) == {2: X[0, 2]}
-    fixed = RiverSelector(Auto(), every=50)
+    fixed = RiverSelector(OfFixedWidth(1), every=50)
     fixed.learn_many(pd.DataFrame(X[:50, :2]), y[:50])
     with pytest.raises(DataError, match="cannot grow: give room for names to come"):
         fixed.learn_many(pd.DataFrame(X[50:100]), y[50:100])

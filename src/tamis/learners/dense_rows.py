@@ -109,6 +109,30 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         """
         return self._in_one_piece(X, y, classes, forget=False)
 
+    def predict(self, X: Any) -> Array:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Finite or NaN.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Among equally probable classes the first.
+        """
+        found: Array = self.classes_[self._votes(X).argmax(axis=1)]
+        return found
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes)."""
+
+    def _votes(self, X: Any) -> NDArray[np.float64]:
+        """Return what speaks for each class, shape (n_rows, n_classes); the class with most of it is predicted."""
+        return self.predict_proba(X)
+
     def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         check_parameters(self)
         before = dict(vars(self)) if forget else self._before()

@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import (
-    Array,
     as_classes,
     columns_of,
     refuse_nonfinite,
@@ -181,23 +180,6 @@ class WeightedKNN(DenseRowClassifier):
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         return self._weighting_
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Of classes with equally many votes, the first.
-        """
-        votes = self._votes(X)
-        found: Array = self.classes_[votes.argmax(axis=1)]
-        return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the share of each class among the nearest rows.

@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import (
-    Array,
     as_classes,
     columns_of,
     refuse_nonfinite,
@@ -188,23 +187,6 @@ class WeightedNaiveBayes(DenseRowClassifier):
             check_is_fitted(self)
         return self._weighting_
 
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Of equally probable classes, the first.
-        """
-        joint = self._joint(X)
-        found: Array = self.classes_[joint.argmax(axis=1)]
-        return found
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
@@ -217,12 +199,13 @@ class WeightedNaiveBayes(DenseRowClassifier):
         -------
         ndarray of shape (n_rows, n_classes), float64
         """
-        joint = self._joint(X)
+        joint = self._votes(X)
         share = np.exp(joint - joint.max(axis=1, keepdims=True))
         found: NDArray[np.float64] = share / share.sum(axis=1, keepdims=True)
         return found
 
-    def _joint(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the joint density of each row and class."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         rows = self._rows(X, False)

@@ -40,7 +40,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, as_classes, columns_of
+from tamis._check import as_classes, columns_of
 from tamis._jit import njit
 from tamis._parameters import SEED, Kind, having, integer, parameters
 from tamis.catalog import find_learner
@@ -339,22 +339,6 @@ class HEFTStream(DenseRowClassifier):
         else:
             votes[:] = 1.0 / max(votes.shape[1], 1)
         return votes
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Among equally probable classes the first.
-        """
-        votes = self.predict_proba(X)
-        found: Array = self.classes_[votes.argmax(axis=1)]
-        return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, by (2).

@@ -78,23 +78,6 @@ class TreeClassifier(DenseRowClassifier):
             -1 if self.max_nodes is None else int(self.max_nodes), watched, seed, own,
         )  # fmt: skip
 
-    def predict(self, X: Any) -> Array:
-        """Return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            Finite or NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Among equally probable classes the first.
-        """
-        votes = self.predict_proba(X)
-        found: Array = self.classes_[votes.argmax(axis=1)]
-        return found
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 

@@ -14,11 +14,11 @@ def n_neighbours(d, rule):
     while kept < len(d):
         t, here, before = kept + 1, d[kept], d[kept - 1]
         if rule == "gap":
-            goes_on = here - before < limit
+            goes_on = here - before < limit * (1 - EQUAL)
         elif rule == "density":
-            goes_on = here == 0 or here / t <= before / (t - 1)
+            goes_on = here == 0 or here / t <= before / (t - 1) * (1 + EQUAL)
         else:
-            goes_on = here / t >= before / (t - 1)
+            goes_on = here / t >= before / (t - 1) * (1 - EQUAL)
         if not goes_on:
             break
         kept += 1
@@ -41,8 +41,8 @@ def dependency(columns, y, rule):
             distances = [math.sqrt(s) for s in squares]
         kept = n_neighbours(distances, rule)
         last = squares[kept - 1]
-        nearer = [y[j] == y[i] for j in others if square[j] < last]
-        as_near = [y[j] == y[i] for j in others if square[j] == last]
+        nearer = [y[j] == y[i] for j in others if square[j] < last * (1 - EQUAL)]
+        as_near = [y[j] == y[i] for j in others if abs(square[j] - last) <= last * EQUAL]
         shares.append((sum(nearer) + (kept - len(nearer)) * sum(as_near) / len(as_near)) / kept)
     return sum(shares) / len(shares)
 

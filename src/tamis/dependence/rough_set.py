@@ -21,7 +21,7 @@ Errata and deviations, each with its reason:
 * Where a rule ends among rows at the same distance, the program keeps those that stand first in the table. Here each
   of them counts with the same share, so the order of the rows does not matter.
 
-Kernels keep the order of operations as written: equal distances must come out equal.
+Distances and densities that differ by less than a part in 10^12 are equal: rounding must not decide among them.
 
 One column is sorted once, and each row walks outwards from its place: O(N log N + N m) instead of O(N^2 log N).
 """
@@ -41,6 +41,7 @@ RULES = ("gap", "density", "density-article")
 _GAP, _DENSITY = 0, 1
 _CELLS = 1 << 18  # distances held at once: 2 MB, which stay in a core's cache
 _NEAREST = 8  # neighbours looked at first
+_LESS, _MORE = 1.0 - 1e-12, 1.0 + 1e-12  # times a number: what is certainly below or above it
 
 
 def neighbourhood_dependency(X: Array, y: Array, rule: str = "gap") -> float:
@@ -108,10 +109,10 @@ def column_dependencies(X: Floats, codes: NDArray[np.int64], rule: str) -> Float
 def _goes_on(rule: int, distance: float, before: float, t: int, limit: float) -> bool:
     """Whether the t-th of the rows, t > 1, is a neighbour if the one before it is."""
     if rule == _GAP:
-        return distance - before < limit  # (1)
+        return distance - before < limit * _LESS  # (1)
     if rule == _DENSITY:
-        return distance / t <= before / (t - 1)  # (2)
-    return distance / t >= before / (t - 1)  # (3)
+        return distance / t <= before / (t - 1) * _MORE  # (2)
+    return distance / t >= before / (t - 1) * _LESS  # (3)
 
 
 @njit(strict=True)
@@ -128,10 +129,10 @@ def _walk(x: Array, codes: Array, p: int, rule: int) -> float:
         d_right = x[right] - x[p] if right < n else np.inf
         distance = min(d_left, d_right)
         cut = cut or (t > 1 and not _goes_on(rule, distance, before, t, limit))
-        if cut and distance > before:
+        if cut and distance > before * _MORE:
             break
         if not cut:
-            if t > 1 and distance > before:
+            if t > 1 and distance > before * _MORE:
                 below, same_below, tied, same_tied = below + tied, same_below + same_tied, 0, 0
             kept, before = t, distance
         tied += 1
@@ -242,12 +243,14 @@ def _of_rows(squares: Array, nearest: Array, places: Array, codes: Array, rule: 
             found[r] = np.nan
             continue
         last = nearest[r, kept - 1]
+        first_tied, last_tied = last * _LESS, last * _MORE
         below, same_below, tied, same_tied = 0, 0, 0, 0
         for j in range(n):
             same = codes[j] == codes[places[r]]
-            below += squares[r, j] < last
-            same_below += same and squares[r, j] < last
-            tied += squares[r, j] == last
-            same_tied += same and squares[r, j] == last
+            nearer, near = squares[r, j] < first_tied, squares[r, j] <= last_tied
+            below += nearer
+            same_below += same and nearer
+            tied += near and not nearer
+            same_tied += same and near and not nearer
         found[r] = (same_below + (kept - below) * same_tied / tied) / kept
     return found

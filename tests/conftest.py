@@ -47,8 +47,10 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba" / 
 if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     np.seterr(all="ignore")
 
-# The first example compiles a kernel, which takes longer than any deadline.
-settings.register_profile("house", settings(), deadline=None)
+# The first example compiles a kernel, which takes longer than any deadline. The same code is tested by the same
+# examples; others are looked for by `pytest --hypothesis-profile=search -m hypothesis`.
+settings.register_profile("house", settings(), deadline=None, derandomize=True)
+settings.register_profile("search", settings(), deadline=None)
 settings.load_profile("house")
 
 

@@ -122,7 +122,8 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         ndarray of shape (n_rows,)
             Among equally probable classes the first.
         """
-        found: Array = self.classes_[self._votes(X).argmax(axis=1)]
+        votes = self._votes(X)  # raises if nothing was learned
+        found: Array = self.classes_[votes.argmax(axis=1)]
         return found
 
     @abstractmethod

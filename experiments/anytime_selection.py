@@ -292,7 +292,7 @@ def main() -> None:
     parser.add_argument("--bands", action="store_true")
     parser.add_argument("--figure", help="where to draw what --out holds")
     parser.add_argument("--out", type=Path, help="a folder in which what was run is kept")
-    parser.add_argument("--score", choices=("t", "fisher", "mi", "chi2", "gini"), default="t")
+    parser.add_argument("--score", choices=("t", "fisher", "mi", "chi2"), default="t")
     parser.add_argument("--case", choices=CASES, action="append", help="only this one; may be repeated")
     parser.add_argument("--rows", type=int, default=1600)
     parser.add_argument("--features", type=int, default=30)

@@ -10,12 +10,11 @@ process, in turn, on the same rows, begun anew each time; medians over the round
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bench_hoeffding import Run, data, in_batches, speeds  # sets the number of threads first
+from bench_hoeffding import Run, beside_river  # sets the number of threads first
 
 from tamis import AdaptiveRandomForest, HEFTStream
 
@@ -43,24 +42,7 @@ def of_river(X: np.ndarray, y: np.ndarray) -> Run | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--features", type=int, nargs="+", default=[50, 200])
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    print(f"{'features':>8} {'':>30} {'rows / s':>10} {'to River':>9}")
-    for n_features in options.features:
-        n = 500_000 // n_features
-        X, y = data(n, n_features)
-        few = n // 10
-        runs: dict[str, tuple[Run | None, int]] = {"River's bagging": (of_river(X[:few], y[:few]), few)}
-        for name, make in OURS.items():
-            for size in (1, 100, 1000):
-                part = few if size == 1 else n
-                runs[f"{name}, {size}"] = in_batches(make, X[:part], y[:part], size), part
-        found = speeds(runs, options.rounds)
-        river = found.get("River's bagging", float("nan"))
-        for name, rate in found.items():
-            print(f"{n_features:>8} {name:>30} {rate:>10,.0f} {rate / river:>9.1f}", flush=True)
+    beside_river(__doc__.splitlines()[0], "River's bagging", of_river, OURS, n_values=500_000, n_rounds=3)
 
 
 if __name__ == "__main__":

@@ -122,6 +122,35 @@ def speeds(runs: dict[str, tuple[Run | None, int]], n_rounds: int) -> dict[str, 
     return {name: statistics.median(rates[1:]) for name, rates in spent.items()}
 
 
+def beside_river(
+    title: str,
+    peer: str,
+    of_peer: Callable[[np.ndarray, np.ndarray], Run | None],
+    ours: dict[str, Callable[[], Any]],
+    n_values: int,
+    n_rounds: int,
+) -> None:
+    """Print rows per second of learners of ours beside one of River's, which gets a tenth of the rows."""
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--features", type=int, nargs="+", default=[50, 200])
+    parser.add_argument("--rounds", type=int, default=n_rounds)
+    options = parser.parse_args()
+    print(f"{'features':>8} {'':>30} {'rows / s':>10} {'to River':>9}")
+    for n_features in options.features:
+        n = n_values // n_features
+        X, y = data(n, n_features)
+        few = n // 10
+        runs: dict[str, tuple[Run | None, int]] = {peer: (of_peer(X[:few], y[:few]), few)}
+        for name, make in ours.items():
+            for size in (1, 100, 1000):
+                part = few if size == 1 else n
+                runs[f"{name}, {size}"] = in_batches(make, X[:part], y[:part], size), part
+        found = speeds(runs, options.rounds)
+        river = found.get(peer, float("nan"))
+        for name, rate in found.items():
+            print(f"{n_features:>8} {name:>30} {rate:>10,.0f} {rate / river:>9.1f}", flush=True)
+
+
 def against_peers(name: str, n_features: int, n_rounds: int) -> None:
     n = 1_000_000 // n_features
     X, y = data(n, n_features)

@@ -105,6 +105,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _takes_weights = True  # False: the method cannot weigh rows, so `sample_weight` is refused
+    _statistic = "dependency"  # what `trace_` says of each offer where there is no p-value
     _whole_blocks = False  # True: `_consider_block` is given each block of offers in one piece
     _parts: tuple[str, ...] = ()  # attributes with state that hooks change in place, to be copied before
 

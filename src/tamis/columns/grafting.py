@@ -233,6 +233,8 @@ class Grafting(ColumnSelector):
 
     _shapes = "_target (n)  _share (n)  _eta (n)  _pull (n)  _columns (q, n)  _weights (q)"
 
+    _statistic = "slope"
+
     _allowed = parameters(
         penalty=(number("(0, inf)"), None),
         alpha=number("(0, 1)"),

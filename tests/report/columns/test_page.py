@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from tamis import OSFS, AlphaInvesting, FastOSFS, ForwardStepwise, OFSDensity, PenalisedSelector
+from tamis import OSFS, AlphaInvesting, FastOSFS, ForwardStepwise, Grafting, OFSDensity, PenalisedSelector
 from tamis.report.columns import columns_page, plot_columns, write_report
 from tamis.report.columns.numbers import course_of, evidence_limits
 
@@ -67,6 +67,7 @@ def test_what_left_again_is_told_apart(data):
         (lambda: ForwardStepwise("bic"), "Gain"),
         (lambda: OSFS(), "P-value"),
         (lambda: OFSDensity(), "Dependency"),
+        (lambda: Grafting(), "Slope"),
         (lambda: AlphaInvesting(trace="selected"), "P-value"),
     ],
 )

@@ -120,10 +120,14 @@ class Friedman:
     def __str__(self) -> str:
         m = len(self.ranks)
         exact = "" if math.isnan(self.exact_p_value) else f"; exact p = {self.exact_p_value:.3g}"
+        corrected = (
+            f"Iman-Davenport F({m - 1}, {(m - 1) * (self.n_datasets - 1)}) = {self.f:.3f}, p = {self.p_value:.3g}"
+            if math.isfinite(self.f)
+            else "Iman-Davenport's F is infinite, since all data sets rank alike"
+        )
         return (
             f"Friedman over {self.n_datasets} data sets: chi2({m - 1}) = {self.chi2:.3f}, p = {self.chi2_p_value:.3g};"
-            f" Iman-Davenport F({m - 1}, {(m - 1) * (self.n_datasets - 1)}) = {self.f:.3f}, p = {self.p_value:.3g}"
-            f"{exact}\n" + _listing(self.ranks)
+            f" {corrected}{exact}\n" + _listing(self.ranks)
         )
 
 

@@ -54,7 +54,8 @@ class Scale:
 _SCALES = {
     "p": Scale("p-value", "bar", -1, True),
     "gain": Scale("gain", "charge", 1, True),
-    "share": Scale("dependency", "bar", 1, False),
+    "dependency": Scale("dependency", "bar", 1, False),
+    "slope": Scale("slope", "bar", 1, False),
 }
 
 
@@ -181,7 +182,7 @@ def _evidence(selector: Any, records: Array) -> tuple[Scale, Floats, Floats]:
     if hasattr(selector, "criterion"):
         return _SCALES["gain"], _log10(statistic), _log10(records["threshold"])
     if not np.isfinite(log_p).any() and np.isfinite(statistic).any():
-        return _SCALES["share"], statistic, records["threshold"]
+        return _SCALES[selector._statistic], statistic, records["threshold"]
     return _SCALES["p"], -log_p / math.log(10.0), -_log10(records["threshold"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -35,6 +36,14 @@ def double_after_two(x):
 @njit()
 def countdown(n):
     return 0 if n == 0 else countdown(n - 1)
+
+@njit()
+def shift(x, k):
+    return x + k
+
+@njit()
+def shift_twice(x):
+    return shift(shift(x, 1), 2)
 
 @njit()
 def fold(a):
@@ -163,3 +172,27 @@ def test_a_disk_that_fills_up_costs_the_cache_only(monkeypatch: pytest.MonkeyPat
         return 2.0 * x
 
     assert double(21.0) == 42.0
+
+
+def test_numbers_written_out_in_calls_compile_a_kernel_once(kernels: Path) -> None:
+    code = """
+        import kernels_outer as k
+        print(k.shift_twice(1.0), *k.shift.inner.signatures)
+    """
+    assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["4.0", "(float64,", "int64)"]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_compiling_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None:
+    @njit()
+    def refuse(x: float) -> float:
+        return [x][int(x)]
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with pytest.raises(IndexError):
+            refuse(1.0)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

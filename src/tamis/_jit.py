@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -39,7 +40,10 @@ class _Kernel:
     @functools.cached_property
     def inner(self) -> Any:
         """The kernel as kernels call it: what unpacks Python's arguments is a quarter of the work of compiling."""
-        return self._compile(".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        kernel = self._compile(".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        if hasattr(kernel, "get_call_template"):  # the JIT is not switched off
+            _compile_once_for_all_constants(kernel)
+        return kernel
 
     def _compile(self, suffix: str = "", **options: Any) -> Any:
         import numba
@@ -60,7 +64,32 @@ class _Kernel:
         return kernel
 
     def __call__(self, *args: Any) -> Any:
-        return self.compiled()(*args)
+        with _collecting_no_garbage():
+            return self.compiled()(*args)
+
+
+@contextlib.contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """Leave the garbage for later: a tenth of the time of compiling goes into looking for it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _compile_once_for_all_constants(kernel: Any) -> None:
+    """Take a number that is written out in a call for any number: Numba would compile the kernel anew for each."""
+    from numba.core.types.misc import unliteral
+
+    template = kernel.get_call_template
+
+    def template_of_any(args: Any, kws: Any) -> Any:
+        return template(tuple(map(unliteral, args)), kws)
+
+    kernel.get_call_template = template_of_any
 
 
 def _forgive_a_full_disk(kernel: Any) -> None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import io
 import pkgutil
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+import matplotlib
+import matplotlib.pyplot as plt
 from docutils import nodes
 from latex2mathml.converter import convert as latex_to_mathml
+from matplotlib import style as styles
 
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from sphinx.application import Sphinx
     from sphinx.writers.html5 import HTML5Translator
 
@@ -31,12 +39,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
+    "sphinx_design",
     "sphinxcontrib.bibtex",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 bibtex_bibfiles = ["references.bib"]
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 # ARCHITECTURE and CONTRIBUTING, included here, link to files of the repository, which are not pages here.
 suppress_warnings = ["myst.xref_missing", "ref.python"]  # scores_ and the like are attributes of many classes
@@ -59,6 +68,8 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": []}
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
 
 
 def _public_modules() -> list[str]:
@@ -148,15 +159,39 @@ def _write_pages() -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _draw_electricity() -> None:
-    """Draw the run of the first page, in light and in dark."""
-    from matplotlib import style as styles
+_STYLES = {"light": "default", "dark": "dark_background"}
 
-    folder = Path(__file__).parent / "api"
+
+def _draw_electricity() -> None:
+    """Draw the run of the first page."""
     result = tamis.prequential(tamis.load_dataset("electricity"), tamis.FIRES(n_features_to_select=2))
-    for name, style in {"light": "default", "dark": "dark_background"}.items():
-        with styles.context(style):
-            result.plot().savefig(folder / f"electricity_{name}.png", dpi=110, transparent=True)
+    _draw("electricity", result.plot)
+
+
+def _run_tutorials() -> None:
+    """Run the tutorials, block by block; the `figure` of a block before a picture is that picture."""
+    for page in sorted((Path(__file__).parent / "tutorials").glob("*.md")):
+        module = sys.modules["page"] = ModuleType("page")  # classes of the page can be pickled
+        for block, picture in re.findall(
+            r"^```python\n(.*?)^```\n(?:\n```{image} \.\./api/(\w+)_light\.png)?",
+            page.read_text(encoding="utf-8"),
+            flags=re.MULTILINE | re.DOTALL,
+        ):
+
+            def run(block: str = block, module: ModuleType = module) -> Figure:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(block, vars(module))
+                return vars(module).get("figure")
+
+            _draw(picture, run) if picture else run()
+
+
+def _draw(name: str, make: Callable[[], Figure]) -> None:
+    """Draw a picture in light and in dark."""
+    for style in _STYLES:
+        with styles.context(_STYLES[style]):
+            make().savefig(Path(__file__).parent / "api" / f"{name}_{style}.png", dpi=110, transparent=True)
+            plt.close("all")
 
 
 def _is_routing(
@@ -184,5 +219,7 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_block_formula, None))
 
 
+matplotlib.use("Agg")
 _write_pages()
 _draw_electricity()  # before Sphinx looks for its sources
+_run_tutorials()

@@ -65,7 +65,10 @@ html_theme_options = {
     "navbar_align": "left",
     "show_toc_level": 2,
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version-switcher"],
+    # The sites of all versions stand side by side, and the list above them: /switcher.json, /dev/, /0.1.0/.
+    "switcher": {"json_url": "/switcher.json", "version_match": "dev" if "dev" in release else release},
+    "check_switcher": False,  # it would look for the list on this machine
 }
 html_sidebars = {"index": []}
 html_static_path = ["_static"]

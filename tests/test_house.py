@@ -7,6 +7,7 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import json
 import pkgutil
 import re
 import shlex
@@ -162,6 +163,12 @@ def test_citation_is_complete_and_speaks_of_this_version() -> None:
         assert reference["type"] in {"article", "conference-paper", "thesis"}
         assert reference["title"]
         assert all({"given-names", "family-names"} == set(author) for author in reference["authors"])
+
+
+def test_the_sites_list_of_versions_has_this_one() -> None:
+    versions = json.loads((ROOT / "docs" / "switcher.json").read_text(encoding="utf-8"))
+    assert {Version(tamis.__version__).base_version, "dev"} <= {one["version"] for one in versions}
+    assert all(one["url"] == f"/{one['version']}/" for one in versions)
 
 
 # -- nothing is missing ------------------------------------------------------------------------------------

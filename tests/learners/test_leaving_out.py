@@ -64,6 +64,21 @@ def test_narrowed_is_as_if_it_had_learned_these_columns_alone(name):
     whole.partial_fit(X[300:], y[300:])
 
 
+@pytest.mark.parametrize("settings", [{}, {"window": None, "weight": None}, {"formulation": "printed"}])
+def test_naive_bayes_narrowed_is_bit_for_bit_what_the_columns_alone_would_teach(settings):
+    rng = np.random.default_rng(2)
+    X, columns = rng.standard_normal((300, 9)), np.array([0, 2, 4, 5, 8])
+    X[:, [2, 5, 6]] = rng.integers(0, 4, (300, 3))
+    y = (X[:, 0] + X[:, 5] > 1.0).astype(int)
+    X[rng.random(X.shape) < 0.03] = np.nan
+    some = np.ascontiguousarray(X[:, columns])
+    whole = WeightedNaiveBayes(categorical=[2, 5, 6], **settings).partial_fit(X[:200], y[:200])
+    alone = WeightedNaiveBayes(categorical=[1, 3], **settings).partial_fit(some[:200], y[:200])
+    np.testing.assert_array_equal(
+        whole.narrowed(columns).predict_proba(some[200:]), alone.predict_proba(some[200:])
+    )
+
+
 def test_a_view_of_columns_that_tell_nothing_counts_them_alike():
     X, y = rows()
     X[:, [0, 2]] = 7.0

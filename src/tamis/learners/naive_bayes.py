@@ -148,7 +148,6 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     _likelihoods_: ClassLikelihoods
     _weighting_: WindowWeights
-    _only_: NDArray[np.bool_] | None = None  # of a view: its columns among all
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -211,10 +210,6 @@ class WeightedNaiveBayes(DenseRowClassifier):
         rows = self._rows(X, False)
         if first_beyond(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)
-        if self._only_ is not None:
-            whole = np.full((len(rows), len(self._only_)), np.nan)
-            whole[:, self._only_] = rows
-            rows = whole
         if not self._likelihoods_.ready:
             self._likelihoods_.prepare(self._exponents(self.weights_))
         return self._likelihoods_.joint(rows)
@@ -237,13 +232,11 @@ class WeightedNaiveBayes(DenseRowClassifier):
         WeightedNaiveBayes
             A model for rows of these columns. It shares what was learned, and must not learn.
         """
-        only = np.zeros(self.n_features_in_, dtype=bool)
-        only[columns] = True
-        weights = np.where(only, self._weighting().weights(), 0.0)
-        exponents = np.zeros_like(weights)
-        exponents[only] = self._exponents(weights[only] / weights.max()) if weights.any() else 1.0
+        weights = self._weighting().weights()[columns]
         view = copy(self)
         view.__dict__.pop("feature_names_in_", None)
-        view.n_features_in_, view._only_, view._likelihoods_ = len(columns), only, copy(self._likelihoods_)
-        view._likelihoods_.prepare(exponents)
+        view.n_features_in_, view._likelihoods_ = len(columns), self._likelihoods_.of(columns)
+        view._likelihoods_.prepare(
+            self._exponents(weights / weights.max()) if weights.any() else np.ones_like(weights)
+        )
         return view

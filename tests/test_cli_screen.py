@@ -284,9 +284,9 @@ def test_restarts_keep_the_level_over_all_beginnings(call, tmp_path, rng):
     X[2048:, 1] += y[2048:]
     np.savetxt(tmp_path / "rows.csv", np.column_stack([X, y]), "%.6g", ",", header="a,b,c,y", comments="")
     words = (tmp_path / "rows.csv", "--label", "y", "--score", "t", "--level", "0.05", "--restarts")
-    assert "begun anew 0 times" in " ".join(call(*words, "9000")[1].split())
+    assert "restarted 0 times" in " ".join(call(*words, "9000")[1].split())
     for when, told in (
-        ("drift", "begun anew 1 time, last after row 2,560"),
+        ("drift", "restarted 1 time, last after row 2,560"),
         ("3000", "last after row 3,000"),
     ):
         document = json.loads(call(*words, when, "--json", "-q")[1])

@@ -135,7 +135,7 @@ class Ranking:
         if self.screening.restarts is not None:
             at = self.screening.restarts_
             last = f", last after row {at[-1]:,}" if at else ""
-            parts.append(f"begun anew {len(at):,} time{'s' * (len(at) != 1)}{last}")
+            parts.append(f"restarted {len(at):,} time{'s' * (len(at) != 1)}{last}")
         if self.screening.redundancy is not None:
             parts.append(
                 f"of the best {self.screening.redundancy:,} first those that add most to one another"

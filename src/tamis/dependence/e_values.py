@@ -4,7 +4,7 @@ An e-value is never negative, and its mean is 1 at most if the hypothesis holds.
 largest, k the largest number for which the k-th largest e-value is at least m / (k level): its false discovery rate is
 below the level however the e-values depend on one another.
 
-A procedure that begins anew, after a drift, say, has a false discovery rate each time. So that all of them together
+A procedure that restarts, after a drift, say, has a false discovery rate each time. So that all of them together
 stay below the level, the k-th beginning is given a share of it (alpha-spending, Foster, Stine 2008, over beginnings):
 
     level_k = level g(k),    g(k) = 6 / (pi k)^2,    sum_k g(k) = 1                                      (1)

@@ -1,4 +1,4 @@
-"""Classifiers: those that weigh or choose features, trees, forests, rules, and those that begin anew after a drift."""
+"""Classifiers: those that weigh or choose features, trees, forests, rules, and those that restart after a drift."""
 
 from tamis.learners.hoeffding import (
     VFDR,

@@ -46,7 +46,7 @@ class MaskedLearner:
     n_told : int
         Classes that the model was told of; 0: it cannot predict yet.
     restarts : int
-        How often it began anew because of a label that it was not told of.
+        How often it restarted because of a label that it was not told of.
     """
 
     def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:

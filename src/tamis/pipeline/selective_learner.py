@@ -2,7 +2,7 @@
 
     1. the columns that were selected before the batch, standardised by the rows before it, go to the learner
     2. the selector learns from the whole batch, and selects
-    3. the learner learns from the batch, or begins anew from the last rows if the selection says that it must
+    3. the learner learns from the batch, or restarts from the last rows if the selection says that it must
     4. the scale of the columns learns from the batch
 
 The first batch trains both: the learner has all columns then, and the scale has seen the batch.
@@ -56,7 +56,7 @@ class SelectiveLearner:
     mask, support : ndarray or None
         The selection now, and its columns; None: there is none yet, and every column is used.
     replays : int
-        How often the learner began anew from the last rows.
+        How often the learner restarted from the last rows.
     n_seen : int
         Rows that were seen, with or without their labels.
 

@@ -16,8 +16,8 @@ class Oracle:
     """Selects the relevant features of the next row, which the stream tells it.
 
     It is a yardstick, no upper bound: a learner may do better with copies of a relevant feature as well. When the
-    relevant features change it says so, and the learner begins anew with the rows since then (Barddal's thesis, Chapter
-    9, whose oracle compares row with row, and so begins anew hundreds of times within a gradual drift; here once).
+    relevant features change it says so, and the learner restarts with the rows since then (Barddal's thesis, Chapter
+    9, whose oracle compares row with row, and so restarts hundreds of times within a gradual drift; here once).
 
     Parameters
     ----------

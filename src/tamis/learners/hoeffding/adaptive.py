@@ -1,7 +1,7 @@
 """What makes a tree adaptive: detectors at its splits, and alternate trees that take the place of those gone stale.
 
 Bifet, Gavalda: Adaptive learning from evolving data streams, IDA 2009. Each split has an ADWIN on the errors of the
-rows that pass it. Where they rise, a tree begins anew beside it, and both learn. Once the windows of both have more
+rows that pass it. Where they rise, a new tree is started beside it, and both learn. Once the windows of both have more
 than 300 rows, with errors e and e' over n and n' rows::
 
     bound = sqrt(2 e (1 - e) ln(2 / 0.05) (1 / n + 1 / n'))                                      (1)

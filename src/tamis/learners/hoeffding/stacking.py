@@ -1,4 +1,4 @@
-"""StreamingStacking: a tree for every pair of features, and perceptrons that learn what each tree's word is worth.
+"""StreamingStacking: a tree for every pair of features, and perceptrons that weigh what the trees say.
 
 Bifet, Frank, Holmes, Pfahringer: Accurate ensembles for data streams: combining restricted Hoeffding trees using
 stacking, ACML 2010.
@@ -18,7 +18,7 @@ With T trees that give class c of K the probability p_tc, before they learn the 
     w_tc += r (y_c - z_c) z_c (1 - z_c) a_tc,          r = 2 / (n + T + 2)                             (3)
 
 and b_c as a weight whose a is 1. Weights begin at 1 / T, and n counts rows. An ADWIN watches the errors of each tree:
-where they rise, the tree begins anew, its weights become 0, and n becomes 10, so that the perceptrons move again.
+where they rise, the tree restarts, its weights become 0, and n becomes 10, so that the perceptrons learn fast again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Stack(NamedTuple):
     detectors: Array  # (T, STATE_SIZE)
     weights: Array  # (K, T) w
     bias: Array  # (K,)   b
-    clock: Array  # (2,)   n, and trees begun anew
+    clock: Array  # (2,)   n, and how many trees were restarted
 
 
 @njit()
@@ -141,7 +141,7 @@ def _learn_in(
     rules: Rules,
     work: Array,
 ) -> bool:
-    """Learn a row in a tree, or let the tree begin anew if its errors have risen, and return whether they have."""
+    """Learn a row in a tree, or restart the tree if its errors have risen, and return whether they have."""
     no_cells, no_guesses = np.empty(0, np.int64), np.empty(0, np.int64)
     leaf = pool.notes[PATH, length - 1]
     error = 0.0 if guess_of(pool, leaf, part, no_cells, y, 1.0, no_guesses, rules, work) == y else 1.0
@@ -177,7 +177,7 @@ class StreamingStacking(TreeClassifier):
     size : int, at least 1, default=2
         Features of a tree. There is a tree for every subset of as many.
     drift : float in (0, 1) or None, default=0.002
-        Chance of a false alarm of the ADWIN that lets a tree begin anew when its errors rise; None: never.
+        Chance of a false alarm of the ADWIN that restarts a tree when its errors rise. None: never.
     grace_period, delta, tie_threshold, n_cuts, max_depth
         As in :class:`HoeffdingTree`, of each tree.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
@@ -190,9 +190,9 @@ class StreamingStacking(TreeClassifier):
     subsets_ : ndarray of shape (n_trees, size), int64
         The features of each tree.
     weights_ : ndarray of shape (n_classes, n_trees), float64
-        What a tree's word for each class is worth.
+        Weight of each tree in the perceptron of each class.
     n_drifts_ : int
-        Trees begun anew so far.
+        Number of trees restarted so far.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
@@ -331,5 +331,5 @@ class StreamingStacking(TreeClassifier):
 
     @property
     def n_drifts_(self) -> int:
-        """Trees begun anew so far."""
+        """Number of trees restarted so far."""
         return int(self._clock_[_DRIFTS])

@@ -18,7 +18,7 @@ Errata and deviations, each with its reason:
 
 * The best literal is half of the best split: information gain of both sides chooses feature and threshold, entropy the
   side. The entropy of one side alone is least where that side is smallest, so that rules would cover next to nothing.
-* The bound counts the rows since the last literal, for the statistics begin anew with it.
+* The bound counts the rows since the last literal, because the statistics restart with it.
 * A rule that got a literal, and the default rule that gave one away, begin with the classes that they would have had.
 * A threshold takes the place of an older one that it implies, so a number stands at most twice in a rule.
 * An unordered set grows one literal at a time, as an ordered one does; the papers also grow a rule for each class.
@@ -118,7 +118,7 @@ class VFDR(TreeClassifier):
     n_rules_ : int
         Rules beside the default rule.
     n_dropped_ : int
-        Rules dropped so far, and times that the default rule began anew.
+        Number of rules dropped so far, and of restarts of the default rule.
     feature_importances_ : ndarray of shape (n_features,), float64
         What the literals of the rules gain: merit times weight, summed by feature and divided by the sum of all.
     classes_ : ndarray of shape (n_classes,)
@@ -273,7 +273,7 @@ class VFDR(TreeClassifier):
 
     @property
     def n_dropped_(self) -> int:
-        """Rules dropped so far, and times that the default rule began anew."""
+        """Number of rules dropped so far, and of restarts of the default rule."""
         check_is_fitted(self)
         return int(self._rules_.pools.state[DROPPED])
 

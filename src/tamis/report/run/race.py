@@ -32,7 +32,7 @@ def race(result: Result) -> str:
     longest = list(shares)
     head = ", ".join(f"{text(arm)} for {share:.0%}" for arm, share in list(shares.items())[:3])
     restarts = len(told["restarts"])
-    anew = f" The learners began anew {plural(restarts, 'time', 'times')}." if restarts else ""
+    anew = f" The learners restarted {plural(restarts, 'time', 'times')}." if restarts else ""
     said = (
         f"<p>{plural(len(told['arms']), 'arm was', 'arms were')} raced: selectors at several sizes, each with a learner"
         f" of its own. Of the rows, {head} {'were' if len(shares) > 1 else 'was'} followed; at the end"

@@ -1,6 +1,8 @@
-"""Tables 7.1 and 7.2 of Barddal's thesis: classifiers that weigh their features, rerun beside the published figures.
+"""Tables 5.2, 5.3, 7.1 and 7.2 of Barddal's thesis: learners and ensembles, rerun beside the published figures.
 
     python experiments/thesis_chapter7.py [--seeds 30] [--learners nb knn hat] [--streams BG1 SEA] [--out FOLDER]
+    python experiments/thesis_chapter7.py --learners detectors --seeds 1 --streams AGR AN BG1 BG2 BG3 RTG SEA
+    python experiments/thesis_chapter7.py --learners ensembles --seeds 1 --short
     python experiments/thesis_chapter7.py --real spam ads --data FOLDER
     python experiments/thesis_chapter7.py --tables        the tables of all that is in FOLDER
     python experiments/thesis_chapter7.py --figure        the weights over time, beside the truth
@@ -34,8 +36,8 @@ import scipy.sparse as sp
 
 from tamis import load_stream, prequential
 from tamis.catalog import find_learner
-from tamis.errors import UnknownNameError
 from tamis.evaluate.significance import wilcoxon
+from tamis.learners import ResetOnDrift
 from tamis.streams import Irrelevant, Redundant, SyntheticStream
 from tamis.streams.concepts import BG1, BG2, SEA
 
@@ -78,7 +80,16 @@ STREAMS: dict[str, Callable[[int], SyntheticStream]] = {
 }
 SHORT = tuple(title for title in STREAMS if title.endswith("rows"))
 NB, KNN, HAT = "nb-su", "knn-su", "hoeffding-adaptive-tree"
+VFDT, VFDR, RESET = "hoeffding-tree", "vfdr", "reset"
+ARF, NO_DETECTORS = "adaptive-random-forest", {"warning": None, "drift": None}
 KINDS = {"": None, "-entropy": "entropy_thesis", "-gain": "entropy", "-SU": "su"}
+BARE: dict[str, tuple[str, dict[str, Any]]] = {
+    "kNN": (KNN, {"weight": None}),
+    "NB": (NB, {"weight": None, "window": None}),
+    "VFDT": (VFDT, {}),
+    "VFDR": (VFDR, {}),
+    "HAT": (HAT, {}),
+}
 # What is run: the catalogue's key and parameters; `leaf` names another of these.
 LEARNERS: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "nb": {
@@ -92,6 +103,20 @@ LEARNERS: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
         **{f"HAT-kNN{end}": (HAT, {"leaf": f"kNN{end}"}) for end in ("-entropy", "-SU")},
         **{f"HAT-NB{end}": (HAT, {"leaf": f"NB-W{end}"}) for end in ("-entropy", "-SU")},
     },
+    "detectors": {
+        **BARE,
+        **{
+            f"{name}-{detector}": (RESET, {"estimator": name, "detector": detector.lower()})
+            for detector in ("ADWIN", "ECDD")
+            for name in BARE
+        },
+    },
+    "ensembles": {
+        **{f"SRF-{m}": (ARF, {"n_estimators": 100, "max_features": m, **NO_DETECTORS}) for m in (1, 2)},
+        "HEFT": ("heft-stream", {}),
+        "stacking": ("streaming-stacking", {}),
+        "ARF": (ARF, {"n_estimators": 100, "max_features": "sqrt"}),
+    },
 }
 ALL = {name: spec for family in LEARNERS.values() for name, spec in family.items()}
 PAIRS = [
@@ -101,6 +126,14 @@ PAIRS = [
     ("HAT-kNN-entropy", "HAT"), ("HAT-kNN-SU", "HAT"), ("HAT-NB-entropy", "HAT"), ("HAT-NB-SU", "HAT"),
 ]  # fmt: skip
 SHOWN = {
+    "Table 5.2": {
+        f"{name}{end}": f"{name}_{end.removeprefix('-') or 'none'}"
+        for end in ("", "-ADWIN", "-ECDD")
+        for name in BARE
+    },
+    "Table 5.3": {
+        "SRF-1": "SRF_M1", "SRF-2": "SRF_M2", "HEFT": "HEFT", "stacking": "StreamingStacking", "ARF": "ARF",
+    },
     "Table 7.1": {
         "kNN": "kNN", "kNN-entropy": "kNN_entropy", "kNN-gain": None, "kNN-SU": "kNN_SU",
         "NB": "NB", "NB-entropy": "NB_entropy", "NB-SU": "NB_SU",
@@ -116,22 +149,12 @@ Results = dict[tuple[str, str, int], float]
 
 def learner(name: str, categorical: list[int]) -> Any:
     key, parameters = ALL[name]
+    if key == RESET:
+        return ResetOnDrift(learner(parameters["estimator"], categorical), parameters["detector"])
     made = find_learner(key).load()(**{**dict(find_learner(key).parameters), **parameters})
     if isinstance(getattr(made, "leaf", None), str) and made.leaf in ALL:
         made.set_params(leaf=learner(made.leaf, categorical))
-    return made.set_params(categorical=categorical)
-
-
-def known(families: list[str]) -> list[str]:
-    """Return the learners of these families that the catalogue has."""
-    names = []
-    for name in (name for family in families for name in LEARNERS[family]):
-        try:
-            find_learner(ALL[name][0])
-        except UnknownNameError:
-            continue
-        names.append(name)
-    return names
+    return made.set_params(categorical=categorical) if "categorical" in made.get_params() else made
 
 
 # -- runs ------------------------------------------------------------------------------------------------------
@@ -178,7 +201,7 @@ def run_streams(options: argparse.Namespace) -> None:
                 continue
             stream = STREAMS[title](seed)
             categorical = list(stream.categorical)
-            for name in known(options.learners):
+            for name in (name for family in options.learners for name in LEARNERS[family]):
                 if (title, name, seed) in done:
                     continue
                 start = time.perf_counter()
@@ -210,7 +233,7 @@ def run_real(options: argparse.Namespace) -> None:
     for what in options.real:
         for order in ("spam",) if what == "spam" else ("ads", "shuffled"):
             title = {"spam": "SPAM", "ads": "IADS (998 rows)", "shuffled": "IADS, shuffled"}[order]
-            for name in known(options.learners):
+            for name in (name for family in options.learners for name in LEARNERS[family]):
                 if (title, name) in done:
                     continue
                 stream, categorical = real(options.data, what, order)
@@ -224,7 +247,7 @@ def run_real(options: argparse.Namespace) -> None:
 
 def published(tables: Path) -> dict[tuple[str, str], str]:
     found = {}
-    for name in ("table_7_1", "table_7_2"):
+    for name in ("table_5_2", "table_5_3", "table_7_1", "table_7_2"):
         with open(tables / f"{name}.csv", encoding="utf-8") as text:
             for line in csv.DictReader(text):
                 found.update({(line["experiment"], method): value for method, value in line.items()})
@@ -258,6 +281,8 @@ def show_table(
 ) -> None:
     names = [name for name in columns if any(scores[title, name] for title in streams)]
     run = [title for title in streams if sum(bool(scores[title, name]) for name in names) > 1]
+    if not run:
+        return
     print(f"\n{table} (published in brackets)\n")
     print(f"| | seeds | {' | '.join(names)} |\n|---|{'---|' * (len(names) + 1)}")
     for title in run:

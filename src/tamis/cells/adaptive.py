@@ -13,8 +13,9 @@ chosen and counted without it, and those are kept that make errors and prices to
 (:mod:`tamis.cells.held_out`). Before the first value all rows are alike: all are asked for
 it, or, with infinite thresholds, none.
 
-What a tree cannot see, a parity of three features say, a richer classifier may: with ``decision="boosting"`` the label
-and the risk come from gradient boosting over the values bought, trained on what the walks had seen at each step.
+What a tree cannot see, a parity of three features say, a richer classifier may. An ensemble of a discriminant analysis
+and boosted trees (:mod:`tamis.cells.ensemble`) decides where that surely costs less on the walks; with
+``decision="boosting"`` it is larger trees, trained on what the walks had seen at each step and on the tree's word.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from tamis._parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, boosted, most_gain
-from tamis.cells.discriminant import Discriminant, Judge, best_worth, posterior_of
+from tamis.cells.discriminant import Discriminant, Judge, Worth
+from tamis.cells.ensemble import Ensemble, calibrated
 from tamis.cells.held_out import (
     FOLDS,
     ROUNDING,
     Paths,
     best_thresholds,
+    better,
     decided,
     folds_of,
     longer,
@@ -80,7 +83,8 @@ class AdaptiveIFC2F(CellClassifier):
         prices.
     decision : {"auto", "tree", "discriminant", "boosting"}, default="auto"
         The model that decides: the tree, a discriminant analysis of the values bought, or gradient boosting over them.
-        "auto": the tree or the discriminant analysis, whichever costs less on held-out rows.
+        "auto": whichever costs least on held-out rows of the tree, the discriminant analysis, and an ensemble of the
+        latter and boosted trees; the ensemble only if it is surely ahead.
     classifier : scikit-learn classifier with `predict_proba`, optional
         The classifier that decides, with ``decision="auto"``; see :class:`tamis.cells.masked.Masked`. Gradient boosting
         accepts missing values. For a classifier that does not, they are replaced by means.
@@ -101,7 +105,7 @@ class AdaptiveIFC2F(CellClassifier):
         As in :class:`tamis.base.CellClassifier`.
     parent_ : ndarray of shape (K,), int
         The tree: the parent of each candidate.
-    belief_ : {"tree", "discriminant", "boosting", "classifier"}
+    belief_ : {"tree", "discriminant", "ensemble", "boosting", "classifier"}
         The model that decides.
     max_risk_, min_rate_ : float
         tau_risk and tau_rate of (2).
@@ -200,10 +204,11 @@ class AdaptiveIFC2F(CellClassifier):
         if len(rows) > _WALKS:
             rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
         worth = self._calibrate(X[rows], y[rows], bins)
-        all_values, all_codes = self._cells(X, np.arange(X.shape[0]))
-        self._plant(all_codes, y)
-        if self.belief_ in ("discriminant", "classifier"):
-            self._judge = self._taught(all_values, y)
+        values, codes = self._cells(X, np.arange(X.shape[0]))
+        self._plant(codes, y)
+        if self.belief_ not in ("tree", "boosting"):
+            order = None if self.belief_ == "discriminant" else self._walk_to_the_end(values, codes).order
+            self._judge = self._taught(self.belief_, values, y, order)
             self._judge.worth = worth
         self.parent_ = self._tree.parent
         if self.mean_budget is not None:
@@ -255,7 +260,7 @@ class AdaptiveIFC2F(CellClassifier):
         network = Network(codes, y, spanning_tree(shared), self.n_bins, len(self.classes_))
         self._tree = Tree(network.parent, network.tables(), network.prior())
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins) -> float:
+    def _calibrate(self, X: Rows, y: Array, bins: Bins) -> Worth:
         """Walk rows through trees that have not seen them; find whom to believe, and the thresholds of (2).
 
         Returns what the evidence of who decides, if not the tree, is worth.
@@ -266,47 +271,64 @@ class AdaptiveIFC2F(CellClassifier):
         held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
         if not held:  # no class has two rows
             return 1.0
-        paths, believed, worth = self._held_out_paths(X, y, bins, held)
-        rows = np.concatenate(held)
-        beliefs = {"tree": paths.posterior}
+        walks = [self._held_out_walk(X, y, bins, rows) for rows in held]
+        paths, rows = Paths.joined([path for _, path in walks]), np.concatenate(held)
+        beliefs: dict[str, tuple[Floats, Worth]] = {}
         if self.decision == "boosting":
             believed, self._booster = boosted(
                 paths.posterior, paths.numbers, y[rows], fold[rows], self.random_state
             )
-        if self.classifier is not None or self.decision != "auto":
-            beliefs = {self.decision if self.classifier is None else "classifier": believed}
-        elif self.decision == "auto":
-            beliefs["discriminant"] = believed
-        if self.decision == "tree":
-            beliefs = {"tree": paths.posterior}
-        choices = {name: self._limits(belief, paths, y[rows]) for name, belief in beliefs.items()}
-        self.belief_ = min(choices, key=lambda name: choices[name][0])
-        _, self.max_risk_, self.min_rate_ = choices[self.belief_]
-        return worth
+            beliefs = {"boosting": (believed, 1.0)}
+        elif self.decision != "tree":
+            beliefs = self._judged(X, y, held, walks)
+        if self.classifier is None and self.decision in ("tree", "auto"):
+            beliefs = {"tree": (paths.posterior, 1.0), **beliefs}
+        best = None
+        for name, (belief, _) in beliefs.items():
+            found = self._limits(belief, paths, y[rows])
+            if best is None or better(name, found[0], best[0], self._Q):
+                best, self.belief_ = found, name
+        assert best is not None
+        _, self.max_risk_, self.min_rate_ = best
+        return beliefs[self.belief_][1]
 
-    def _held_out_paths(
-        self, X: Rows, y: Array, bins: Bins, held: list[NDArray[np.int64]]
-    ) -> tuple[Paths, Floats, float]:
-        """Return the walks by the tree, the posteriors of who else may decide, and what its evidence is worth."""
-        parts, evidence, priors = [], [], []
-        for rows in held:
+    def _held_out_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
+        """Return a model that has not seen these rows, and their walks by it."""
+        others = np.setdiff1d(np.arange(len(y)), rows)
+        model = self._learned_from(X[others], y[others], bins)
+        path = model._walk_to_the_end(*model._cells(X[rows], np.arange(len(rows))))
+        path.numbers = self._among_mine(path.numbers, model.candidates_)
+        return model, path
+
+    def _judged(
+        self, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
+    ) -> dict[str, tuple[Floats, Worth]]:
+        """Return what who else may decide believes at each step of the walks, and what that evidence is worth.
+
+        Each is taught by the walks of the other folds' rows.
+        """
+        n_steps = max(path.order.shape[1] for _, path in walks)
+        asked = np.full((len(y), n_steps), -1)  # columns of X
+        for rows, (model, path) in zip(held, walks, strict=True):
+            steps = np.arange(path.order.shape[1])
+            asked[rows[:, None], steps] = np.append(model.candidates_, -1)[path.order]
+        name = "ensemble" if self.decision == "auto" else self.decision
+        name = name if self.classifier is None else "classifier"
+        parts, priors = [], []
+        for rows, (model, path) in zip(held, walks, strict=True):
             others = np.setdiff1d(np.arange(len(y)), rows)
-            model = self._learned_from(X[others], y[others], bins)
-            values, codes = model._cells(X[rows], np.arange(len(rows)))
-            path = model._walk_to_the_end(values, codes)
-            if self.decision in ("auto", "discriminant"):
-                judge = model._taught(model._cells(X[others], np.arange(len(others)))[0], y[others])
-                evidence.append(judge.evidence(values, path.order))
-                priors.append(np.tile(model._tree.prior, (len(rows), 1)))
-            path.numbers = self._among_mine(path.numbers, model.candidates_)
-            parts.append(path)
-        paths = Paths.joined(parts)
-        if not evidence:
-            return paths, paths.posterior, 1.0
-        said = np.concatenate([longer(part, len(paths.spent)) for part in evidence], axis=1)
-        prior = np.concatenate(priors)
-        worth = best_worth(said[1:], prior, y[np.concatenate(held)])
-        return paths, posterior_of(said, prior, worth), worth
+            place = np.full(X.shape[1] + 1, -1)
+            place[model.candidates_] = np.arange(len(model.candidates_))
+            order = place[asked[others]]
+            judge = model._taught(name, model._cells(X[others], np.arange(len(others)))[0], y[others], order)
+            values = model._cells(X[rows], np.arange(len(rows)))[0]
+            said = judge.evidence(values, path.order)
+            parts.append(
+                np.stack([longer(kind, n_steps + 1) for kind in (said if said.ndim == 4 else said[None])])
+            )
+            priors.append(np.tile(model._tree.prior, (len(rows), 1)))
+        each, prior, label = np.concatenate(parts, axis=2), np.concatenate(priors), y[np.concatenate(held)]
+        return calibrated(name, each, prior, label)
 
     def _learned_from(self, X: Rows, y: Array, bins: Bins) -> Self:
         """Return a model whose columns and tree are chosen by these rows only."""
@@ -326,22 +348,23 @@ class AdaptiveIFC2F(CellClassifier):
         found[:, :, of_mine] = numbers[:, :, of_theirs]
         return found
 
-    def _taught(self, values: Array, y: Array) -> Judge:
-        """Return who decides, if not the tree: the classifier, or a discriminant analysis; taught by these rows."""
-        if self.classifier is None:
+    def _taught(self, kind: str, values: Array, y: Array, order: Array | None) -> Judge:
+        """Return who decides, if not the tree, taught by rows that come to know their values in this order."""
+        if kind == "classifier":
+            return Masked(self.classifier, len(self.classes_)).fit(values, y, order)
+        if kind == "discriminant":
             return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
-        order = self._walk_to_the_end(values, self._codes(values, np.arange(values.shape[1]))).order
-        return Masked(self.classifier, len(self.classes_)).fit(values, y, order)
+        return Ensemble(self.n_bins, len(self.classes_)).fit(values, y, order)
 
-    def _limits(self, posterior: Floats, paths: Paths, y: Array) -> tuple[float, float, float]:
-        """Return the mean cost of the best thresholds of (2), and these; none is reached where buying does not pay."""
+    def _limits(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
+        """Return what the best thresholds of (2) cost each row, and these; infinite where buying does not pay."""
         risk, rate = (posterior @ self._Q).min(axis=2), paths.rate.copy()
         rate[0] = np.inf  # before the first value all rows are alike: no threshold may tell the folds apart
         wrong = np.stack([decided(step, y, self._Q) for step in posterior])
         cost, highest, lowest = best_thresholds(risk, rate, paths.spent, wrong, y, self.mean_budget)
         if highest == np.inf or not pays(cost, wrong[0], self._Q):
-            return float(wrong[0].mean()), np.inf, np.inf
-        return float(cost.mean()), highest, lowest
+            return wrong[0], np.inf, np.inf
+        return cost, highest, lowest
 
     def _keep_within(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Ask for a higher rate if the last tree would spend more than those that found the thresholds."""

@@ -22,7 +22,7 @@ b          ``worth``         of the evidence
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -33,9 +33,10 @@ from tamis._jit import njit
 from tamis._shapes import Shapes
 from tamis.cells.bins import Bins
 
-__all__ = ["Discriminant", "Judge", "best_worth", "judged", "posterior_of"]
+__all__ = ["Discriminant", "Judge", "Worth", "best_worth", "judged", "posterior_of"]
 
 Floats = NDArray[np.float64]
+Worth = float | Floats  # of the evidence, or of each kind of evidence
 
 _RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled where there are so few rows
 _OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
@@ -258,9 +259,9 @@ class Discriminant:
 
 
 class Judge(Protocol):
-    """Who says what the values bought mean: a discriminant, or :class:`tamis.cells.masked.Masked`."""
+    """Who says what the values bought mean: a discriminant, an ensemble, or :class:`tamis.cells.masked.Masked`."""
 
-    worth: float
+    worth: Any  # Worth
     prior: Floats
 
     @property
@@ -282,9 +283,13 @@ def judged(judge: Judge, values: Array, order: Array | None = None) -> Floats:
     return posterior_of(judge.evidence(values, order), judge.prior, judge.worth)
 
 
-def posterior_of(evidence: Floats, prior: Floats, worth: float) -> Floats:
-    """Return P(class) from the evidence for each class, the last axis, (1)."""
-    score = worth * evidence + np.log(np.maximum(prior, 1e-300))
+def posterior_of(evidence: Floats, prior: Floats, worth: Worth) -> Floats:
+    """Return P(class) from the evidence for each class, the last axis, (1); several kinds of it are added up."""
+    several = isinstance(worth, np.ndarray)
+    score = np.log(np.maximum(prior, 1e-300))
+    # In their order, so that a row alone has the same bits as among others.
+    for b, said in zip(np.atleast_1d(worth), evidence if several else [evidence], strict=True):
+        score = score + b * said
     found: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
     found[..., prior == 0.0] = 0.0
     found /= found.sum(axis=-1, keepdims=True)

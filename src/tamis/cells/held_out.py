@@ -5,14 +5,16 @@ Here every row is walked to the end by a model that has not seen it, and what st
 each step: the price of the values bought so far, and the cost of the decision. A policy is then chosen by its mean cost
 over these walks. There are families of policies:
 
-* whose probabilities are believed: the model's own, or those of a :class:`~tamis.cells.discriminant.Discriminant`;
+* whose probabilities are believed: the model's own, those of a :class:`~tamis.cells.discriminant.Discriminant`, or of
+  an :class:`~tamis.cells.ensemble.Ensemble` of it and boosted trees;
 * when a row stops: after `most` values, as every other row; or before that, below an expected cost of deciding,
   `max_risk`; or when the model's own rule says so.
 
 The best of many policies looks better on the walks it was chosen on than it is. So the rows are divided into groups,
 and in each group the policy of a family is judged that is best on the other groups. The family that costs least so is
 taken, and its best policy on all rows. Nothing is bought unless that family is ahead of buying nothing by more than
-1.28 standard errors, one more row counted as erring at its dearest.
+1.28 standard errors, one more row counted as erring at its dearest. An ensemble must be ahead of all others in the same
+way, with three such rows: the best of three kinds looks better than it is.
 
 Before the first value all rows are alike, so all are asked for it, or none.
 """
@@ -36,6 +38,7 @@ __all__ = [
     "Walks",
     "best_policy",
     "best_thresholds",
+    "better",
     "decided",
     "folds_of",
     "groups_of",
@@ -61,7 +64,7 @@ class Policy:
 
     Attributes
     ----------
-    belief : {"own", "discriminant"}
+    belief : {"own", "discriminant", "ensemble", "classifier"}
     rule : {"own", "risk"}
         Stop when the model says so, or when deciding costs at most `max_risk`.
     most : int
@@ -84,7 +87,7 @@ class Walks:
 
     Attributes
     ----------
-    belief : {"own", "discriminant"}
+    belief : {"own", "discriminant", "ensemble", "classifier"}
     posterior : ndarray of shape (n_steps + 1, n_rows, n_classes)
         Before the first value, and after each.
     spent : ndarray of shape (n_steps + 1, n_rows)
@@ -194,7 +197,7 @@ def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: boo
                 mine = group == g
                 stop = stops[mine] if rule == "own" else risk[mine] <= levels[level]
                 per_row[mine] = cost[mine, _first(stop[:, :most])]
-            if per_row.mean() < least.mean():
+            if better(walk.belief, per_row, least, Q):
                 most, level = _cheapest(totals.sum(axis=0), columns)
                 max_risk = -np.inf if rule == "own" else levels[level]
                 best, least = Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
@@ -219,17 +222,25 @@ def _cheapest(totals: Floats, columns: range) -> tuple[int, int]:
     return int(most), columns.start + int(at)
 
 
-def pays(cost: Floats, nothing: Floats, Q: Floats) -> bool:
-    """Return whether a policy is surely ahead of buying nothing, from what each row costs.
+def pays(cost: Floats, nothing: Floats, Q: Floats, n_tried: int = 1) -> bool:
+    """Return whether a policy is surely ahead of buying nothing, or of a simpler one, from what each row costs.
 
-    One more row is counted that errs at its dearest: of few rows, none may have made the error that costs most.
+    One more row is counted that errs at its dearest: of few rows, none may have made the error that costs most. The
+    third kind of policy that is tried, `n_tried`, has three such rows, as the best of three looks better than it is.
 
     >>> nothing = np.array([1.0, 0.0, 1.0] * 20)
     >>> pays(nothing - 0.3, nothing, 1.0 - np.eye(2)), pays(nothing - 0.01, nothing, 1.0 - np.eye(2))
     (True, False)
     """
-    gain = np.append(nothing - cost, -Q.max())
+    gain = np.append(nothing - cost, np.full(n_tried, -Q.max()))
     return bool(gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)))
+
+
+def better(belief: str, cost: Floats, least: Floats, Q: Floats) -> bool:
+    """Return whether a policy is to be preferred to the best one before: an ensemble only if it is surely ahead."""
+    if belief == "ensemble":
+        return pays(cost, least, Q, n_tried=3)
+    return bool(cost.mean() < least.mean())
 
 
 def decided(posterior: Floats, y: Array, Q: Floats) -> Floats:

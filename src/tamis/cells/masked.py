@@ -23,7 +23,7 @@ from tamis._check import Array
 from tamis.cells.booster import Trees, few_threads
 from tamis.cells.discriminant import posterior_of
 
-__all__ = ["Masked", "check_classifier"]
+__all__ = ["Masked", "check_classifier", "moments"]
 
 Floats = NDArray[np.float64]
 
@@ -85,18 +85,9 @@ class Masked:
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / len(y)
-        if order is None:
-            order = np.broadcast_to(np.arange(K), (n, K))
-        n_steps = order.shape[1]
-        if complete:
-            rows, taught = np.arange(n), np.asarray(values, dtype=np.float64)
-        else:
-            n_moments = min(n_steps, _MOMENTS)
-            rows = np.repeat(np.arange(n), n_moments)
-            turn = np.tile(np.arange(n_moments), n)  # every row at other moments, all of them equally often
-            taught = _first(
-                values[rows], order[rows], (rows + turn * n_steps // max(n_moments, 1)) % n_steps + 1
-            )
+        rows, taught = np.arange(n), np.asarray(values, dtype=np.float64)
+        if not complete:
+            rows, taught = moments(taught, order)
         # Boosting holds rows back of its own, so a column known in a few rows may be known in none of the others.
         enough = max(1, min(_FEW, len(taught) // 100))
         self._known = np.asarray((~np.isnan(taught)).sum(axis=0) >= enough)
@@ -169,6 +160,19 @@ def check_classifier(classifier: Any, may_decide: bool, needed: str) -> None:
         )
     if not may_decide:
         raise ValueError(f"classifier={classifier!r} would not be asked: it needs {needed}.")
+
+
+def moments(values: Floats, order: Array | None, most: int = _MOMENTS) -> tuple[NDArray[np.int64], Floats]:
+    """Return rows at several moments of their walks: which row, and its values that are known then, NaN the others."""
+    n, K = values.shape
+    if order is None:
+        order = np.broadcast_to(np.arange(K), (n, K))
+    n_steps = order.shape[1]
+    n_moments = min(n_steps, most, _MOMENTS)
+    rows = np.repeat(np.arange(n), n_moments)
+    turn = np.tile(np.arange(n_moments), n)  # every row at other moments, all of them equally often
+    n_known = (rows + turn * n_steps // max(n_moments, 1)) % n_steps + 1 if n_steps else rows
+    return rows, _first(values[rows], order[rows], n_known)
 
 
 def _first(values: Floats, order: Array, n_known: Array) -> Floats:

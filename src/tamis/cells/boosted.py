@@ -1,0 +1,296 @@
+"""Class probabilities from any subset of the values: gradient boosting that has met rows with few values known.
+
+Small trees, one for each class in each round, are fitted to the slope of the label's likelihood (Friedman 2001, Annals
+of Statistics 29, with the leaves of Chen, Guestrin 2016). They see what a sum over columns cannot: what several values
+say together. With g and h the first and second derivative of a row's loss by the evidence of a class::
+
+    leaf = -sum g / (sum h + 1),    gain of a split = (sum_left g)^2 / (sum_left h + 1) + the same right      (1)
+    log P(c | x_S) = log P(c) + b sum_t leaf_tc(x_S) + const                                                  (2)
+
+A value that is not known is a code of its own; each split says to which side it goes. A row is learned from at several
+moments of its walk, and counts as one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis._shapes import Shapes
+from tamis.cells.bins import Bins
+from tamis.cells.discriminant import posterior_of
+from tamis.cells.masked import moments
+
+__all__ = ["Boosted"]
+
+Floats = NDArray[np.float64]
+
+_ROUNDS, _RATE = 100, 0.1
+_DEPTH = 3
+_BINS = 16
+_LEAST = 5.0  # rows in a leaf
+_RECORDS = 10_000  # rows at a moment of their walk that it learns from
+_SHARE = 2  # of the records, one in so many is learned from in each round
+
+
+@njit(strict=True)
+def _grow(
+    codes: Array, rows: Array, g: Array, h: Array, weight: Array, n_codes: int,
+    feature: Array, cut: Array, unknown_left: Array, leaf: Array,
+) -> None:  # fmt: skip
+    """Fill in one tree of complete levels: children of node i are 2 i + 1 and 2 i + 2.
+
+    A node of feature -1 is passed on the left. Code 0 is unknown; codes 1 to cut go left.
+    """
+    n_inner, K = len(feature), codes.shape[1]
+    at = np.zeros(len(rows), np.int64)
+    sums = np.empty((K, n_codes, 3))
+    first = 0
+    while first < n_inner:
+        for node in range(first, 2 * first + 1):
+            feature[node], cut[node], unknown_left[node] = -1, 0, True
+            sums[:] = 0.0
+            total_g = total_h = total_w = 0.0
+            for r in range(len(rows)):
+                if at[r] != node:
+                    continue
+                i = rows[r]
+                total_g += g[i]
+                total_h += h[i]
+                total_w += weight[i]
+                for j in range(K):
+                    c = codes[i, j]
+                    sums[j, c, 0] += g[i]
+                    sums[j, c, 1] += h[i]
+                    sums[j, c, 2] += weight[i]
+            best = total_g * total_g / (total_h + 1.0) + 1e-9
+            for j in range(K):
+                for side in range(2):
+                    left_g = left_h = left_w = 0.0
+                    if side == 0:
+                        left_g, left_h, left_w = sums[j, 0, 0], sums[j, 0, 1], sums[j, 0, 2]
+                    elif sums[j, 0, 2] == 0.0:
+                        continue
+                    for c in range(n_codes - 1):
+                        if c > 0:
+                            left_g += sums[j, c, 0]
+                            left_h += sums[j, c, 1]
+                            left_w += sums[j, c, 2]
+                        if left_w < _LEAST or total_w - left_w < _LEAST:
+                            continue
+                        right_g, right_h = total_g - left_g, total_h - left_h
+                        gain = left_g * left_g / (left_h + 1.0) + right_g * right_g / (right_h + 1.0)
+                        if gain > best:
+                            best = gain
+                            feature[node], cut[node], unknown_left[node] = j, c, side == 0
+        for r in range(len(rows)):
+            at[r] = _child(codes[rows[r]], at[r], feature, cut, unknown_left)
+        first = 2 * first + 1
+    sums_g, sums_h = np.zeros(n_inner + 1), np.zeros(n_inner + 1)
+    for r in range(len(rows)):
+        sums_g[at[r] - n_inner] += g[rows[r]]
+        sums_h[at[r] - n_inner] += h[rows[r]]
+    for i in range(n_inner + 1):
+        leaf[i] = -sums_g[i] / (sums_h[i] + 1.0)  # (1)
+
+
+@njit(strict=True)
+def _child(code: Array, node: int, feature: Array, cut: Array, unknown_left: Array) -> int:
+    j = feature[node]
+    if j < 0:
+        return 2 * node + 1
+    left = unknown_left[node] if code[j] == 0 else code[j] <= cut[node]
+    return 2 * node + 1 if left else 2 * node + 2
+
+
+@njit(strict=True)
+def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array) -> float:
+    """Return the leaf that a row comes to in one tree."""
+    node, n_inner = 0, len(feature)
+    while node < n_inner:
+        node = _child(code, node, feature, cut, unknown_left)
+    found: float = leaf[node - n_inner]
+    return found
+
+
+@njit(strict=True)
+def _boost(
+    codes: Array, y: Array, weight: Array, log_prior: Array, mixed: Array, n_codes: int, rate: float,
+    feature: Array, cut: Array, unknown_left: Array, leaf: Array,
+) -> None:  # fmt: skip
+    """Fill in the trees (n_rounds, n_outputs, n_inner), each fitted to every second record, in turn."""
+    n, n_classes = len(codes), len(log_prior)
+    n_rounds, n_outputs = feature.shape[:2]
+    score = np.zeros((n, n_classes))
+    p, g, h = np.empty((n, n_classes)), np.empty(n), np.empty(n)
+    for t in range(n_rounds):
+        rows = mixed[t % _SHARE :: _SHARE] if n > 2 * _LEAST else mixed
+        for i in range(n):
+            top = -np.inf
+            for c in range(n_classes):
+                p[i, c] = score[i, c] + log_prior[c]
+                top = max(top, p[i, c])
+            total = 0.0
+            for c in range(n_classes):
+                p[i, c] = np.exp(p[i, c] - top)
+                total += p[i, c]
+            for c in range(n_classes):
+                p[i, c] /= total
+        for o in range(n_outputs):
+            c = o + n_classes - n_outputs  # of two classes only the second has trees
+            for i in range(n):
+                g[i] = weight[i] * (p[i, c] - (y[i] == c))
+                h[i] = weight[i] * p[i, c] * (1.0 - p[i, c])
+            _grow(
+                codes, rows, g, h, weight, n_codes, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o]
+            )
+            for k in range(leaf.shape[2]):
+                leaf[t, o, k] *= rate
+            for i in range(n):
+                score[i, c] += _leaf(codes[i], feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
+
+
+@njit(strict=True)
+def _say(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array) -> None:
+    """Fill in the evidence for each class of one row, of which something is known, (2)."""
+    n_rounds, n_outputs = feature.shape[:2]
+    found[0] = 0.0
+    for o in range(n_outputs):
+        total = 0.0
+        for t in range(n_rounds):
+            total += _leaf(code, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
+        found[o + len(found) - n_outputs] = total
+
+
+@njit(strict=True)
+def _say_all(
+    codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
+) -> None:
+    """Fill in the evidence of each row, of all that is known; nothing where nothing is."""
+    for i in range(len(codes)):
+        found[i] = 0.0
+        if codes[i].any():
+            _say(codes[i], feature, cut, unknown_left, leaf, found[i])
+
+
+@njit(strict=True)
+def _walk(
+    codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
+) -> None:
+    """Fill in the evidence of each row before the first of the columns in order, and after each."""
+    seen = np.empty(codes.shape[1], np.int64)
+    for i in range(len(codes)):
+        seen[:] = 0
+        found[i, 0] = 0.0
+        for s in range(order.shape[1]):
+            j = order[i, s]
+            if j < 0 or codes[i, j] == 0:
+                found[i, s + 1] = found[i, s]
+                continue
+            seen[j] = codes[i, j]
+            _say(seen, feature, cut, unknown_left, leaf, found[i, s + 1])
+
+
+class Boosted:
+    """Probabilities of the classes from any of the columns, by trees.
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Examples
+    --------
+    The class is the sign of a product, of which no column tells by itself:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> model = Boosted(2).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    >>> model.posterior(np.array([[1.0, 1.0], [1.0, -1.0]])).round(1)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    _fit_together = Shapes(
+        "prior (k)  _bins.edges (d, 15)  _feature (r, o, 7)  _cut (r, o, 7)  _unknown_left (r, o, 7)  _leaf (r, o, 8)"
+    )
+
+    # State, after fit, of R rounds with O = n_classes trees, or one for two classes, of N = 7 inner nodes:
+    #   _bins                          edges of the columns
+    #   _feature, _cut  (R, O, N)      int64; children of node i are 2 i + 1 and 2 i + 2
+    #   _unknown_left   (R, O, N)      bool
+    #   _leaf           (R, O, N + 1)  float64
+    #   prior           (n_classes,)
+    #   worth           float
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes, self.worth = n_classes, 1.0
+        self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
+        self._bins = Bins(np.empty((0, _BINS - 1)))
+        self._allocate(0)
+
+    def _allocate(self, n_rounds: int) -> None:
+        shape = (n_rounds, 1 if self.n_classes == 2 else self.n_classes, 2**_DEPTH - 1)
+        self._feature, self._cut = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        self._unknown_left = np.ones(shape, dtype=bool)
+        self._leaf: Floats = np.zeros((*shape[:2], shape[2] + 1))
+
+    def _trees(self) -> tuple[Array, Array, Array, Array]:
+        return self._feature, self._cut, self._unknown_left, self._leaf
+
+    def fit(self, values: Floats, y: Array, order: Array | None = None) -> Boosted:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, K)
+            NaN where missing.
+        y : ndarray of shape (n_rows,), int
+        order : ndarray of shape (n_rows, n_steps), int, optional
+            The columns in the order in which each row comes to know them, -1 where none; by default all.
+        """
+        n, K = values.shape
+        self.prior = np.bincount(y, minlength=self.n_classes) / n
+        self._bins = Bins.quantile(values, _BINS)
+        self._allocate(_ROUNDS if K else 0)
+        some = np.arange(0, n, max(1, -(-n // _RECORDS)))
+        rows, taught = moments(
+            np.asarray(values[some], dtype=np.float64),
+            None if order is None else order[some],
+            _RECORDS // len(some),
+        )
+        weight = np.full(len(rows), len(some) / max(len(rows), 1))
+        mixed = np.random.default_rng(0).permutation(len(rows))
+        log_prior = np.log(np.maximum(self.prior, 1e-12))
+        _boost(self._codes(taught), y[some[rows]], weight, log_prior, mixed, _BINS + 1, _RATE, *self._trees())
+        return self
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns it knows."""
+        return len(self._bins.edges)
+
+    def evidence(self, values: Floats, order: Array | None = None) -> Floats:
+        """Return what the values of each row say of each class, one column after the other, at full worth.
+
+        Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        """
+        if order is None:
+            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        found = np.empty((len(values), order.shape[1] + 1, self.n_classes))
+        _walk(self._codes(values), order, *self._trees(), found)
+        return found.transpose(1, 0, 2)
+
+    def said(self, values: Floats) -> Floats:
+        """Return what all known values of each row say of each class, shape (n_rows, n_classes), at full worth."""
+        found = np.empty((len(values), self.n_classes))
+        _say_all(self._codes(values), *self._trees(), found)
+        return found
+
+    def posterior(self, values: Floats) -> Floats:
+        """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (2)."""
+        return posterior_of(self.said(values), self.prior, self.worth)
+
+    def _codes(self, values: Floats) -> NDArray[np.int64]:
+        return self._bins.codes(np.asarray(values, dtype=np.float64)).astype(np.int64) + 1

@@ -1,0 +1,168 @@
+"""A discriminant analysis and boosted trees together: what a sum over columns sees, and what only several values say.
+
+Each adds its evidence E_m, as far as that held on rows that were not learned from::
+
+    log P(c | x_S) = log P(c) + sum_m b_m E_m(c, x_S) + const                                        (1)
+
+The worths b_m, from 0 to 1.2, are those that make the labels of such rows most likely, the mean over the steps of their
+walks. For each unit of worth 1 is taken off the logarithm of the likelihood, as in Akaike's criterion: of few rows,
+little is believed.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis._shapes import Shapes
+from tamis.cells.boosted import Boosted
+from tamis.cells.discriminant import Discriminant, Worth, best_worth, posterior_of
+
+__all__ = ["Ensemble", "best_worths", "calibrated"]
+
+Floats = NDArray[np.float64]
+_MOST = 1.2  # worth
+
+
+class Ensemble:
+    """Probabilities of the classes from any of the columns, by a discriminant analysis and trees.
+
+    Parameters
+    ----------
+    n_bins : int
+        Of the discriminant analysis.
+    n_classes : int
+
+    Examples
+    --------
+    The class is the sign of a product, of which a sum over columns tells nothing:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> model = Ensemble(4, 2).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    >>> model.posterior(np.array([[1.0, 1.0], [1.0, -1.0]])).round(1)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    _fit_together = Shapes(
+        "worth (2)  prior (k)  _normal (its own)  _trees (its own)"
+        "  _normal.prior (k)  _trees.prior (k)  _normal._low (d)  _trees._bins.edges (d, *)"
+    )
+
+    # State, after fit:
+    #   worth    (2,)          float64  b
+    #   prior    (n_classes,)  float64
+    #   _normal        Discriminant
+    #   _trees         Boosted
+
+    def __init__(self, n_bins: int, n_classes: int) -> None:
+        self.worth: Worth = np.ones(2)
+        self._normal, self._trees = Discriminant(n_bins, n_classes), Boosted(n_classes)
+        self.prior: Floats = self._normal.prior
+
+    def fit(self, values: Floats, y: Array, order: Array | None = None) -> Ensemble:
+        """Learn from rows, see :meth:`tamis.cells.boosted.Boosted.fit`."""
+        self._normal.fit(values, y)
+        self._trees.fit(values, y, order)
+        self.prior = self._normal.prior
+        return self
+
+    def updated(self, values: Floats, y: Array, fading: float) -> Ensemble:
+        """Take more rows into the discriminant analysis; the trees stay."""
+        found = copy.copy(self)
+        found._normal = self._normal.updated(values, y, fading)
+        found.prior = found._normal.prior
+        return found
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns it knows."""
+        return self._normal.n_columns
+
+    def evidence(self, values: Floats, order: Array | None = None) -> Floats:
+        """Return the evidence of both, shape (2, n_steps + 1, n_rows, n_classes).
+
+        Parameters are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        """
+        return np.stack([self._normal.evidence(values, order), self._trees.evidence(values, order)])
+
+    def posterior(self, values: Floats) -> Floats:
+        """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
+        said = np.stack([self._normal.evidence(values)[-1], self._trees.said(values)])
+        return posterior_of(said, self.prior, self.worth)
+
+
+def calibrated(kind: str, evidence: Floats, prior: Floats, y: Array) -> dict[str, tuple[Floats, Worth]]:
+    """Return the posteriors of who may decide, and what their evidence is worth, the simplest first.
+
+    Parameters
+    ----------
+    kind : {"ensemble", "discriminant", "classifier"}
+        An ensemble may be believed whole, or its discriminant analysis alone.
+    evidence : ndarray of shape (n_kinds, n_steps + 1, n_rows, n_classes)
+        On walks of rows that were not learned from.
+    prior : ndarray of shape (n_rows, n_classes)
+    y : ndarray of shape (n_rows,), int
+    """
+    one = best_worth(evidence[0, 1:], prior, y) if evidence.shape[1] > 1 else 1.0
+    first = posterior_of(evidence[0], prior, one), one
+    if kind != "ensemble":
+        return {kind: first}
+    both = best_worths(evidence[:, 1:], prior, y)
+    return {"discriminant": first, "ensemble": (posterior_of(evidence, prior, both), both)}
+
+
+def best_worths(each: Floats, prior: Floats, y: Array) -> Floats:
+    """Return what evidence of several kinds is worth by the likelihood of labels.
+
+    `each` has the shape (m, n_steps, n_rows, n_classes).
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 500)
+    >>> tells = (2 * y - 1) + rng.normal(size=500)
+    >>> each = np.zeros((2, 1, 500, 2))
+    >>> each[0, 0, :, 1], each[1, 0, :, 1] = 2 * tells, rng.normal(size=500)
+    >>> best_worths(each, np.full((500, 2), 0.5), y).round(1)
+    array([0.9, 0. ])
+    """
+    n_steps = max(each.shape[1], 1)
+    base, each = np.log(np.maximum(prior, 1e-300)), np.ascontiguousarray(each)
+
+    def loss(worths: Floats) -> tuple[float, Floats]:
+        slope = np.zeros(len(worths))
+        total = _label_loss(each, base, y, worths, slope)
+        return total / n_steps + float(worths.sum()), slope / n_steps + 1.0
+
+    start, bounds = np.full(len(each), 0.5), [(0.0, _MOST)] * len(each)
+    found: Floats = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    return found
+
+
+@njit(strict=True)
+def _label_loss(each: Array, base: Array, y: Array, worths: Array, slope: Array) -> float:
+    """Return the negative logarithm of the likelihood of the labels, over steps and rows, and fill in its slope."""
+    n_kinds, n_steps, n, n_classes = each.shape
+    total, score = 0.0, np.empty(n_classes)
+    for s in range(n_steps):
+        for i in range(n):
+            top = -np.inf
+            for c in range(n_classes):
+                score[c] = base[i, c]
+                for m in range(n_kinds):
+                    score[c] += worths[m] * each[m, s, i, c]
+                top = max(top, score[c])
+            norm = 0.0
+            for c in range(n_classes):
+                norm += np.exp(score[c] - top)
+            total += top + np.log(norm) - score[y[i]]
+            for c in range(n_classes):
+                error = np.exp(score[c] - top) / norm - (c == y[i])
+                for m in range(n_kinds):
+                    slope[m] += error * each[m, s, i, c]
+    return total

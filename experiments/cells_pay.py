@@ -47,7 +47,8 @@ ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("TAMIS_SHARED", ROOT.parent / "shared"))
 SETS = (
     "noise", "cleveland", "german", "ionosphere", "wdbc", "cube", "spambase", "splice", "colon", "srbct",
-    "golub_leukemia", "allaml", "madelon", "dexter", "mnist38", "mnist",
+    "golub_leukemia", "allaml", "madelon", "dexter", "mnist38", "mnist", "spect", "svmguide3", "magic04", "glioma",
+    "dlbcl", "lymphoma_discrete",
 )  # fmt: skip
 CHOSEN_ON = (
     "noise", "wdbc", "ionosphere", "cleveland", "german", "srbct", "colon", "splice", "golub_leukemia",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 
-__all__ = ["Bins"]
+__all__ = ["Bins", "dense"]
 
 _CELLS = 1 << 24  # codes held at once while counting
 
@@ -122,6 +122,11 @@ class Bins:
         zero = (edges < 0.0).sum(axis=1)
         found[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
         return found
+
+
+def dense(X: Rows) -> NDArray[np.float64]:
+    """Return rows as an array of float64."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
 def _largest(X: Rows) -> NDArray[np.float64]:

@@ -41,6 +41,7 @@ from tamis._check import Array, Rows
 from tamis._parameters import integer, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
+from tamis.cells.mrmr import mrmr
 from tamis.cells.network import Chain
 from tamis.cells.relevance import beyond_chance
 from tamis.cells.stopping import PointBased, walk_beliefs
@@ -57,7 +58,10 @@ class Independent(FixedOrder):
     _allowed = parameters(
         prior=("empirical", "uniform"),
         threshold=("chance", "all"),
+        order=("auto", "spread", "mrmr"),
     )
+
+    _orders = ("spread", "mrmr")
 
     n_bins: int
     binning: str
@@ -68,7 +72,7 @@ class Independent(FixedOrder):
     def _bin(self, X: Rows) -> Bins:
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
-    def _learn_tables(self, bins: Bins, counts: Array) -> list[Floats]:
+    def _learn_tables(self, X: Rows, y: Array, bins: Bins, counts: Array) -> list[Floats]:
         """Set the candidates in their order, their bins and chain; return a table (n_classes, n_values, 1) of each."""
         tables = (counts + 1.0) / (counts.sum(axis=1, keepdims=True) + self.n_bins)
         price = self._costs()
@@ -77,6 +81,9 @@ class Independent(FixedOrder):
         order = np.argsort(-worth, kind="stable")
         if self.threshold == "chance":
             order = order[beyond_chance(counts)[order]]
+        if self.order_ == "mrmr":
+            kept = np.sort(order)
+            order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], len(kept))]
         order = order[: self.max_features]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
@@ -113,16 +120,20 @@ class ETANA(Independent):
     threshold : {"chance", "all"}, default="chance"
         Which columns are used. "chance": those that are relevant to the class, at a false discovery rate of 0.1. "all":
         every column, as published.
+    order : {"auto", "spread", "mrmr"}, default="auto"
+        The order of the columns. "spread", as published: by how much they differ between the classes. "mrmr": minimum
+        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": whichever costs less on held-out rows;
+        without `calibrate`, as published.
     max_features : int, optional
         Use at most this many of the columns, the first in order.
     n_beliefs : int, default=100
         Number of simulated rows from which the stopping rule of "points" is computed.
     calibrate : bool, default=True
         Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
-        probabilities are used, those of the model or of a discriminant analysis of the same values, and when to stop.
-        Nothing is bought unless it pays. False: as published.
+        probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees, and when to stop. Nothing is bought unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides in place of both. Its probabilities also decide whether the next value pays; see
+        A classifier that decides in place of them. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
     random_state : int, optional
@@ -132,6 +143,8 @@ class ETANA(Independent):
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
         As in :class:`tamis.base.CellClassifier`.
+    order_ : {"spread", "mrmr"}
+        The order that is used.
     stopping_ : PointBased or Grid
 
     Raises
@@ -172,6 +185,7 @@ class ETANA(Independent):
         method: str = "points",
         resolution: int = 10,
         threshold: str = "chance",
+        order: str = "auto",
         max_features: int | None = None,
         n_beliefs: int = 100,
         calibrate: bool = True,
@@ -186,6 +200,7 @@ class ETANA(Independent):
         self.method = method
         self.resolution = resolution
         self.threshold = threshold
+        self.order = order
         self.max_features = max_features
         self.n_beliefs = n_beliefs
         self.calibrate = calibrate
@@ -200,6 +215,7 @@ class ETANA(Independent):
             "binning": "width",
             "prior": "uniform",
             "threshold": "all",
+            "order": "spread",
             "method": "grid",
             "calibrate": False,
         }
@@ -208,7 +224,7 @@ class ETANA(Independent):
     _learned_by = ("_fit", "stopping_")
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        own = self._learn_tables(bins, tables)
+        own = self._learn_tables(X, y, bins, tables)
         price = self._costs()[self.candidates_]
         if self.method == "grid":
             self.stopping_: Grid | PointBased = Grid(own, self._Q, price, self.resolution)

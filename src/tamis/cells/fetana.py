@@ -129,14 +129,18 @@ class FETANA(Independent):
     threshold : {"chance", "all"}, default="chance"
         Which columns are used. "chance": those that are relevant to the class, at a false discovery rate of 0.1. "all":
         every column, as published.
+    order : {"auto", "spread", "mrmr"}, default="auto"
+        The order of the columns. "spread", as published: by how much they differ between the classes. "mrmr": minimum
+        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": whichever costs less on held-out rows;
+        without `calibrate`, as published.
     max_features : int, optional
         Use at most this many of the columns, the first in order.
     calibrate : bool, default=True
         Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
-        probabilities are used, those of the model or of a discriminant analysis of the same values, and when to stop.
-        Nothing is bought unless it pays. False: as published.
+        probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees, and when to stop. Nothing is bought unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides in place of both. Its probabilities also decide whether the next value pays; see
+        A classifier that decides in place of them. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
     random_state : int, optional
@@ -146,6 +150,8 @@ class FETANA(Independent):
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
         As in :class:`tamis.base.CellClassifier`.
+    order_ : {"spread", "mrmr"}
+        The order that is used.
     thresholds_ : ndarray of shape (n_classes, K, n_classes)
         theta.
     n_iter_ : ndarray of shape (n_classes,), int
@@ -201,6 +207,7 @@ class FETANA(Independent):
         n_iterations: int = 4000,
         patience: int = 0,
         threshold: str = "chance",
+        order: str = "auto",
         max_features: int | None = None,
         calibrate: bool = True,
         classifier: Any = None,
@@ -217,6 +224,7 @@ class FETANA(Independent):
         self.n_iterations = n_iterations
         self.patience = patience
         self.threshold = threshold
+        self.order = order
         self.max_features = max_features
         self.calibrate = calibrate
         self.classifier = classifier
@@ -226,13 +234,14 @@ class FETANA(Independent):
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` are parameters that differ from it."""
         settings = {
-            "n_bins": 3, "binning": "width", "prior": "uniform", "threshold": "all", "confidence": None,
-            "perturbation": 2.0, "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1, "calibrate": False,
+            "n_bins": 3, "binning": "width", "prior": "uniform", "threshold": "all", "order": "spread",
+            "confidence": None, "perturbation": 2.0, "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1,
+            "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        own = self._learn_tables(bins, tables)
+        own = self._learn_tables(X, y, bins, tables)
         K, L = len(self.candidates_), len(self.classes_)
         if not K:  # nothing can be bought
             self.thresholds_, self.n_iter_ = np.empty((L, 0, L)), np.zeros(L, dtype=np.int64)

@@ -7,15 +7,15 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._parameters import parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
-from tamis.cells.bins import Bins
-from tamis.cells.discriminant import Discriminant, Judge, best_worth, judged, posterior_of
+from tamis.cells.bins import Bins, dense
+from tamis.cells.discriminant import Discriminant, Judge, Worth, judged
+from tamis.cells.ensemble import Ensemble, calibrated
 from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer
 from tamis.cells.masked import Masked, check_classifier
 from tamis.cells.network import Chain
@@ -23,7 +23,7 @@ from tamis.cells.relevance import NothingTellsError
 from tamis.cells.stopping import updated
 from tamis.cells.tree import ExactChain
 
-__all__ = ["FixedOrder", "dense"]
+__all__ = ["FixedOrder"]
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,11 @@ class FixedOrder(CellClassifier):
         calibrate=(False, True),
     )
 
+    _orders: tuple[str, ...]  # those that order="auto" chooses from, the published one first
+
     calibrate: bool
+    order: str
+    order_: str
     classifier: Any
     random_state: int | None
     n_bins: int
@@ -83,9 +87,17 @@ class FixedOrder(CellClassifier):
         self.policy_, self._judge = None, None
         bins = self._bin(X)
         tables = bins.tables(X, y, len(self.classes_))
-        self._learn_own(X, y, bins, tables)
-        if self.calibrate:
-            self._calibrate(X, y, bins, tables)
+        orders = self._orders if self.order == "auto" else (self.order,)
+        orders = orders if self.calibrate else orders[:1]
+        models = [copy.copy(self) for _ in orders]
+        for model, order in zip(models, orders, strict=True):
+            model.order_ = order
+            model._learn_own(X, y, bins, tables)
+            if self.calibrate:
+                model._calibrate(X, y, bins, tables)
+        # Of equals the first; where no row could be held out, nothing is known of their costs.
+        best = min(models, key=lambda model: np.inf if model.policy_ is None else model.policy_.cost)
+        self.__dict__.update(vars(best))
 
     def _calibrate(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         """Choose the policy by walks of rows that were not learned from."""
@@ -100,18 +112,20 @@ class FixedOrder(CellClassifier):
             return
         self.policy_ = self._policy(walks, y_walked)
         if self.policy_.belief != "own" and self.policy_.most > 0:
-            self._judge = self._taught(X, y, self.policy_.most)
-            self._judge.worth = worth
+            self._judge = self._taught(self.policy_.belief, X, y, self.policy_.most)
+            self._judge.worth = worth[self.policy_.belief]
 
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         return best_policy(walks, y, self._Q)
 
-    def _taught(self, X: Rows, y: Array, n_columns: int) -> Judge:
-        """Return who decides, if not the chain: the classifier, or a discriminant analysis; taught by these rows."""
+    def _taught(self, kind: str, X: Rows, y: Array, n_columns: int) -> Judge:
+        """Return who decides, if not the chain, taught by these rows."""
         values = dense(X[:, self.candidates_[:n_columns]])
-        if self.classifier is not None:
+        if kind == "classifier":
             return Masked(self.classifier, len(self.classes_)).fit(values, y)
-        return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
+        if kind == "discriminant":
+            return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
+        return Ensemble(self.n_bins, len(self.classes_)).fit(values, y)
 
     def _take_in(self, X: Rows, y: Array, fading: float) -> None:
         """Let who decides learn from more rows; the policy stays."""
@@ -121,7 +135,7 @@ class FixedOrder(CellClassifier):
 
     def _held_out_walks(
         self, X: Rows, y: Array, bins: Bins, tables: Array
-    ) -> tuple[list[Walks], float, Array]:
+    ) -> tuple[list[Walks], dict[str, Worth], Array]:
         """Return walks by who else may decide and by the model itself, what evidence is worth, and the rows' classes.
 
         The bins are those of all rows, as they do not depend on the classes; the counts of those that a model learns
@@ -130,7 +144,7 @@ class FixedOrder(CellClassifier):
         fold = folds_of(y)
         held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
         if not held:
-            return [], 1.0, y
+            return [], {}, y
         parts = []
         for rows in held:
             rest = np.flatnonzero(fold != fold[rows[0]])
@@ -139,19 +153,29 @@ class FixedOrder(CellClassifier):
         n_steps = max(len(own.spent) for own, *_ in parts) - 1
         own = Walks("own", *(np.concatenate([longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
                              for name in ("posterior", "spent", "stops")))  # fmt: skip
-        evidence = np.concatenate([longer(said, n_steps + 1) for _, said, _ in parts], axis=1)
+        evidence = np.concatenate(
+            [np.stack([longer(kind, n_steps + 1) for kind in said]) for _, said, _ in parts], axis=2
+        )
         prior = np.concatenate([prior for *_, prior in parts])
         walked = y[np.concatenate(held)]
-        worth = best_worth(evidence[1:], prior, walked) if n_steps else 1.0
-        believed = posterior_of(evidence, prior, worth)
-        if self.classifier is not None:
-            return [Walks("classifier", believed, own.spent)], worth, walked
-        return [Walks("discriminant", believed, own.spent), own], worth, walked
+        beliefs = calibrated(self._judges, evidence, prior, walked)
+        walks = [Walks(name, believed, own.spent) for name, (believed, _) in beliefs.items()]
+        if self.classifier is None:
+            walks.insert(1, own)
+        return walks, {name: worth for name, (_, worth) in beliefs.items()}, walked
+
+    @property
+    def _judges(self) -> str:
+        """Who may decide besides the model itself."""
+        return "ensemble" if self.classifier is None else "classifier"
 
     def _fold_walks(
         self, X: Rows, y: Array, bins: Bins, tables: Array, X_held: Rows
     ) -> tuple[Walks, Floats, Floats]:
-        """Return the model's own walks of rows held out, evidence of who else may decide, and the prior of each row."""
+        """Return the model's own walks of rows held out, evidence of who else may decide, and the prior of each row.
+
+        The evidence is of shape (n_kinds, n_steps + 1, n_rows, n_classes).
+        """
         model: Self = copy.copy(self)
         model.prior_ = np.bincount(y, minlength=len(self.classes_)) / len(y)
         prior = np.tile(model.prior_, (X_held.shape[0], 1))
@@ -159,10 +183,12 @@ class FixedOrder(CellClassifier):
             model._learn_own(X, y, bins, tables)
         except NothingTellsError:  # then nothing can be bought
             n = (1, len(prior))
-            return Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool)), 0.0 * prior[None], prior
+            nothing = np.zeros((2 if self._judges == "ensemble" else 1, *prior[None].shape))
+            return Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool)), nothing, prior
         model.prices_ = self._costs()[model.candidates_]
         values = dense(X_held[:, model.candidates_[:_STEPS]])
-        return model._own_walks(X_held), model._taught(X, y, _STEPS).evidence(values), prior
+        said = model._taught(self._judges, X, y, _STEPS).evidence(values)
+        return model._own_walks(X_held), said if said.ndim == 4 else said[None], prior
 
     def _own_walks(self, X: Rows) -> Walks:
         """Walk rows to the end, or for so many steps as may be chosen from."""
@@ -297,11 +323,6 @@ class _Ahead:
             self._place[rows] = np.arange(len(rows))
         found: Floats = self._believed[k + 1, self._place[rows]]
         return found
-
-
-def dense(X: Rows) -> Floats:
-    """Return rows as an array of float64."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
 def _first_columns(values: Floats, k: int) -> Floats:

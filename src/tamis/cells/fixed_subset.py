@@ -1,12 +1,8 @@
 """FixedSubset: the same values for every row, the baseline that buying row by row must beat.
 
-The columns are ordered once, by minimum redundancy and maximum relevance: Peng, Long, Ding: Feature Selection Based on
-Mutual Information, IEEE TPAMI 27(8), 2005, equation (7)::
-
-    next column = argmax_j  [ I(x_j; c) - mean over chosen k of I(x_j; x_k) ] / price_j                  (1)
-
-and the first m of them are bought for every row. How many is decided on rows that were not learned from: m makes errors
-and prices together the smallest (:mod:`tamis.cells.held_out`).
+The columns are put in order once, by minimum redundancy and maximum relevance (Peng, Long, Ding 2005, see
+:mod:`tamis.cells.mrmr`), and the first m of them are bought for every row. How many is decided on rows that were not
+learned from: m makes errors and prices together the smallest (:mod:`tamis.cells.held_out`).
 
 ========  ====================  ===================================================
 paper     here                  meaning
@@ -14,9 +10,6 @@ paper     here                  meaning
 I         adjusted              mutual information of binned columns
 m         `n_features`          how many columns are bought
 ========  ====================  ===================================================
-
-Deviations, each with its reason: information is adjusted for chance, else columns of many values lead; a column whose
-difference is negative is multiplied by its price rather than divided, so that a dear one never gains by it.
 """
 
 from __future__ import annotations
@@ -29,17 +22,16 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._parameters import having, integer, parameters
-from tamis.cells.bins import Bins
-from tamis.cells.fixed_order import FixedOrder, dense
+from tamis.cells.bins import Bins, dense
+from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.held_out import Policy, Walks, best_policy
 from tamis.cells.masked import Masked
-from tamis.dependence.information import adjusted_mutual_information
+from tamis.cells.mrmr import mrmr
 
-__all__ = ["FixedSubset", "mrmr"]
+__all__ = ["FixedSubset"]
 
 Floats = NDArray[np.float64]
 
-_POOL = 200  # most relevant columns that are compared with one another
 _STEPS = 40  # columns that are put in order
 
 
@@ -98,6 +90,7 @@ class FixedSubset(FixedOrder):
     """
 
     calibrate = True  # it has no rule of its own
+    order = "mrmr"
 
     _allowed = parameters(
         n_features=(integer("[0, inf)"), None),
@@ -145,6 +138,10 @@ class FixedSubset(FixedOrder):
             taught.worth = 1.0 if self._judge is None else self._judge.worth
             self._judge = taught
 
+    @property
+    def _judges(self) -> str:
+        return "discriminant" if self.classifier is None else "classifier"
+
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         if self.n_features is None:
             return best_policy(walks[:1], y, self._Q, every_row_alike=True)
@@ -165,43 +162,3 @@ class FixedSubset(FixedOrder):
 
     def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         return np.ones(len(posterior), dtype=bool)
-
-
-def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns: int) -> NDArray[np.int64]:
-    """Return the columns in the order of (1), so many of them at most; columns that do not vary are left out.
-
-    Parameters
-    ----------
-    X : rows of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,), int
-    bins : Bins
-        Of every column.
-    tables : ndarray of shape (n_features, n_bins, n_classes), int
-        Their counts.
-    price : ndarray of shape (n_features,)
-    n_columns : int
-    """
-    vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
-    relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
-    pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]
-    codes = bins.of(pool).codes(dense(X[:, pool]))
-    chosen: list[int] = []
-    shared, left = np.zeros(len(pool)), np.ones(len(pool), dtype=bool)
-    while len(chosen) < min(n_columns, len(pool)):
-        gain = relevance[pool] - shared / max(len(chosen), 1)
-        free = np.where(gain > 0.0, np.inf, gain)
-        worth = np.divide(gain, price[pool], out=free, where=(price[pool] > 0.0) & (gain > 0.0))
-        worth = np.where(gain <= 0.0, gain * np.maximum(price[pool], 1e-300), worth)
-        best = int(np.argmax(np.where(left, worth, -np.inf)))
-        chosen.append(best)
-        left[best] = False
-        shared += adjusted_mutual_information(_pairs(codes, best, bins.n_bins))
-    return pool[np.array(chosen, dtype=np.int64)]
-
-
-def _pairs(codes: Array, column: int, n_bins: int) -> NDArray[np.int64]:
-    """Return the table of counts of each column with that one; rows where one of both is missing are passed over."""
-    K = codes.shape[1]
-    known = (codes >= 0) & (codes[:, [column]] >= 0)
-    at = (np.arange(K) * n_bins + codes) * n_bins + codes[:, [column]].astype(np.int64)
-    return np.bincount(at[known], minlength=K * n_bins * n_bins).reshape(K, n_bins, n_bins)

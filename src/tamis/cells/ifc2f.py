@@ -36,7 +36,6 @@ Deviations, each with its reason; :meth:`IFC2F.published` takes the published ch
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -48,6 +47,7 @@ from tamis._check import Array, Rows, as_column
 from tamis._parameters import check_parameters, integer, number, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
+from tamis.cells.mrmr import mrmr
 from tamis.cells.network import (
     Chain,
     Network,
@@ -92,10 +92,10 @@ class IFC2F(FixedOrder):
     structure : {"tree", "line", "random"}, default="tree"
         Which feature depends on which. "tree": the tree of most shared information. "line": each on the one before.
         "random": at random.
-    order : {"auto", "markov_blanket", "relevance"}, default="auto"
+    order : {"auto", "markov_blanket", "relevance", "mrmr"}, default="auto"
         "markov_blanket", as published: leave out the neighbours of the features already bought. "relevance": keep all,
-        which is more accurate and buys more. "auto": whichever costs less on held-out rows; without `calibrate`, as
-        published.
+        which is more accurate and buys more. "mrmr": minimum redundancy and maximum relevance, as
+        :class:`tamis.FixedSubset`. "auto": whichever costs least on held-out rows; without `calibrate`, as published.
     inference : {"links", "exact"}, default="links"
         What the probability of a value is conditioned on. "links": the nearest ancestor that was bought, as published.
         "exact": all known values.
@@ -113,10 +113,10 @@ class IFC2F(FixedOrder):
         Whether the first feature is always bought, as in the authors' program.
     calibrate : bool, default=True
         Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
-        probabilities are used, those of the model or of a discriminant analysis of the same values, and when to stop.
-        Nothing is bought unless it pays. False: as published.
+        probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees, and when to stop. Nothing is bought unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides in place of both. Its probabilities also decide whether the next value pays; see
+        A classifier that decides in place of them. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
     random_state : int, optional
@@ -132,7 +132,7 @@ class IFC2F(FixedOrder):
         Adjusted mutual information with the class; NaN where its upper bound is already below the threshold.
     threshold_ : float
         Least relevance of a kept feature.
-    order_ : {"markov_blanket", "relevance"}
+    order_ : {"markov_blanket", "relevance", "mrmr"}
         The order that is used.
     parent_ : ndarray of shape (K0,), int
         Parent of each kept feature; -1 at the root.
@@ -182,7 +182,7 @@ class IFC2F(FixedOrder):
         score_on=("bins", "raw"),
         threshold=(integer("[1, inf)"), "chance", "count", "half", "any"),
         structure=("tree", "line", "random"),
-        order=("auto", "markov_blanket", "relevance"),
+        order=("auto", "markov_blanket", "relevance", "mrmr"),
         inference=("links", "exact"),
         context=("local", "exact", "pooled"),
         sampling=("model", "train", "uniform"),
@@ -190,6 +190,8 @@ class IFC2F(FixedOrder):
         lookahead=(True, False),
         always_first=(False, True),
     )
+
+    _orders = ("markov_blanket", "relevance", "mrmr")
 
     def __init__(
         self,
@@ -243,16 +245,6 @@ class IFC2F(FixedOrder):
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
-    def _learn(self, X: Rows, y: Array) -> None:
-        self.order_ = "markov_blanket" if self.order == "auto" else self.order
-        super()._learn(X, y)
-        if self.order == "auto" and self.policy_ is not None:
-            other = copy.copy(self)
-            other.order_ = "relevance"
-            super(IFC2F, other)._learn(X, y)
-            if other.policy_ is not None and other.policy_.cost < self.policy_.cost:
-                self.__dict__.update(other.__dict__)
-
     def _bin(self, X: Rows) -> Bins:
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
@@ -268,7 +260,7 @@ class IFC2F(FixedOrder):
         codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
         self._network = Network(codes, y, self.parent_, self.n_bins, len(self.classes_))
-        self._order = self._rank()
+        self._order = self._rank(X, y, tables)
         self.candidates_ = self.kept_[self._order]
         self._bins = bins.of(self.candidates_)
         self._back_up(codes[:, self._order], rng)
@@ -326,9 +318,11 @@ class IFC2F(FixedOrder):
             return random_parents(n, rng)
         return spanning_tree(conditional_mutual_information(codes, y, self.n_bins, len(self.classes_)))
 
-    def _rank(self) -> NDArray[np.int64]:
-        price = self._costs()[self.kept_]
-        worth = np.divide(self.scores_[self.kept_], price, out=np.full(len(price), np.inf), where=price > 0.0)
+    def _rank(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
+        kept, price = self.kept_, self._costs()[self.kept_]
+        if self.order_ == "mrmr":
+            return mrmr(X[:, kept], y, self._kept_bins, tables[kept], price, len(kept))
+        worth = np.divide(self.scores_[kept], price, out=np.full(len(price), np.inf), where=price > 0.0)
         if self.order_ == "markov_blanket":
             return markov_blanket_order(self.parent_, worth)
         return np.argsort(-worth, kind="stable")

@@ -1,0 +1,64 @@
+"""The order of minimum redundancy and maximum relevance: what tells of the class and was not told before.
+
+Peng, Long, Ding: Feature Selection Based on Mutual Information, IEEE TPAMI 27(8), 2005, equation (7)::
+
+    next column = argmax_j  [ I(x_j; c) - mean over chosen k of I(x_j; x_k) ] / price_j                  (1)
+
+Deviations, each with its reason: information is adjusted for chance, else columns of many values lead; a column whose
+difference is negative is multiplied by its price rather than divided, so that a dear one never gains by it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array, Rows
+from tamis.cells.bins import Bins, dense
+from tamis.dependence.information import adjusted_mutual_information
+
+__all__ = ["mrmr"]
+
+Floats = NDArray[np.float64]
+
+_POOL = 200  # most relevant columns that are compared with one another
+
+
+def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns: int) -> NDArray[np.int64]:
+    """Return the columns in the order of (1), so many of them at most; columns that do not vary are left out.
+
+    Parameters
+    ----------
+    X : rows of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,), int
+    bins : Bins
+        Of every column.
+    tables : ndarray of shape (n_features, n_bins, n_classes), int
+        Their counts.
+    price : ndarray of shape (n_features,)
+    n_columns : int
+    """
+    vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
+    relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
+    pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]
+    codes = bins.of(pool).codes(dense(X[:, pool]))
+    chosen: list[int] = []
+    shared, left = np.zeros(len(pool)), np.ones(len(pool), dtype=bool)
+    while len(chosen) < min(n_columns, len(pool)):
+        gain = relevance[pool] - shared / max(len(chosen), 1)
+        free = np.where(gain > 0.0, np.inf, gain)
+        worth = np.divide(gain, price[pool], out=free, where=(price[pool] > 0.0) & (gain > 0.0))
+        worth = np.where(gain <= 0.0, gain * np.maximum(price[pool], 1e-300), worth)
+        best = int(np.argmax(np.where(left, worth, -np.inf)))
+        chosen.append(best)
+        left[best] = False
+        shared += adjusted_mutual_information(_pairs(codes, best, bins.n_bins))
+    return pool[np.array(chosen, dtype=np.int64)]
+
+
+def _pairs(codes: Array, column: int, n_bins: int) -> NDArray[np.int64]:
+    """Return the table of counts of each column with that one; rows where one of both is missing are passed over."""
+    K = codes.shape[1]
+    known = (codes >= 0) & (codes[:, [column]] >= 0)
+    at = (np.arange(K) * n_bins + codes) * n_bins + codes[:, [column]].astype(np.int64)
+    return np.bincount(at[known], minlength=K * n_bins * n_bins).reshape(K, n_bins, n_bins)

@@ -68,6 +68,7 @@ def plot_ranks(result: Ranks) -> Figure:
     ['1', '2', '2.00  b', '3', '3.00  c', 'CD = 1.35', 'a  1.00']
     """
     try:
+        import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
@@ -79,7 +80,9 @@ def plot_ranks(result: Ranks) -> Figure:
     axes.set_ylim(drawing.height, 0)
     for points, width in drawing.lines:
         xs, ys = zip(*points, strict=True)
-        axes.plot(xs, ys, color="black", linewidth=0.72 * width, solid_capstyle="butt")
+        axes.plot(
+            xs, ys, color=matplotlib.rcParams["text.color"], linewidth=0.72 * width, solid_capstyle="butt"
+        )
     for x, y, anchor, words, size in drawing.texts:
         shown = words.replace("$", r"\$")  # lest matplotlib read mathematics into a name
         axes.text(x, y, shown, ha=_ANCHORS[anchor], va="center", fontsize=0.72 * size)

@@ -95,10 +95,10 @@ def plot_ranking(names: Sequence[str], scores: dict[str, NDArray[np.float64]], t
         panel.spines[["top", "right", "left"]].set_visible(False)
         panel.tick_params(axis="x", labelsize=8)
         panel.tick_params(axis="y", length=0, labelsize=8)
-        panel.grid(axis="x", color="#d7dde3", linewidth=0.6)
+        panel.grid(axis="x", color="#8a949e", alpha=0.4, linewidth=0.6)
         panel.set_axisbelow(True)
     panels[0].set_yticks(np.arange(len(names)), [shorten(name, 32).replace("$", r"\$") for name in names])
     panels[0].set_ylim(len(names) - 0.4, -0.6)
     if title:
-        figure.suptitle(title.replace("$", r"\$"), x=0.01, ha="left", fontsize=10, color="#3d4650")
+        figure.suptitle(title.replace("$", r"\$"), x=0.01, ha="left", fontsize=10)
     return figure

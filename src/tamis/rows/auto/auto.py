@@ -256,11 +256,10 @@ class Auto(RowSelector):
 
     def _new(self, name: str) -> Any:
         """Return a new selector; None where the ranking is read from the moments."""
-        size = self._sizes[-1]
         if name == "forward":
-            return ForwardPartialCorrelation(size, max_columns=1000)
+            return self._resized(ForwardPartialCorrelation(max_columns=1000))
         if name == "fires":
-            return FIRES(size)
+            return self._resized(FIRES())
         return JointScreening() if name == "joint" else None
 
     def _lay_out_arms(self, n_features: int) -> None:
@@ -325,8 +324,12 @@ class Auto(RowSelector):
 
     def _resized(self, ranker: Any) -> Any:
         """Return a ranker that looks for as many columns as the largest arm has."""
-        size = getattr(ranker, "n_features_to_select", None)
-        return ranker if size is None else copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
+        if getattr(ranker, "n_features_to_select", None) is None:
+            return ranker
+        found = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
+        if isinstance(found, ForwardPartialCorrelation):
+            found._parts = tuple(self._sizes)  # the columns of every arm hold still, not of the largest alone
+        return found
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._rankers = {

@@ -79,8 +79,9 @@ _LEAST_LEVEL = 5e-324  # half of which would be 0
 #   _marginals  of all features, where there are more than `max_columns`; else None
 #   _pending    the block that is not full yet, a WaitingBlock
 #   _order      (k,) int64     positions in the matrix of the features chosen, in order
+#   _parts      ascending int: who reads the order also reads its first so many, and wants them to hold still
 #   _more       (r,) int64     features kept beside them, where more than `_STEPS` are kept
-#   _entered, _left, _alone, _blame   see :func:`tamis.rows.forward_steps.choose`
+#   _entered, _left, _alone, _blame   see :func:`tamis.rows.forward.steps.choose`
 #   _recent     rows, targets and weights of the last blocks
 #   _model      columns, weights and offset of the linear model of the chosen features: the class of the largest
 #               ``x[columns] @ weights + offset`` is guessed
@@ -215,6 +216,8 @@ class ForwardPartialCorrelation(RowSelector):
         self.alpha = alpha
         self.alpha_drift = alpha_drift
         self.max_columns = max_columns
+
+    _parts: tuple[int, ...] = ()
 
     @property
     def _decides_how_many(self) -> bool:  # type: ignore[override]
@@ -476,8 +479,9 @@ class ForwardPartialCorrelation(RowSelector):
         scale, back = self._target_scales(inverse[n:])
         b = np.ascontiguousarray(scatter.S[:n, n:].T) * inverse[:n] * scale[:, None]
         n_effective, freedom = scatter.n_effective, max(np.count_nonzero(scale) - 1.0, 1.0)
-        held = np.zeros(n, np.bool_)
-        held[self._order] = True
+        place = np.full(n, n)
+        place[self._order] = np.arange(len(self._order))
+        ends = np.array([*(end for end in self._parts if end < n), n])
         if self._decides_how_many:  # (5)
             self._ridge, most = _NEXT_TO_NOTHING, n
             bar = float(chi2.isf(self.alpha / self.n_features_in_, freedom)) / n_effective
@@ -486,7 +490,7 @@ class ForwardPartialCorrelation(RowSelector):
             most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b, self._ridge,
-            min(most, _STEPS), held, n_effective, bar, freedom,
+            min(most, _STEPS), place, ends, n_effective, bar, freedom,
         )  # fmt: skip
         self._fit_model(solve(factor, self._order, made) * inverse[self._order, None] * back)
         self._relevance_now = self._scores(before, n_effective)
@@ -530,7 +534,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._known[leaving] = weight.sum()
         if self._recency is not None:
             self._recency.replace(leaving)
-        self._order = np.setdiff1d(self._order, leaving)
+        self._order = self._order[~np.isin(self._order, leaving)]
         self._scatter.replace(
             leaving, marginals.mean[coming], marginals.variance[coming], marginals.covariance[:, coming],
             np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64), weight,
@@ -570,7 +574,10 @@ class ForwardPartialCorrelation(RowSelector):
             chosen = np.append(self._columns[self._order], self._more)
             entered = np.append(self._entered, scores[self._more])
             scores[chosen] = 0.0
-            falling = np.maximum.accumulate(entered[::-1])[::-1]
+            ahead = 1.0 + 1e-12 * np.arange(
+                len(chosen), 0, -1.0
+            )  # the earlier one first where both gain as much
+            falling = np.maximum.accumulate((entered / ahead)[::-1])[::-1] * ahead
             above = scores.max() / falling[-1]
             scores *= (
                 (1.0 - 1e-9) / above if above >= 1.0 else 1.0

@@ -36,13 +36,13 @@ def favoured(gain: Any, share: Any, ridge: float, n: float) -> Any:
 
 
 @njit()
-def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, held: Array) -> int:
-    """The feature of the largest gain; one chosen before is favoured."""
+def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int) -> int:
+    """The feature of the largest gain; one that was among the first `end` before is favoured."""
     best, at = 0.0, -1
     for j in range(gain.shape[0]):
         if not taken[j] and gain[j] > 0.0:
             g = gain[j]
-            if held[j]:  # (4)
+            if place[j] < end:  # (4)
                 g = favoured(g, max(v[j] - ridge, 0.0) / v[j], ridge, n)
             if g > best:
                 best, at = g, j
@@ -63,10 +63,13 @@ def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float,
 
 @njit()
 def choose(
-    S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, held: Array,
-    n: float, bar: float, total: float,
+    S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, place: Array,
+    ends: Array, n: float, bar: float, total: float,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
+
+    `place` is where each feature was in the order before (`ends[-1]` if nowhere). The order is read up to each of the
+    ascending `ends`; so a feature is favoured in the part of the order that it was in, and each part holds still.
 
     Return the order, the gain of each on entry, what all features would add alone and now, whose entry took most from
     each, and the factor of R and what it makes of b: the model of the target.
@@ -75,11 +78,12 @@ def choose(
     r, v, L, u = b.copy(), np.full(p, 1.0 + ridge), np.zeros((n_most, p)), np.zeros((n_most, q))
     gain, after, most = np.zeros(p), np.zeros(p), np.zeros(p)
     order, entered, blame = np.zeros(n_most, np.int64), np.zeros(n_most), np.full(p, -1)
-    taken, chosen, explained = np.zeros(p, np.bool_), 0, 0.0
+    taken, chosen, explained, part = np.zeros(p, np.bool_), 0, 0.0, 0
     _gains(r, v, gain)
     alone = gain.copy()
     for i in range(n_most):
-        j = _best(gain, v, ridge, n, taken, held)
+        part += i == ends[part]
+        j = _best(gain, v, ridge, n, taken, place, ends[part])
         if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
             break
         taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1

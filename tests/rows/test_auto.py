@@ -71,6 +71,18 @@ def test_perceptrons_of_all_sets_are_those_of_each(n_classes):
             assert np.array_equal(many.predict(rows, masks)[a], one.predict(Z * mask))
 
 
+def test_each_of_several_outputs_learns_in_an_order_of_its_own():
+    rng = np.random.default_rng(0)
+    Z, y, masks = rng.normal(size=(50, 5)), rng.integers(0, 3, 50), np.ones((1, 5), bool)
+    orders = np.random.default_rng(7).permuted(np.tile(np.arange(50), (3, 1)), axis=1)
+    for rows in (Z, sp.csr_matrix(Z)):
+        many = Perceptrons(1, 3, 5)
+        many.learn(rows, y, np.ones(50), masks, np.random.default_rng(7))
+        for k, order in enumerate(orders):
+            one = Perceptron(shuffle=False).partial_fit(Z[order], y[order] == k, classes=[False, True])
+            np.testing.assert_allclose(many.W[0, k], one.coef_[0], atol=1e-9)
+
+
 def test_it_begins_anew_after_a_drift_and_finds_the_new_columns(after_drift):
     assert len(after_drift.restarts_) >= 1
     assert 3000 < after_drift.restarts_[0] <= 3500

@@ -469,7 +469,8 @@ class Auto(RowSelector):
             learners, scale = copy.copy(self._learners), Scale(before if self._rows else self._old)
             # At first with every column, so that one that comes in later has a weight.
             masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
-            learners.learn(scale.of(X), y, weight, masks)
+            rng = np.random.default_rng([self._seed, self._blocks, 1])
+            learners.learn(scale.of(X), y, weight, masks, rng)
             self._learners = learners
         self._young.update(X, y, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
 

@@ -33,14 +33,15 @@ _SMOOTHING = 1e-9  # of the largest variance, added to each, as scikit-learn's G
 
 
 @njit()
-def _teach(X: Array, codes: Array, times: Array, n_rows: int, masks: Array, W: Array, b: Array) -> None:
-    """Equation (2) for the rows in order, for every set; W is 0 outside of its set."""
+def _teach(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array, b: Array) -> None:
+    """Equation (2) for the rows, for every set; W is 0 outside of its set."""
     n_sets, n_outputs, p = W.shape
-    for i in range(n_rows):
-        for a in range(n_sets):
-            for k in range(n_outputs):
+    for a in range(n_sets):
+        for k in range(n_outputs):
+            w = W[a, k]
+            for i in orders[k]:
                 s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                found, w, x = b[a, k], W[a, k], X[i]
+                found, x = b[a, k], X[i]
                 for j in range(p):
                     found += w[j] * x[j]
                 if s * found <= 0.0:
@@ -53,13 +54,14 @@ def _teach(X: Array, codes: Array, times: Array, n_rows: int, masks: Array, W: A
 
 @njit()
 def _teach_csr(
-    data: Array, indices: Array, indptr: Array, codes: Array, times: Array, masks: Array, W: Array, b: Array
-) -> None:
+    data: Array, indices: Array, indptr: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array,
+    b: Array,
+) -> None:  # fmt: skip
     """Equation (2) for the stored values of the rows."""
     n_sets, n_outputs, _ = W.shape
-    for i in range(len(codes)):
-        for a in range(n_sets):
-            for k in range(n_outputs):
+    for a in range(n_sets):
+        for k in range(n_outputs):
+            for i in orders[k]:
                 s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
                 found = b[a, k]
                 for at in range(indptr[i], indptr[i + 1]):
@@ -143,15 +145,24 @@ class Perceptrons:
         best: NDArray[np.intp] = found.argmax(axis=2).T
         return best
 
-    def learn(self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_]) -> None:
-        """Learn from the rows in order (2)."""
-        inside = masks.astype(np.float64)
+    def learn(
+        self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator | None = None
+    ) -> None:  # fmt: skip
+        """Learn from the rows (2), in order; with `rng` each of several outputs learns in an order of its own.
+
+        scikit-learn's linear models draw such orders. Where all outputs learn the same rows last, they are right more
+        often, above all with every column (isolet: .52 instead of .47).
+        """
+        inside, n, n_outputs = masks.astype(np.float64), len(codes), self.b.shape[1]
+        orders = np.tile(np.arange(n), (n_outputs, 1))
+        if rng is not None and n_outputs > 1:
+            orders = rng.permuted(orders, axis=1)
         if sp.issparse(Z):
             self.W, self.b = self.W.copy(), self.b.copy()
-            _teach_csr(Z.data, Z.indices, Z.indptr, codes, weight, inside, self.W, self.b)
+            _teach_csr(Z.data, Z.indices, Z.indptr, codes, weight, orders, inside, self.W, self.b)
             return
         within, self.b = self.W * inside[:, None, :], self.b.copy()
-        _teach(Z, codes, weight, len(codes), inside, within, self.b)
+        _teach(Z, codes, weight, orders, inside, within, self.b)
         self.W = np.where(masks[:, None, :], within, self.W)
 
 

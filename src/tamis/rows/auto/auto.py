@@ -70,7 +70,6 @@ _CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
 _YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
 _WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
-_REPLAY = 2000  # rows that a linear learner should learn again when the arm changes
 _HOPELESS = 0.03  # how far behind in error lately
 _TRIAL = 2000  # rows that a selector learns before it can be hopeless
 _MOST_DENSE = 2000  # columns; sparse rows of no more are made dense
@@ -129,11 +128,11 @@ class Auto(RowSelector):
     resting_ : list of str
         Selectors that do not learn at the moment.
     drift_detected_ : bool
-        Whether a learner should restart after the last batch. True after a restart. With linear learners, whose weights
-        depend on which other columns are kept, also true when another arm is followed.
+        Whether a learner should restart after the last batch: true after a restart of the race, which only naive Bayes
+        makes. Another arm is no reason: a linear learner that goes on is better than one that learns the last rows
+        anew, without the columns that are left out now.
     n_replay : int
-        From how many of the last rows it should restart: 2000 with linear learners, else those since the change, 100 to
-        500.
+        From how many of the last rows it should restart: those since the change, 100 to 500.
     scores_ : ndarray of shape (n_features,), float64
         From 1 / n_features to 1: the place of each column in the ranking of the followed arm (if that is "all", of the
         best other arm).
@@ -431,8 +430,8 @@ class Auto(RowSelector):
     def _margin(self, error: float, n_rows: int) -> float:
         """Return by how much an arm must be better than the leader, which errs so often.
 
-        A linear learner begins anew when the arm changes, which costs more than a rash choice of naive Bayes does. So
-        the arm must also be better by one standard error of the difference.
+        The weights of a linear learner go with the columns beside them, so a rash choice costs it more than naive
+        Bayes. So the arm must also be better by one standard error of the difference.
         """
         if self.learner == "linear":
             return _MARGIN + float(np.sqrt(2.0 * error / min(n_rows, _LATELY)))
@@ -566,7 +565,6 @@ class Auto(RowSelector):
             },
         ]  # fmt: skip
         self._arm = arm
-        self.drift_detected_ |= self.learner == "linear"
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -615,8 +613,6 @@ class Auto(RowSelector):
     @property
     def n_replay(self) -> int:
         """How many of the last rows a learner that restarts should learn from."""
-        if self.learner == "linear":
-            return _REPLAY
         return self._n_fresh if self.drift_detected_ else _WINDOW
 
     @property

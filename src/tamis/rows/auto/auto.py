@@ -62,6 +62,7 @@ __all__ = ["Auto"]
 _BLOCK = 100  # rows of a block
 _FIRST = (10, 25, 50)  # the first blocks end sooner
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
+_USUAL = 0.1  # the one that forward selection keeps where it is not told
 _RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
 _LATELY = 2000.0  # rows that the leader is chosen by
 _MARGIN = 0.006  # by how much it must be better, at least
@@ -151,6 +152,10 @@ class Auto(RowSelector):
     Auto learns in blocks of 100 rows (the first blocks end after 10, 25 and 50 rows), wherever batches end. So a batch
     is the same as its rows one at a time. Selection and scores are those of the last full block. While more than an
     eighth of all rows waits for a block to fill, reading the scores includes those rows.
+
+    The race begins with every column. With linear learners and more columns than rows, it begins with forward selection
+    of a tenth, until there are as many rows: a linear learner of fewer rows than columns fits any classes, also by
+    chance. (Not with rows that stay sparse.)
 
     The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
     to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
@@ -416,6 +421,9 @@ class Auto(RowSelector):
         self._weights, gap = reweigh(self._weights, told, _RATE, _SHARE)
         self._raced, self._gaps = self._raced + 1, self._gaps + gap
         self._note(losses / len(y), len(y))
+        begun = self._to_begin_with(self._rows + len(y), X)
+        if begun != self._to_begin_with(self._rows, X):
+            self._leaders = [begun, begun]
         if self._rows >= _BLOCK or not self._is_linear(X):  # before, linear learners learn with every column
             self._leaders = [
                 lead(old, lately - favour, self._margin(lately[old], self._rows + len(y)))
@@ -426,6 +434,18 @@ class Auto(RowSelector):
             self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]
             self._alarm = self._rows
         return bool(found) or self._is_late()
+
+    def _to_begin_with(self, n_rows: int, X: Rows) -> int:
+        """Return the arm that is followed as long as no other is better by the margin: every column, as a rule.
+
+        Where there are fewer rows than columns, a linear learner of every column fits any classes, so it fits chance.
+        There it is forward selection, of the size that is nearest to a tenth.
+        """
+        dense_linear = self.learner == "linear" and not sp.issparse(X)
+        if not dense_linear or not self._sizes_too or not _BLOCK <= n_rows < self.n_features_in_:
+            return 0
+        off = np.abs(self._size - _USUAL * self.n_features_in_)
+        return int(np.where(self._which == 0, off, np.inf).argmin())
 
     def _margin(self, error: float, n_rows: int) -> float:
         """Return by how much an arm must be better than the leader, which errs so often.

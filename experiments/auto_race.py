@@ -1,6 +1,7 @@
 """`Auto` beside every selector it races, fixed, on drifting streams and on real ones.
 
     python experiments/auto_race.py [--data FOLDER] [--out FOLDER] [--rows 20000] [--streams NAMES] [--learners NAMES]
+        [--seed 1]
 
 Test-then-train in the honest order, batches of 100 rows, accuracy in percent; Gaussian naive Bayes and a Perceptron on
 standardised columns. A method that says so has the learner begun anew. Drifting streams have five drifts of 500 rows,
@@ -63,15 +64,15 @@ FIXED: dict[str, Callable[[], Any]] = {
 }
 
 
-def rows_of(name: str, data: Path, n_rows: int) -> Any:
+def rows_of(name: str, data: Path, n_rows: int, seed: int) -> Any:
     if name in DRIFTING:
         more = {"n_irrelevant": 48} if name == "SEA50" else {}
-        found = load_stream(name.removesuffix("50"), seed=1, n_rows=n_rows, n_drifts=5, width=500, **more)
+        found = load_stream(name.removesuffix("50"), seed=seed, n_rows=n_rows, n_drifts=5, width=500, **more)
         X, y = found.take(n_rows)
         return np.asarray(X, dtype=np.float64), y
     source = load_dataset(name, data_home=data)
     X, y = source.take(source.n_rows)
-    order = np.arange(len(y)) if name in IN_TIME else np.random.default_rng(0).permutation(len(y))
+    order = np.arange(len(y)) if name in IN_TIME else np.random.default_rng(seed - 1).permutation(len(y))
     X = np.asarray(X[order[:n_rows]], dtype=np.float64)
     return np.where(np.isnan(X), np.nanmean(X, axis=0), X), np.asarray(y)[order[:n_rows]]
 
@@ -101,6 +102,9 @@ def main() -> None:
     given.add_argument("--out", type=Path, default=ROOT / "results" / "auto_race")
     given.add_argument("--rows", type=int, default=20_000)
     given.add_argument("--streams", default=",".join((*DRIFTING, *REAL)))
+    given.add_argument(
+        "--seed", type=int, default=1, help="of the drifting streams, and of the order of the others"
+    )
     given.add_argument("--learners", default=",".join(LEARNERS))
     args = given.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -113,9 +117,10 @@ def main() -> None:
 def row(name: str, learner: str, args: Any) -> str:
     rows, found = None, {}
     for method in (*FIXED, "auto"):
-        kept = args.out / f"{name}-{args.rows}-{learner}-{method.replace(' ', '-')}.json"
+        seed = "" if args.seed == 1 else f"-seed-{args.seed}"
+        kept = args.out / f"{name}-{args.rows}-{learner}-{method.replace(' ', '-')}{seed}.json"
         if not kept.exists():
-            rows = rows_of(name, args.data, args.rows) if rows is None else rows
+            rows = rows_of(name, args.data, args.rows, args.seed) if rows is None else rows
             kept.write_text(json.dumps(cell(rows, method, learner), default=str))
         found[method] = json.loads(kept.read_text())
     accuracy = {method: found[method]["accuracy"] for method in found}

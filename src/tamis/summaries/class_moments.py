@@ -189,6 +189,17 @@ def _read(
                 found[2, c, j] = squares / total
 
 
+@njit(strict=True)
+def _effective(weight: Array, weight2: Array, gain: Array, count: Array, found: Array) -> None:
+    """Write the counts times W / W2, W and W2 being the weight of the class and the sum of its squares."""
+    for c in range(count.shape[0]):
+        faded, share = weight[c] / gain[c], 0.0
+        if faded > 0.0 and weight2[c] > 0.0:
+            share = weight[c] * weight[c] / weight2[c] / faded
+        for j in range(count.shape[1]):
+            found[c, j] = count[c, j] * share
+
+
 class ClassMoments(Guarded):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
@@ -416,6 +427,21 @@ class ClassMoments(Guarded):
         return np.divide(
             self._weight**2, self._weight2, out=np.zeros_like(self._weight), where=self._weight2 > 0
         )
+
+    def effective_count(self, count: Array) -> NDArray[np.float64]:
+        """Return the effective number of values of each class and feature, of which there are (faded) `count`.
+
+        Parameters
+        ----------
+        count : ndarray of shape (n_classes, n_features), float64
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_features), float64
+        """
+        found = np.empty_like(count)
+        _effective(self._weight, self._weight2, self._gain, count, found)
+        return found
 
     def read(self) -> NDArray[np.float64]:
         """Return (faded) count of the values, mean and variance, shape (3, n_classes, n_features); 0 without values.

@@ -335,7 +335,11 @@ class FIRES(RowSelector):
 
         None: all. A target of numbers and Newton's step take all too; and where zeros pull at nothing, no other moves.
         """
-        if not sp.issparse(X) or X.shape[1] < _WIDE * X.nnz or (keep == 1.0 and not self._needs_moments):
+        if (
+            isinstance(X, np.ndarray)
+            or X.shape[1] < _WIDE * X.nnz
+            or (keep == 1.0 and not self._needs_moments)
+        ):
             return X, None
         if self._is_regression() or self.update != "gradient":
             return X, None
@@ -363,7 +367,9 @@ class FIRES(RowSelector):
                 self._refuse(X)
             return (_NOTHING, _NOTHING), False
         sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
-        in_step = not sp.issparse(X) and self.scaling is not None  # the step reads the same deviations anyway
+        in_step = (
+            isinstance(X, np.ndarray) and self.scaling is not None
+        )  # the step reads the same deviations anyway
         if not in_step and not self._moments.add(near, weight, *sums, columns):
             self._refuse(X)
         return sums, True
@@ -386,7 +392,7 @@ class FIRES(RowSelector):
         Wide models need a long step, and rows of uneven weight a short one.
         """
         known = 0 <= code < len(self._counts)
-        total = float(self._counts.sum()) if code >= 0 else 0.0
+        total = float(np.add.reduce(self._counts)) if code >= 0 else 0.0
         inside = float(self._counts[code]) if known else 0.0
         balance = 1.0, 1.0
         if self.class_weight is not None and total > 0.0:

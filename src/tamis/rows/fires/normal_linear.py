@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
@@ -425,7 +424,8 @@ class NormalLinear:
         columns : ndarray of int, optional
             The features that CSR rows have values of, in order, if `X` has only these; for a gradient step.
         """
-        rows: tuple[Any, ...] = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+        dense = isinstance(X, np.ndarray)
+        rows: tuple[Any, ...] = (X,) if dense else (X.data, X.indices, X.indptr)
         shared: tuple[Any, ...] = (*rows, y, code, balance, weight, link, noise)
         bias = self.bias[k] + np.array([offset, 0.0])
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
@@ -434,12 +434,12 @@ class NormalLinear:
             shared = (*rows, columns, *shared[len(rows) :], self.intercept, rate, keep, self.prior)
             shared = (*shared, *(frame or no_frame), *model)
             return self._taken(k, bias, offset, _step_wide(*shared))
-        if sp.issparse(X) and frame is None and keep == 1.0 and not newton and not bounded:
+        if not dense and frame is None and keep == 1.0 and not newton and not bounded:
             shared = (*shared, self.intercept, rate, *model)
             return self._taken(k, bias, offset, _step_stored(*shared))
         options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
-        shared = (*shared, *options, *model, *(() if sp.issparse(X) else sums))
-        return self._taken(k, bias, offset, _step_csr(*shared) if sp.issparse(X) else _step(*shared))
+        shared = (*shared, *options, *model, *(sums if dense else ()))
+        return self._taken(k, bias, offset, _step(*shared) if dense else _step_csr(*shared))
 
     def _taken(self, k: int, bias: Array, offset: float, done: bool) -> bool:
         if done and self.intercept:

@@ -22,7 +22,6 @@ from tamis.summaries.class_moments import ClassMoments
 
 __all__ = [
     "SMALLEST",
-    "effective_count",
     "f_statistic",
     "fisher_pvalues",
     "fisher_score",
@@ -35,13 +34,15 @@ SMALLEST = 1e-146  # a smaller difference has a square without all its digits
 _ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
 
 
-def t_score(moments: ClassMoments) -> NDArray[np.float64]:
+def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
     """Return equation (1) of each feature; of three classes or more the largest of each class against the rest.
 
     Parameters
     ----------
     moments : ClassMoments
         Of two classes at least.
+    read : ndarray of shape (3, n_classes, n_features), optional
+        What `moments.read()` returns, if it is known.
 
     Returns
     -------
@@ -58,9 +59,9 @@ def t_score(moments: ClassMoments) -> NDArray[np.float64]:
     >>> t_score(moments), fisher_score(moments), f_statistic(moments)
     (array([4.]), array([4.]), array([8.]))
     """
-    count, mean, variance = moments.read()
-    found = np.zeros(moments.n_features)
-    _t(count, mean, variance, effective_count(moments, count), found)
+    count, mean, variance = moments.read() if read is None else read
+    found = np.zeros(count.shape[1])
+    _t(count, mean, variance, moments.effective_count(count), found)
     return found
 
 
@@ -83,27 +84,35 @@ def t_pvalues(scores: Array, n_classes: int) -> NDArray[np.float64]:
     return found
 
 
-def fisher_score(moments: ClassMoments) -> NDArray[np.float64]:
+def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
     """Return equation (2) of each feature.
 
     Parameters
     ----------
     moments : ClassMoments
+    read : ndarray of shape (3, n_classes, n_features), optional
+        What `moments.read()` returns, if it is known.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
         Infinite where the classes differ and nothing varies within them; 0 for a constant or missing feature.
     """
-    count, mean, variance = moments.read()
-    found = np.zeros(moments.n_features)
+    count, mean, variance = moments.read() if read is None else read
+    found = np.zeros(count.shape[1])
     _fisher(count, mean, variance, found)
     return found
 
 
-def too_small(moments: ClassMoments) -> int:
-    """Return the first feature whose classes differ, but by less than `SMALLEST`, so that it scores 0; -1 for none."""
-    return int(_too_small(*moments.read()[:2]))
+def too_small(read: Array) -> int:
+    """Return the first feature whose classes differ, but by less than `SMALLEST`, so that it scores 0; -1 for none.
+
+    Parameters
+    ----------
+    read : ndarray of shape (3, n_classes, n_features)
+        What `moments.read()` returns.
+    """
+    return int(_too_small(read[0], read[1]))
 
 
 def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
@@ -121,7 +130,7 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
     """
     count, mean, variance = moments.read()
-    effective, found = effective_count(moments, count), np.zeros(moments.n_features)
+    effective, found = moments.effective_count(count), np.zeros(moments.n_features)
     _fisher(effective, mean, variance, found)
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
     found *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
@@ -139,19 +148,11 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_features,), float64
     """
-    effective = effective_count(moments, moments.count())
+    effective = moments.effective_count(moments.count())
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
     found: NDArray[np.float64] = scipy.special.fdtrc(
         np.maximum(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(moments)
     )
-    return found
-
-
-def effective_count(moments: ClassMoments, count: Array) -> NDArray[np.float64]:
-    """Return the effective number of values of each class and feature."""
-    weight, effective = moments.weight(), moments.effective()
-    share = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
-    found: NDArray[np.float64] = count * share[:, None]
     return found
 
 

@@ -25,7 +25,6 @@ from tamis.rows.relation_change import LOOK, RelationWatch
 from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
 from tamis.rows.screening.mean_variance import (
     SMALLEST,
-    effective_count,
     fisher_pvalues,
     fisher_score,
     t_pvalues,
@@ -541,7 +540,7 @@ class Screener(RowSelector):
         if self._score_names()[0] not in _OF_MOMENTS and self._bins is not None:
             return self._bins.information_band(alpha)
         count, mean, variance = self._moments.read()
-        return mean_band(effective_count(self._moments, count), mean, variance, alpha)
+        return mean_band(self._moments.effective_count(count), mean, variance, alpha)
 
     def _selection(self) -> NDArray[np.bool_]:
         if self.redundancy is not None:
@@ -594,7 +593,8 @@ class Screener(RowSelector):
         ]
 
     def _read_moments(self, name: str, pvalues: bool) -> Readout:
-        if (lost := too_small(self._moments)) >= 0:
+        read = self._moments.read()
+        if (lost := too_small(read)) >= 0:
             warnings.warn(
                 f"Column {self._column(lost)} differs between the classes by less than {SMALLEST:g},"
                 " whose square float64 cannot hold, and scores 0: rescale it.",
@@ -602,9 +602,9 @@ class Screener(RowSelector):
                 stacklevel=2,
             )
         if name == "t":
-            scores = t_score(self._moments)
+            scores = t_score(self._moments, read)
             return Readout(scores, t_pvalues(scores, self._moments.n_classes) if pvalues else None)
-        return Readout(fisher_score(self._moments), fisher_pvalues(self._moments) if pvalues else None)
+        return Readout(fisher_score(self._moments, read), fisher_pvalues(self._moments) if pvalues else None)
 
     def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]], pvalues: bool) -> Readout:
         scores = np.zeros(self.n_features_in_)

@@ -26,6 +26,7 @@ import numpy as np
 from tamis import (
     DISCUSS,
     FCBF,
+    HUWRS,
     AdaptiveRandomForest,
     ForwardPartialCorrelation,
     HEFTStream,
@@ -53,6 +54,10 @@ ARMS: dict[str, Arm] = {
     "DISCUSS + naive Bayes": lambda: (DISCUSS(), WeightedNaiveBayes()),
     "FCBF + naive Bayes": lambda: (FCBF(window=150), WeightedNaiveBayes()),
     "HEFT-Stream": lambda: (None, HEFTStream()),
+    "HUWRS": lambda: (None, HUWRS()),
+    "plain naive Bayes": lambda: (None, WeightedNaiveBayes(None, weight=None)),
+    "HUWRS plain": lambda: (None, HUWRS(estimator="nb")),
+    "HUWRS never anew": lambda: (None, HUWRS(estimator="nb", retrain_below=0.0)),
     "forest of sqrt": lambda: (None, AdaptiveRandomForest(max_features="sqrt")),
     "forest of 60 %": lambda: (None, AdaptiveRandomForest(max_features=0.6)),
     "forest of all": lambda: (None, AdaptiveRandomForest(max_features=None)),

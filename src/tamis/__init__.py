@@ -39,6 +39,7 @@ _NAMES = {
     "FastOSFS": "tamis.columns.fast_osfs",
     "Grafting": "tamis.columns.grafting",
     "HEFTStream": "tamis.pipeline.heft_stream",
+    "HUWRS": "tamis.learners.huwrs",
     "HoeffdingAdaptiveTree": "tamis.learners.hoeffding",
     "HoeffdingTree": "tamis.learners.hoeffding",
     "OFS": "tamis.rows.ofs",

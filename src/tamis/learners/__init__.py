@@ -10,12 +10,14 @@ from tamis.learners.hoeffding import (
     export_text,
     plot_tree,
 )
+from tamis.learners.huwrs import HUWRS
 from tamis.learners.knn import WeightedKNN
 from tamis.learners.naive_bayes import WeightedNaiveBayes
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
 __all__ = [
+    "HUWRS",
     "VFDR",
     "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",

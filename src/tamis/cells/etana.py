@@ -83,7 +83,7 @@ class Independent(FixedOrder):
             order = order[beyond_chance(counts)[order]]
         if self.order_ == "mrmr":
             kept = np.sort(order)
-            order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], len(kept))]
+            order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], self._n_ordered(kept))]
         order = order[: self.max_features]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])

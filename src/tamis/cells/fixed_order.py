@@ -80,6 +80,10 @@ class FixedOrder(CellClassifier):
         """Return what the model itself believes before the first value."""
         return self.prior_
 
+    def _n_ordered(self, kept: NDArray[np.int64]) -> int:
+        """Return how many columns are put in an order that is dear to find: those that a walk may come to."""
+        return min(len(kept), _STEPS) if self.calibrate else len(kept)
+
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:

@@ -321,7 +321,7 @@ class IFC2F(FixedOrder):
     def _rank(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         kept, price = self.kept_, self._costs()[self.kept_]
         if self.order_ == "mrmr":
-            return mrmr(X[:, kept], y, self._kept_bins, tables[kept], price, len(kept))
+            return mrmr(X[:, kept], y, self._kept_bins, tables[kept], price, self._n_ordered(kept))
         worth = np.divide(self.scores_[kept], price, out=np.full(len(price), np.inf), where=price > 0.0)
         if self.order_ == "markov_blanket":
             return markov_blanket_order(self.parent_, worth)

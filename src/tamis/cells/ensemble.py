@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes
-from tamis.cells.boosted import Boosted
 from tamis.cells.discriminant import Discriminant, Worth, best_worth, posterior_of
+from tamis.cells.small_trees import SmallTrees
 
 __all__ = ["Ensemble", "best_worths", "calibrated"]
 
@@ -59,15 +59,15 @@ class Ensemble:
     #   worth    (2,)          float64  b
     #   prior    (n_classes,)  float64
     #   _normal        Discriminant
-    #   _trees         Boosted
+    #   _trees         SmallTrees
 
     def __init__(self, n_bins: int, n_classes: int) -> None:
         self.worth: Worth = np.ones(2)
-        self._normal, self._trees = Discriminant(n_bins, n_classes), Boosted(n_classes)
+        self._normal, self._trees = Discriminant(n_bins, n_classes), SmallTrees(n_classes)
         self.prior: Floats = self._normal.prior
 
     def fit(self, values: Floats, y: Array, order: Array | None = None) -> Ensemble:
-        """Learn from rows, see :meth:`tamis.cells.boosted.Boosted.fit`."""
+        """Learn from rows, see :meth:`tamis.cells.small_trees.SmallTrees.fit`."""
         self._normal.fit(values, y)
         self._trees.fit(values, y, order)
         self.prior = self._normal.prior

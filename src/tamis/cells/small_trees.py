@@ -23,7 +23,7 @@ from tamis.cells.bins import Bins
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.masked import moments
 
-__all__ = ["Boosted"]
+__all__ = ["SmallTrees"]
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ def _walk(
             _say(seen, feature, cut, unknown_left, leaf, found[i, s + 1])
 
 
-class Boosted:
+class SmallTrees:
     """Probabilities of the classes from any of the columns, by trees.
 
     Parameters
@@ -206,7 +206,7 @@ class Boosted:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 2))
-    >>> model = Boosted(2).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    >>> model = SmallTrees(2).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
     >>> model.posterior(np.array([[1.0, 1.0], [1.0, -1.0]])).round(1)
     array([[0., 1.],
            [1., 0.]])
@@ -239,7 +239,7 @@ class Boosted:
     def _trees(self) -> tuple[Array, Array, Array, Array]:
         return self._feature, self._cut, self._unknown_left, self._leaf
 
-    def fit(self, values: Floats, y: Array, order: Array | None = None) -> Boosted:
+    def fit(self, values: Floats, y: Array, order: Array | None = None) -> SmallTrees:
         """Learn from rows.
 
         Parameters

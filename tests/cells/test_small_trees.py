@@ -1,10 +1,10 @@
-"""Boosted trees over any of the values: a tree against its twin, what a sum cannot see, missing values, single rows."""
+"""Small trees over any of the values: a tree against its twin, what a sum cannot see, missing values, single rows."""
 
 import numpy as np
 import pytest
 
-from tamis.cells.boosted import _LEAST, Boosted, _grow, _leaf
-from tests.twins import boosted as twin
+from tamis.cells.small_trees import _LEAST, SmallTrees, _grow, _leaf
+from tests.twins import small_trees as twin
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -30,13 +30,13 @@ def product(rng, n=1500):
 
 def test_sees_what_several_values_say_together(rng):
     X, y = product(rng)
-    found = Boosted(2).fit(X[:1000], y[:1000]).posterior(X[1000:])
+    found = SmallTrees(2).fit(X[:1000], y[:1000]).posterior(X[1000:])
     assert (found.argmax(axis=1) == y[1000:]).mean() > 0.9
 
 
 def test_what_is_not_known_tells_nothing(rng):
     X, y = product(rng)
-    model = Boosted(2).fit(X, y)
+    model = SmallTrees(2).fit(X, y)
     nothing = model.posterior(np.full((2, 4), np.nan))
     np.testing.assert_allclose(nothing, np.tile(model.prior, (2, 1)))
     half = X[:200].copy()
@@ -49,7 +49,7 @@ def test_each_step_of_a_walk_is_the_row_as_known_then(rng, n_classes):
     y = rng.integers(0, n_classes, 300)
     X = rng.normal(size=(300, 5)) + y[:, None]
     X[rng.random(X.shape) < 0.2] = np.nan
-    model = Boosted(n_classes).fit(X, y)
+    model = SmallTrees(n_classes).fit(X, y)
     order = np.array([rng.permutation(5) for _ in X])
     order[::3, 3:] = -1
     steps = model.evidence(X, order)
@@ -66,7 +66,7 @@ def test_each_step_of_a_walk_is_the_row_as_known_then(rng, n_classes):
 @pytest.mark.parametrize("shape", [(30, 0), (1, 3), (12, 2)])
 def test_few_rows_or_columns(rng, shape):
     X, y = rng.normal(size=shape), np.arange(shape[0]) % 2
-    model = Boosted(2).fit(X, y)
+    model = SmallTrees(2).fit(X, y)
     found = model.posterior(X)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
@@ -75,4 +75,4 @@ def test_few_rows_or_columns(rng, shape):
 def test_columns_that_are_all_unknown_or_constant(rng):
     X, y = product(rng, 200)
     X[:, 0], X[:, 2] = np.nan, 1.0
-    assert np.isfinite(Boosted(2).fit(X, y).posterior(X)).all()
+    assert np.isfinite(SmallTrees(2).fit(X, y).posterior(X)).all()

@@ -221,7 +221,7 @@ class ETANA(Independent):
         }
         return cls(cost, **{**settings, **changes})
 
-    _learned_by = ("_fit", "stopping_")
+    _learned_by = (*Independent._learned_by, "stopping_")
 
     def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(X, y, bins, tables)

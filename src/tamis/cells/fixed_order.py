@@ -62,6 +62,8 @@ class FixedOrder(CellClassifier):
     _chain: Chain | ExactChain  # what each value says of the class
     _judge: Judge | None  # who decides, if not the chain
 
+    _learned_by: tuple[str, ...] = ("_fit", "_learn_own", "order_")  # of the best copy
+
     # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod

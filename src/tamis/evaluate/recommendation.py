@@ -222,7 +222,7 @@ def recommend(
     >>> X = np.hstack([signals[:, [0] * 10 + [1]] + 0.1 * rng.normal(size=(3000, 11)), rng.normal(size=(3000, 29))])
     >>> found = recommend((X, signals.sum(axis=1) > 0), learner="naive-bayes")
     >>> found.arguments()
-    '--selector fires --select 2 --learner naive-bayes'
+    '--selector forward --select 2 --learner naive-bayes'
     """
     check_choice("learner", learner, (None, *_LEARNERS))
     check_number("max_rows", max_rows, low=100, integer=True)

@@ -38,7 +38,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -46,7 +45,7 @@ from tamis._check import Array, as_classes, columns_of
 from tamis._jit import njit
 from tamis._parameters import SEED, Kind, check_parameters, having, integer, named, number, parameters
 from tamis.catalog import find_learner
-from tamis.learners.dense_rows import DenseRowClassifier
+from tamis.learners.chunked import ChunkedEnsemble, made
 from tamis.learners.leaving_out import takes_nan
 
 __all__ = ["HUWRS", "SubspaceMember"]
@@ -139,7 +138,7 @@ def _dealt(n_subsets: int, size: int, n_features: int, seed: int) -> Ints:
     return subsets
 
 
-class HUWRS(DenseRowClassifier):
+class HUWRS(ChunkedEnsemble):
     """Classifiers on random subspaces that begin anew when their features are distributed otherwise.
 
     Parameters
@@ -232,7 +231,7 @@ class HUWRS(DenseRowClassifier):
         ),
         estimator=Kind(
             "a learner with predict_proba, by name or as a classifier",
-            lambda value: _LEARNER.fits(value) and _CLASSIFIER.fits(_made(value)),
+            lambda value: _LEARNER.fits(value) and _CLASSIFIER.fits(made(value)),
         ),
         retrain_below=number("[0, 1]"),
         silent_below=number("[0, 1]"),
@@ -246,7 +245,6 @@ class HUWRS(DenseRowClassifier):
     #   _cuts_           (n, s, b-1)   float64  where their bins end, or the categories that have one; the rest is inf
     #   _then_           (n, K, s, b)  int64    rows of the chunk that a member began with, by class and bin
     #   weights_         (n,)          float64  w_i
-    #   _rows_, _codes_  (chunk, J) and (chunk,)  the rows of the chunk so far
     _models_: list[Any]
 
     def __init__(
@@ -284,13 +282,13 @@ class HUWRS(DenseRowClassifier):
         self._is_category_ = np.zeros(n_features, dtype=bool)
         self._is_category_[columns_of(self.categorical, n_features, names)] = True
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
-        self._chunk_, self._size_, self.n_seen_ = int(self.chunk_size), int(self.n_estimators), 0
+        self._begin_chunks(self.chunk_size, n_features)
+        self._size_, self.n_seen_ = int(self.n_estimators), 0
         share = self.max_features if isinstance(self.max_features, float) else self.max_features / n_features
         size = min(max(1, round(share * n_features)), n_features)
         self._columns_ = _dealt(self._size_, size, n_features, int(self.random_state))
         self._cuts_ = np.full((self._size_, size, int(self.n_bins) - 1), np.inf)
         self._then_ = np.zeros((self._size_, len(self.classes_), size, int(self.n_bins)), dtype=np.int64)
-        self._rows_, self._codes_ = np.zeros((self._chunk_, n_features)), np.zeros(self._chunk_, np.int64)
         self.weights_, self.drifts_ = np.ones(self._size_), list[int]()
         self._models_ = [self._new(m) for m in range(self._size_)]
 
@@ -300,31 +298,17 @@ class HUWRS(DenseRowClassifier):
 
     def _new(self, m: int) -> Any:
         """Return a classifier for the features of a member."""
-        model = _made(self.estimator)
+        model = made(self.estimator)
         if isinstance(self.estimator, str) and "categorical" in model.get_params():
             model.set_params(categorical=np.flatnonzero(self._is_category_[self._columns_[m]]).tolist())
         return model
 
-    def _learn(self, rows: Floats, codes: Ints) -> None:
-        at, seen = 0, self.n_seen_
-        if not self._codes_.flags.writeable:  # of a file mapped for reading
-            self._rows_, self._codes_ = self._rows_.copy(), self._codes_.copy()
-        while at < len(codes):
-            place = seen % self._chunk_
-            n = min(len(codes) - at, self._chunk_ - place)
-            X, y = rows[at : at + n], codes[at : at + n]
-            self._rows_[place : place + n], self._codes_[place : place + n] = X, y
-            for model, columns in zip(self._models_, self._columns_, strict=True):
-                self._teach(model, X[:, columns], y)
-            at, seen = at + n, seen + n
-            if seen % self._chunk_ == 0:
-                self._end_chunk(seen)
+    def _teach_members(self, X: Floats, y: Ints, first: int) -> None:
+        for model, columns in zip(self._models_, self._columns_, strict=True):
+            self._teach(model, X[:, columns], y)
 
     def _teach(self, model: Any, rows: Floats, codes: Ints) -> None:
-        if hasattr(model, "classes_"):
-            model.partial_fit(rows, codes)
-        else:
-            model.partial_fit(rows, codes, classes=np.arange(len(self.classes_)))
+        model.partial_fit(rows, codes, **self._declared(model))
 
     def _end_chunk(self, seen: int) -> None:
         """Compare the chunk with those that the members began with, and let those begin anew that agree too little."""
@@ -410,41 +394,12 @@ class HUWRS(DenseRowClassifier):
         every = zip(self._columns_, self._models_, self.weights_.tolist(), strict=True)
         return [SubspaceMember(columns, model, weight) for columns, model, weight in every]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class: the mean of what the members say, by weight.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), float64
-        """
-        check_is_fitted(self)
-        rows = self._bounded(self._rows(X, False))
-        votes, weights = np.zeros((len(rows), len(self.classes_))), self._votes_of_members()
-        for m in np.flatnonzero(weights):
-            model = self._models_[m]
-            votes[:, model.classes_.astype(np.intp)] += weights[m] * model.predict_proba(
-                rows[:, self._columns_[m]]
-            )
-        found: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
-        return found
-
-    def _votes_of_members(self) -> Floats:
+    def _ballots(self) -> list[tuple[Any, Ints, float]]:
         loud = np.where(self.weights_ >= self.silent_below, self.weights_, 0.0)
-        return loud if loud.any() else np.ones_like(loud)
+        weights = loud if loud.any() else np.ones_like(loud)
+        return [(self._models_[m], self._columns_[m], weights[m]) for m in np.flatnonzero(weights)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = takes_nan(_made(self.estimator))
+        tags.input_tags.allow_nan = takes_nan(made(self.estimator))
         return tags
-
-
-def _made(given: Any) -> Any:
-    """Return a classifier that has not learned anything."""
-    if not isinstance(given, str):
-        return clone(given)
-    entry = find_learner(given)
-    return entry.load()(**dict(entry.parameters))

@@ -43,8 +43,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import as_classes, columns_of
 from tamis._jit import njit
 from tamis._parameters import SEED, Kind, having, integer, parameters
-from tamis.catalog import find_learner
-from tamis.learners.dense_rows import DenseRowClassifier
+from tamis.learners.chunked import ChunkedEnsemble, made
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.leaving_out import takes_nan
 from tamis.rows import FCBF
@@ -58,20 +57,12 @@ _Model = tuple[int, int, Any]
 _SHARES: Floats = poisson.cdf(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
 
 
-def _made(given: Any) -> Any:
-    """Return a classifier that has not learned anything."""
-    if not isinstance(given, str):
-        return clone(given)
-    entry = find_learner(given)
-    return entry.load()(**dict(entry.parameters))
-
-
 def _are_learners(value: Any) -> bool:
     if not isinstance(value, list | tuple):
         return False
-    made = [_made(one) if isinstance(one, str) else one for one in value]
+    learners = [made(one) if isinstance(one, str) else one for one in value]
     classifier = having("a classifier", "partial_fit", "predict_proba")
-    return len(made) > 0 and all(classifier.fits(one) for one in made)
+    return len(learners) > 0 and all(classifier.fits(one) for one in learners)
 
 
 class Member(NamedTuple):
@@ -105,7 +96,7 @@ def _times(seed: int, first: int, born: int, shares: Floats, times: Ints) -> Non
         times[i] = k
 
 
-class HEFTStream(DenseRowClassifier):
+class HEFTStream(ChunkedEnsemble):
     """An ensemble of several kinds of classifiers, renewed when other features are selected (HEFT-Stream).
 
     Parameters
@@ -193,8 +184,7 @@ class HEFTStream(DenseRowClassifier):
     #   _models_, _models_before_   n of (kind, members that began before it, classifier): now, and before the chunk
     #   _knows_, _knew_    (n, J) bool    their features, now and before the chunk
     #   _weights_          (n,)   float64 w_i, in all 1
-    #   _rows_, _codes_    (chunk, J) and (chunk,)  the rows of the chunk so far
-    #   _counts_           (K,)   int64   how many of them have each class
+    #   _counts_           (K,)   int64   how many rows of the chunk have each class
     _models_: list[_Model]
     _models_before_: list[_Model]
 
@@ -232,9 +222,8 @@ class HEFTStream(DenseRowClassifier):
             if self.selector is None
             else clone(self.selector)
         )
-        self._chunk_, self._size_ = int(self.chunk_size), int(self.n_estimators)
-        self._begun_, self.n_seen_ = 0, 0
-        self._rows_, self._codes_ = np.zeros((self._chunk_, n_features)), np.zeros(self._chunk_, np.int64)
+        self._begin_chunks(self.chunk_size, n_features)
+        self._size_, self._begun_, self.n_seen_ = int(self.n_estimators), 0, 0
         self._counts_ = np.zeros(len(self.classes_), dtype=np.int64)
         self.selected_, self.drifts_ = np.arange(n_features), list[int]()
         self._models_ = [self._new(m % len(self.estimators)) for m in range(self._size_)]
@@ -249,31 +238,17 @@ class HEFTStream(DenseRowClassifier):
     def _new(self, kind: int) -> _Model:
         """Return a classifier for the features that are selected now."""
         given, columns = self.estimators[kind], self.selected_
-        model = _made(given)
+        model = made(given)
         if isinstance(given, str) and "categorical" in model.get_params():
             model.set_params(categorical=np.flatnonzero(np.isin(columns, self._categorical_)).tolist())
         self._begun_ += 1
         return kind, self._begun_ - 1, model
 
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        at, seen = 0, self.n_seen_
-        if not self._codes_.flags.writeable:  # of a file mapped for reading
-            self._rows_, self._codes_ = self._rows_.copy(), self._codes_.copy()
-        while at < len(codes):
-            place = seen % self._chunk_
-            n = min(len(codes) - at, self._chunk_ - place)
-            X, y = rows[at : at + n], codes[at : at + n]
-            self._rows_[place : place + n], self._codes_[place : place + n] = X, y
-            self._counts_ = self._counts_ + np.bincount(y, minlength=len(self._counts_))
-            self._selector_.partial_fit(X, y, **self._declared(self._selector_))
-            for model, knows in zip(self._models_, self._knows_, strict=True):
-                self._teach(model, knows, X, y, seen)
-            at, seen = at + n, seen + n
-            if seen % self._chunk_ == 0:
-                self._end_chunk(seen)
-
-    def _declared(self, model: Any) -> dict[str, Any]:
-        return {} if hasattr(model, "classes_") else {"classes": np.arange(len(self.classes_))}
+    def _teach_members(self, X: Floats, y: Ints, first: int) -> None:
+        self._counts_ = self._counts_ + np.bincount(y, minlength=len(self._counts_))
+        self._selector_.partial_fit(X, y, **self._declared(self._selector_))
+        for model, knows in zip(self._models_, self._knows_, strict=True):
+            self._teach(model, knows, X, y, first)
 
     def _teach(self, member: _Model, knows: Mask, X: Floats, y: Ints, first: int) -> None:
         """Let a member learn rows, of which the first has a number, as often as they count."""
@@ -331,34 +306,8 @@ class HEFTStream(DenseRowClassifier):
             )
         ]
 
-    def _votes_of(self, model: Any, rows: Floats) -> Floats:
-        """Return the probabilities of a member; the same for all if it has learned nothing yet."""
-        votes = np.zeros((len(rows), len(self.classes_)))
-        if hasattr(model, "classes_"):
-            votes[:, model.classes_.astype(np.intp)] = model.predict_proba(rows)
-        else:
-            votes[:] = 1.0 / max(votes.shape[1], 1)
-        return votes
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, by (2).
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), float64
-        """
-        check_is_fitted(self)
-        rows = self._bounded(self._rows(X, False))
-        votes = np.zeros((len(rows), len(self.classes_)))
-        for member in self.members_:
-            if member.weight > 0.0:
-                votes += member.weight * self._votes_of(member.model, rows[:, member.columns])
-        found: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
-        return found
+    def _ballots(self) -> list[tuple[Any, NDArray[np.intp], float]]:
+        return [(one.model, one.columns, one.weight) for one in self.members_ if one.weight > 0.0]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@
 
 River has no ensemble that selects features, nor one of several kinds; its `BaggingClassifier` of ten trees counts rows
 by Poisson(1) as HEFT-Stream does. Normal features, two classes by a linear rule of five of them. All run in one
-process, in turn, on the same rows, begun anew each time; medians over the rounds.
+process, in turn, on the same rows, a new model each time; medians over the rounds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bench_hoeffding import Run, beside_river  # sets the number of threads first
+from bench_hoeffding import Run, beside_river, one_by_one  # sets the number of threads first
 
 from tamis import AdaptiveRandomForest, HEFTStream
 
@@ -30,15 +30,9 @@ def of_river(X: np.ndarray, y: np.ndarray) -> Run | None:
         from river import ensemble, tree
     except ImportError:
         return None
-    rows, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
-
-    def run() -> None:
-        model = ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), n_models=10, seed=0)
-        for row, label in zip(rows, labels, strict=True):
-            model.predict_one(row)
-            model.learn_one(row, label)
-
-    return run
+    return one_by_one(
+        lambda: ensemble.BaggingClassifier(tree.HoeffdingTreeClassifier(), n_models=10, seed=0), X, y
+    )
 
 
 def main() -> None:

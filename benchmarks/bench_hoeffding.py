@@ -5,7 +5,7 @@
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_hoeffding.py
 
 Normal features, two classes by a linear rule of five of them. All run in one process, in turn, on the same rows, a
-tree begun anew each time; medians over the rounds. MOA's loop is its own, in Java, over rows that are there already.
+new tree each time; medians over the rounds. MOA's loop is its own, in Java, over rows that are there already.
 """
 
 from __future__ import annotations
@@ -50,6 +50,19 @@ def in_batches(make: Callable[[], Any], X: np.ndarray, y: np.ndarray, size: int)
     return run
 
 
+def one_by_one(make: Callable[[], Any], X: np.ndarray, y: np.ndarray) -> Run:
+    """Return a run of a model of River's."""
+    rows, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
+
+    def run() -> None:
+        model = make()
+        for row, label in zip(rows, labels, strict=True):
+            model.predict_one(row)
+            model.learn_one(row, label)
+
+    return run
+
+
 def of_river(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
     try:
         from river import ensemble, forest, tree
@@ -61,15 +74,7 @@ def of_river(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
         "forest": lambda: forest.ARFClassifier(n_models=10, max_features=0.6, seed=0),
         "patches": lambda: ensemble.SRPClassifier(n_models=10, subspace_size=0.6, seed=0),
     }
-    rows, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
-
-    def run() -> None:
-        model = makers[name]()
-        for row, label in zip(rows, labels, strict=True):
-            model.predict_one(row)
-            model.learn_one(row, label)
-
-    return run
+    return one_by_one(makers[name], X, y)
 
 
 def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:

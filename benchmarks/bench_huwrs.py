@@ -5,7 +5,7 @@
 
 River has no ensemble that compares distributions; its `SRPClassifier` has members on random halves of the features as
 HUWRS has, ten Hoeffding trees, of which each is replaced when its errors rise. Normal features, two classes by a
-linear rule of five of them. All run in one process, in turn, on the same rows, begun anew each time; medians over the
+linear rule of five of them. All run in one process, in turn, on the same rows, a new model each time; medians over the
 rounds.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from bench_hoeffding import Run, beside_river  # sets the number of threads first
+from bench_hoeffding import Run, beside_river, one_by_one  # sets the number of threads first
 
 from tamis import HUWRS, StreamingRandomPatches
 
@@ -31,15 +31,7 @@ def of_river(X: np.ndarray, y: np.ndarray) -> Run | None:
         from river import ensemble
     except ImportError:
         return None
-    rows, labels = [dict(enumerate(row)) for row in X.tolist()], y.tolist()
-
-    def run() -> None:
-        model = ensemble.SRPClassifier(n_models=10, subspace_size=0.5, seed=0)
-        for row, label in zip(rows, labels, strict=True):
-            model.predict_one(row)
-            model.learn_one(row, label)
-
-    return run
+    return one_by_one(lambda: ensemble.SRPClassifier(n_models=10, subspace_size=0.5, seed=0), X, y)
 
 
 def main() -> None:

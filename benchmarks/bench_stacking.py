@@ -5,7 +5,7 @@
 
 River has no restricted trees, so its side is a loop over one Hoeffding tree for each pair of features, without what
 combines them. Normal features, two classes by a linear rule of five of them. All run in one process, in turn, on the
-same rows, begun anew each time; medians over the rounds.
+same rows, a new model each time; medians over the rounds.
 """
 
 from __future__ import annotations

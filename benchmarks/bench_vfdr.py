@@ -5,7 +5,7 @@
 
 River has no rule learner for classes (its AMRules is for numbers), so its Hoeffding tree, which keeps the same
 statistics, stands in; ours is there too. Normal features, two classes by a linear rule of five of them. All run in one
-process, in turn, on the same rows, begun anew each time; medians over the rounds.
+process, in turn, on the same rows, a new model each time; medians over the rounds.
 """
 
 from __future__ import annotations

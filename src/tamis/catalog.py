@@ -378,7 +378,7 @@ LEARNERS: tuple[Entry, ...] = (
           "Naive Bayes and trees on the features that FCBF selects, renewed when it selects others.",
           "Nguyen et al. (2012), PAKDD"),
     Entry("huwrs", "HUWRS", "tamis.learners.huwrs", "learners",
-          "Naive Bayes on random subsets of the features, begun anew when these look different.",
+          "Naive Bayes on random subsets of the features, restarted when these look different.",
           "Hoens, Chawla, Polikar (2011), ICDM"),
     Entry("river-naive-bayes", "RiverClassifier", "tamis.adapters.river", "learners",
           "River's Gaussian naive Bayes.", "River", sparse=True, parameters=(("model", "naive-bayes"),)),

@@ -1,47 +1,20 @@
-"""HUWRS: the twin, any batching, which members begin anew, votes, unlabelled rows, bad input, saving."""
+"""HUWRS: the twin, which members restart, votes, unlabelled rows; `test_chunked.py` has what HEFT-Stream does too."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import tamis
-from tamis import HUWRS, HoeffdingTree, WeightedNaiveBayes, prequential
-from tamis.errors import DataError, UnknownNameError
+from tamis import HUWRS, HoeffdingTree, WeightedNaiveBayes
+from tamis.errors import DataError
+from tests.learners.test_chunked import moving
+from tests.learners.test_hoeffding import grown
 from tests.twins.huwrs import HUWRSTwin
 
 SMALL = {"n_estimators": 4, "chunk_size": 60, "estimator": "nb", "retrain_below": 0.85}
 ALONE = {"n_estimators": 6, "chunk_size": 200, "max_features": 1, "estimator": "nb"}
-
-
-@parametrize_with_checks([HUWRS(2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-def moving(n=600, n_features=6, seed=0):
-    """Three classes, told by feature 0, and by feature 3 from the middle on; the last feature has five values."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 3, size=n)
-    X = rng.normal(size=(n, n_features))
-    X[np.arange(n), np.where(np.arange(n) < n // 2, 0, 3)] += 2 * y
-    X[:, -1] = rng.integers(0, 5, size=n)
-    return X, y
-
-
-def grown(model, X, y, cuts=()):
-    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
-        if stop > start:
-            model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    return model
 
 
 @pytest.mark.parametrize(
@@ -76,22 +49,7 @@ def test_equals_the_twin(base, bins, categorical, retrain):
     )
 
 
-@settings(max_examples=5, deadline=None)
-@given(cuts=st.lists(st.integers(0, 400), max_size=12).map(sorted), seed=st.integers(0, 3))
-def test_any_batching_leaves_the_same_bits(cuts, seed):
-    X, y = moving(400, seed=seed)
-    X[::17, 1] = np.nan
-    whole = grown(HUWRS(**SMALL, categorical=[5]), X, y)
-    parts = grown(HUWRS(**SMALL, categorical=[5]), X, y, cuts)
-    for _ in range(2):
-        np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
-        np.testing.assert_array_equal(whole._then_, parts._then_)
-        assert whole.drifts_ == parts.drifts_
-        for model in (whole, parts):
-            grown(model, X[::-1], y[::-1])
-
-
-def test_those_whose_features_moved_begin_anew():
+def test_those_whose_features_moved_restart():
     X, y = moving(4000)
     model = HUWRS(**ALONE, retrain_below=0.85).fit(X[:2000], y[:2000])
     assert model.drifts_ == []
@@ -178,49 +136,11 @@ def test_any_classifier_and_a_refused_batch():
         assert broken.n_seen_ == 600
 
 
-def test_categories_frames_and_late_classes():
-    X, y = moving(400)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    model = HUWRS(**SMALL, categorical=["f"])
-    model.partial_fit(frame[:200], np.where(y[:200] == 2, 0, y[:200]))
-    model.partial_fit(frame[200:], y[200:])
-    assert sorted(model.classes_.tolist()) == [0, 1, 2]
-    assert model.predict(frame).shape == (400,)
-    with pytest.raises(TypeError, match="toarray"):
-        model.partial_fit(sp.csr_matrix(X), y)
-    broken = frame[:5].copy()
-    broken.loc[2, "b"] = np.inf
-    with pytest.raises(DataError, match="infinity in column 'b' of row 2"):
-        model.partial_fit(broken, y[:5])
-
-
-def test_a_saved_ensemble_goes_on_as_if_nothing_had_happened(tmp_path):
-    X, y = moving(500)
-    straight, stopped = grown(HUWRS(**SMALL), X, y), grown(HUWRS(**SMALL), X[:230], y[:230])
-    tamis.save(stopped, tmp_path / "huwrs.tamis")
-    resumed = tamis.load(tmp_path / "huwrs.tamis")
-    resumed.predict(X)
-    resumed.partial_fit(X[230:], y[230:])
-    np.testing.assert_array_equal(resumed.predict_proba(X), straight.predict_proba(X))
-    assert resumed.drifts_ == straight.drifts_ != []
-
-
-def test_runs_in_a_prequential_loop():
-    X, y = moving(600)
-    assert prequential((X, y), None, HUWRS(**SMALL), baselines="none").summary()["accuracy"] > 0.5
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_estimators", 0), ("chunk_size", 7), ("max_features", 0.0), ("max_features", 0), ("max_features", "sqrt"),
-     ("estimator", GaussianNB), ("estimator", Perceptron()), ("estimator", "perceptron"), ("retrain_below", 1.1),
-     ("silent_below", -0.1), ("n_bins", 1), ("categorical", [9]), ("random_state", None)],
+    [("max_features", 0.0), ("max_features", 0), ("max_features", "sqrt"), ("retrain_below", 1.1),
+     ("silent_below", -0.1), ("n_bins", 1)],
 )  # fmt: skip
-def test_refuses_parameters(name, value):
+def test_refuses_parameters_of_its_own(name, value):
     with pytest.raises(ValueError, match=name):
         clone(HUWRS()).set_params(**{name: value}).fit(np.eye(4), [0, 0, 1, 1])
-
-
-def test_a_learner_that_nobody_knows_is_named():
-    with pytest.raises(UnknownNameError, match="estimator: No learner is named 'nbb'; did you mean 'nb'"):
-        HUWRS(estimator="nbb").fit(np.eye(4), [0, 0, 1, 1])

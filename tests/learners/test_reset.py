@@ -1,4 +1,4 @@
-"""A classifier that begins anew after a drift."""
+"""A classifier that restarts after a drift."""
 
 import numpy as np
 import pytest

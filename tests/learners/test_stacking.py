@@ -85,7 +85,7 @@ def test_finds_the_pair_that_tells_only_together():
     assert model.score(X[7000:], y[7000:]) > 0.9 > tree.score(X[7000:], y[7000:])
 
 
-def test_begins_the_trees_anew_whose_errors_rise():
+def test_restarts_the_trees_whose_errors_rise():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(6000, 5))
     y = np.where(np.arange(6000) < 3000, X[:, 0] > 0.5, X[:, 0] <= 0.5).astype(int)

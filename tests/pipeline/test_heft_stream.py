@@ -1,29 +1,17 @@
-"""HEFT-Stream: the twin, any batching, feature drifts, who is replaced, bad input, saving."""
+"""HEFT-Stream: the twin, feature drifts, who is replaced; `learners/test_chunked.py` has what HUWRS does too."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import tamis
-from tamis import DISCUSS, FCBF, HEFTStream, HoeffdingTree, WeightedNaiveBayes, prequential
-from tamis.errors import DataError, UnknownNameError
+from tamis import DISCUSS, FCBF, HEFTStream, HoeffdingTree, WeightedNaiveBayes
+from tests.learners.test_hoeffding import grown
 from tests.twins.heft_stream import HEFTTwin
 
 SMALL = {"n_estimators": 4, "chunk_size": 60}
-
-
-@parametrize_with_checks([HEFTStream(2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def moving(n=900, n_features=6, seed=0):
@@ -33,13 +21,6 @@ def moving(n=900, n_features=6, seed=0):
     tells = np.where(np.arange(n) < n // 2, X[:, 0], X[:, 3])
     y = np.digitize(tells + 0.3 * rng.normal(size=n), [-0.5, 0.7])
     return X, y
-
-
-def grown(model, X, y, cuts=()):
-    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
-        if stop > start:
-            model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    return model
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -62,20 +43,6 @@ def test_equals_the_twin(seed):
     )
 
 
-@settings(max_examples=5, deadline=None)
-@given(cuts=st.lists(st.integers(0, 400), max_size=12).map(sorted), seed=st.integers(0, 3))
-def test_any_batching_leaves_the_same_bits(cuts, seed):
-    X, y = moving(400, seed=seed)
-    X[::17, 1] = np.nan
-    whole = grown(HEFTStream(**SMALL, categorical=[5]), X.round(1), y)
-    parts = grown(HEFTStream(**SMALL, categorical=[5]), X.round(1), y, cuts)
-    np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
-    assert whole.drifts_ == parts.drifts_
-    for model in (whole, parts):
-        grown(model, X, y[::-1])
-    np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
-
-
 def test_follows_the_features_that_tell():
     X, y = moving(6000, 30)
     model = HEFTStream().fit(X[:3000], y[:3000])
@@ -90,7 +57,7 @@ def test_follows_the_features_that_tell():
     assert max(model.members_, key=lambda member: member.weight).columns[0] == 3
 
 
-def test_the_first_chunk_is_learned_by_all_and_begun_anew_with_what_was_selected():
+def test_the_first_chunk_is_learned_by_all_and_restarted_with_what_was_selected():
     X, y = moving(100)
     model = grown(HEFTStream(3, 100), X[:99], y[:99])
     assert all(len(member.columns) == 6 for member in model.members_)
@@ -117,33 +84,6 @@ def test_any_classifiers_and_any_selector():
     assert model.n_seen_ == 600
 
 
-def test_categories_frames_and_late_classes():
-    X, y = moving(400)
-    frame = pd.DataFrame(X, columns=list("abcdef")).assign(f=np.arange(400) % 3)
-    model = HEFTStream(**SMALL, categorical=["f"])
-    model.partial_fit(frame[:200], np.where(y[:200] == 2, 0, y[:200]))
-    model.partial_fit(frame[200:], y[200:])
-    assert sorted(model.classes_.tolist()) == [0, 1, 2]
-    assert model.predict(frame).shape == (400,)
-    with pytest.raises(TypeError, match="toarray"):
-        model.partial_fit(sp.csr_matrix(X), y)
-    broken = frame[:5].copy()
-    broken.loc[2, "b"] = np.inf
-    with pytest.raises(DataError, match="infinity in column 'b' of row 2"):
-        model.partial_fit(broken, y[:5])
-
-
-def test_a_saved_ensemble_goes_on_as_if_nothing_had_happened(tmp_path):
-    X, y = moving(500)
-    straight, stopped = grown(HEFTStream(**SMALL), X, y), grown(HEFTStream(**SMALL), X[:230], y[:230])
-    tamis.save(stopped, tmp_path / "heft.tamis")
-    resumed = tamis.load(tmp_path / "heft.tamis")
-    resumed.predict(X)
-    resumed.partial_fit(X[230:], y[230:])
-    np.testing.assert_array_equal(resumed.predict_proba(X), straight.predict_proba(X))
-    assert resumed.drifts_ == straight.drifts_
-
-
 def test_reseeded_ensembles_differ_and_repeat():
     X, y = moving(300)
     votes = [grown(HEFTStream(**SMALL, random_state=s), X, y).predict_proba(X) for s in (0, 0, 1)]
@@ -151,22 +91,10 @@ def test_reseeded_ensembles_differ_and_repeat():
     assert not np.array_equal(votes[0], votes[2])
 
 
-def test_runs_by_name():
-    X, y = moving(600)
-    assert prequential((X, y), None, HEFTStream(**SMALL), baselines="none").summary()["accuracy"] > 0.5
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_estimators", 0), ("chunk_size", 7), ("estimators", ()), ("estimators", "nb"), ("estimators", [GaussianNB]),
-     ("estimators", [Perceptron()]), ("estimators", ["perceptron"]), ("selector", "fcbf"), ("categorical", [9]),
-     ("random_state", None)],
-)  # fmt: skip
-def test_refuses_parameters(name, value):
+    [("estimators", ()), ("estimators", "nb"), ("selector", "fcbf")],
+)
+def test_refuses_parameters_of_its_own(name, value):
     with pytest.raises(ValueError, match=name):
         clone(HEFTStream()).set_params(**{name: value}).fit(np.eye(4), [0, 0, 1, 1])
-
-
-def test_a_learner_that_nobody_knows_is_named():
-    with pytest.raises(UnknownNameError, match="estimators: No learner is named 'nbb'; did you mean 'nb'"):
-        HEFTStream(estimators=["nbb"]).fit(np.eye(4), [0, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""HUWRS: classifiers on random subsets of the features, of which those begin anew whose features look different now.
+"""HUWRS: classifiers on random subsets of the features, of which those restart whose features look different now.
 
 Hoens, Chawla, Polikar: Heuristic Updatable Weighted Random Subspaces for Non-stationary Environments, ICDM 2011;
 Barddal's thesis, section 5.5.4. Rows come in chunks of a fixed number. After each, every member compares how its
@@ -10,7 +10,7 @@ paper        here                meaning
 Y', Y''      `_then_`, `now`     rows of a class in each bin of a feature: when a member began, and now
 d_H          `apart`             Hellinger distance of the two, in [0, sqrt 2]
 w_H          `weights_`          agreement, in [0, 1]; of a member the mean over its features
-p            `retrain_below`     a member that agrees less begins anew
+p            `retrain_below`     a member that agrees less restarts
 ===========  ==================  ======================================================================
 
 With the shares P[q] of a class's rows in the bins q of a feature then, Q[q] now, of n and m rows, in b bins that are
@@ -139,7 +139,7 @@ def _dealt(n_subsets: int, size: int, n_features: int, seed: int) -> Ints:
 
 
 class HUWRS(ChunkedEnsemble):
-    """Classifiers on random subspaces that begin anew when their features are distributed otherwise.
+    """Classifiers on random subspaces that restart when their features are distributed otherwise.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class HUWRS(ChunkedEnsemble):
         What each member is: a learner of the catalogue by its key, or a classifier with `partial_fit` and
         `predict_proba`, which is copied before it learns.
     retrain_below : float in [0, 1], default=0.95
-        A member whose features agree less with what they were begins anew on the chunk. 0: never.
+        A member whose features agree less with what they were restarts: it knows the chunk alone. 0: never.
     silent_below : float in [0, 1], default=0.8
         A member whose features agree less has no vote. If all do, all have.
     n_bins : int from 2 to 1000, default=10
@@ -168,7 +168,7 @@ class HUWRS(ChunkedEnsemble):
     weights_ : ndarray of shape (n_estimators,), float64
         How much the features of each member agree with what they were when it began, in [0, 1].
     drifts_ : list of int
-        Rows, counted from 0, at which members began anew.
+        Rows, counted from 0, at which members restarted.
     members_ : list of SubspaceMember
         Columns, classifier and weight of each.
     classes_ : ndarray of shape (n_classes,)
@@ -311,16 +311,16 @@ class HUWRS(ChunkedEnsemble):
         model.partial_fit(rows, codes, **self._declared(model))
 
     def _end_chunk(self, seen: int) -> None:
-        """Compare the chunk with those that the members began with, and let those begin anew that agree too little."""
+        """Compare the chunk with those that the members began with, and restart those that agree too little."""
         is_first = seen == self._chunk_
         self.weights_ = np.ones(self._size_) if is_first else self._compared(self._rows_, self._codes_)
-        anew = np.flatnonzero(self.weights_ < self.retrain_below)
-        self._remember(np.arange(self._size_) if is_first else anew)
-        if len(anew):
+        restarted = np.flatnonzero(self.weights_ < self.retrain_below)
+        self._remember(np.arange(self._size_) if is_first else restarted)
+        if len(restarted):
             self.drifts_ = [*self.drifts_, seen - 1]
-            self.weights_[anew] = 1.0
+            self.weights_[restarted] = 1.0
             self._models_ = list(self._models_)
-        for m in anew.tolist():
+        for m in restarted.tolist():
             self._models_[m] = self._new(m)
             self._teach(self._models_[m], self._rows_[:, self._columns_[m]], self._codes_)
 
@@ -357,8 +357,8 @@ class HUWRS(ChunkedEnsemble):
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-            They are compared as one chunk, however many they are. Nothing is learned from them, and no member begins
-            anew. Before the first labelled chunk is full nothing happens.
+            They are compared as one chunk, however many they are. Nothing is learned from them, and no member
+            restarts. Before the first labelled chunk is full nothing happens.
 
         Returns
         -------

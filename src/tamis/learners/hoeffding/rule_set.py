@@ -214,7 +214,7 @@ def _learn_row(
     if not covered:
         default = pool.state[ROOT]
         if _errors_rise(rules, default, row, cells, y, growth, how, no_guesses, votes):
-            _begin_anew(rules, default, np.zeros(votes.shape[0]))
+            _restart(rules, default, np.zeros(votes.shape[0]))
             pool.state[DROPPED] += 1
         _learn_in(rules, default, row, cells, y, growth)
 
@@ -275,9 +275,9 @@ def _grow(rules: RuleArrays, rule: int, how: How) -> None:
         rules.features[grown].fill(NOTHING)
         rules.gains[grown].fill(0.0)
         rules.order[pool.state[LIVE] - 2] = grown
-        _begin_anew(rules, rule, rest)
+        _restart(rules, rule, rest)
     _add_literal(rules, grown, feature, operator, value, gain)
-    _begin_anew(rules, grown, kept)
+    _restart(rules, grown, kept)
 
 
 @njit()
@@ -303,7 +303,7 @@ def _add_literal(rules: RuleArrays, rule: int, f: int, operator: int, value: flo
 
 
 @njit()
-def _begin_anew(rules: RuleArrays, rule: int, weights: Floats) -> None:
+def _restart(rules: RuleArrays, rule: int, weights: Floats) -> None:
     """Forget the statistics of a rule, but for the classes that it would have had."""
     pool, slot = rules.pool, rules.pool.links[rule, SLOT]
     pool.gaussians[slot].fill(0.0)

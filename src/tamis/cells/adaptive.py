@@ -32,8 +32,8 @@ from tamis._parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, boosted, most_gain
-from tamis.cells.discriminant import Discriminant, Judge, Worth
-from tamis.cells.ensemble import Ensemble, calibrated
+from tamis.cells.discriminant import Judge, Worth
+from tamis.cells.ensemble import calibrated, evidence_of, joined, taught
 from tamis.cells.held_out import (
     FOLDS,
     ROUNDING,
@@ -42,11 +42,10 @@ from tamis.cells.held_out import (
     better,
     decided,
     folds_of,
-    longer,
     pays,
     stops_at,
 )
-from tamis.cells.masked import Masked, check_classifier
+from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.offers import Offers
 from tamis.cells.relevance import NothingTellsError, relevance
@@ -307,8 +306,7 @@ class AdaptiveIFC2F(CellClassifier):
 
         Each is taught by the walks of the other folds' rows.
         """
-        n_steps = max(path.order.shape[1] for _, path in walks)
-        asked = np.full((len(y), n_steps), -1)  # columns of X
+        asked = np.full((len(y), max(path.order.shape[1] for _, path in walks)), -1)  # columns of X
         for rows, (model, path) in zip(held, walks, strict=True):
             steps = np.arange(path.order.shape[1])
             asked[rows[:, None], steps] = np.append(model.candidates_, -1)[path.order]
@@ -322,13 +320,10 @@ class AdaptiveIFC2F(CellClassifier):
             order = place[asked[others]]
             judge = model._taught(name, model._cells(X[others], np.arange(len(others)))[0], y[others], order)
             values = model._cells(X[rows], np.arange(len(rows)))[0]
-            said = judge.evidence(values, path.order)
-            parts.append(
-                np.stack([longer(kind, n_steps + 1) for kind in (said if said.ndim == 4 else said[None])])
-            )
+            parts.append(evidence_of(judge, values, path.order))
             priors.append(np.tile(model._tree.prior, (len(rows), 1)))
-        each, prior, label = np.concatenate(parts, axis=2), np.concatenate(priors), y[np.concatenate(held)]
-        return calibrated(name, each, prior, label)
+        prior, label = np.concatenate(priors), y[np.concatenate(held)]
+        return calibrated(name, joined(parts), prior, label)
 
     def _learned_from(self, X: Rows, y: Array, bins: Bins) -> Self:
         """Return a model whose columns and tree are chosen by these rows only."""
@@ -350,11 +345,8 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _taught(self, kind: str, values: Array, y: Array, order: Array | None) -> Judge:
         """Return who decides, if not the tree, taught by rows that come to know their values in this order."""
-        if kind == "classifier":
-            return Masked(self.classifier, len(self.classes_)).fit(values, y, order)
-        if kind == "discriminant":
-            return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
-        return Ensemble(self.n_bins, len(self.classes_)).fit(values, y, order)
+        settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
+        return taught(kind, values, y, order, **settings)
 
     def _limits(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
         """Return what the best thresholds of (2) cost each row, and these; infinite where buying does not pay."""

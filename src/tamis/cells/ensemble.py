@@ -12,6 +12,7 @@ little is believed.
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -20,10 +21,12 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes
-from tamis.cells.discriminant import Discriminant, Worth, best_worth, posterior_of
+from tamis.cells.discriminant import Discriminant, Judge, Worth, best_worth, posterior_of
+from tamis.cells.held_out import longer
+from tamis.cells.masked import Masked
 from tamis.cells.small_trees import SmallTrees
 
-__all__ = ["Ensemble", "best_worths", "calibrated"]
+__all__ = ["Ensemble", "best_worths", "calibrated", "evidence_of", "joined", "taught"]
 
 Floats = NDArray[np.float64]
 _MOST = 1.2  # worth
@@ -96,6 +99,45 @@ class Ensemble:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
         said = np.stack([self._normal.evidence(values)[-1], self._trees.said(values)])
         return posterior_of(said, self.prior, self.worth)
+
+
+def taught(
+    kind: str, values: Floats, y: Array, order: Array | None, *, n_bins: int, n_classes: int, classifier: Any
+) -> Judge:
+    """Return who decides, taught by rows that come to know their values in this order.
+
+    Parameters
+    ----------
+    kind : {"ensemble", "discriminant", "classifier"}
+    values : ndarray of shape (n_rows, K)
+        NaN where missing.
+    y : ndarray of shape (n_rows,), int
+    order : ndarray of shape (n_rows, n_steps), int, or None
+        Columns, -1 where none; None: one after the other.
+    n_bins, n_classes : int
+    classifier : scikit-learn classifier
+        The one that is taught if `kind` says so.
+    """
+    if kind == "classifier":
+        return Masked(classifier, n_classes).fit(values, y, order)
+    if kind == "discriminant":
+        return Discriminant(n_bins, n_classes).fit(values, y)
+    return Ensemble(n_bins, n_classes).fit(values, y, order)
+
+
+def evidence_of(judge: Judge, values: Floats, order: Array | None = None) -> Floats:
+    """Return the evidence of each kind that a judge has, shape (n_kinds, n_steps + 1, n_rows, n_classes).
+
+    Parameters are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+    """
+    said = judge.evidence(values, order)
+    return said if isinstance(judge, Ensemble) else said[None]
+
+
+def joined(parts: list[Floats]) -> Floats:
+    """Return the evidence of all rows, one part after another; shorter walks stay at their end."""
+    n_steps = max(part.shape[1] for part in parts)
+    return np.concatenate([longer(part, n_steps, axis=1) for part in parts], axis=2)
 
 
 def calibrated(kind: str, evidence: Floats, prior: Floats, y: Array) -> dict[str, tuple[Floats, Worth]]:

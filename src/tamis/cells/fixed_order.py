@@ -14,10 +14,10 @@ from tamis._parameters import parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins, dense
-from tamis.cells.discriminant import Discriminant, Judge, Worth, judged
-from tamis.cells.ensemble import Ensemble, calibrated
+from tamis.cells.discriminant import Judge, Worth, judged
+from tamis.cells.ensemble import calibrated, evidence_of, joined, taught
 from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer
-from tamis.cells.masked import Masked, check_classifier
+from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.relevance import NothingTellsError
 from tamis.cells.stopping import updated
@@ -127,11 +127,8 @@ class FixedOrder(CellClassifier):
     def _taught(self, kind: str, X: Rows, y: Array, n_columns: int) -> Judge:
         """Return who decides, if not the chain, taught by these rows."""
         values = dense(X[:, self.candidates_[:n_columns]])
-        if kind == "classifier":
-            return Masked(self.classifier, len(self.classes_)).fit(values, y)
-        if kind == "discriminant":
-            return Discriminant(self.n_bins, len(self.classes_)).fit(values, y)
-        return Ensemble(self.n_bins, len(self.classes_)).fit(values, y)
+        settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
+        return taught(kind, values, y, None, **settings)
 
     def _take_in(self, X: Rows, y: Array, fading: float) -> None:
         """Let who decides learn from more rows; the policy stays."""
@@ -159,10 +156,10 @@ class FixedOrder(CellClassifier):
         n_steps = max(len(own.spent) for own, *_ in parts) - 1
         own = Walks("own", *(np.concatenate([longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
                              for name in ("posterior", "spent", "stops")))  # fmt: skip
-        evidence = np.concatenate(
-            [np.stack([longer(kind, n_steps + 1) for kind in said]) for _, said, _ in parts], axis=2
+        evidence, prior = (
+            joined([said for _, said, _ in parts]),
+            np.concatenate([prior for *_, prior in parts]),
         )
-        prior = np.concatenate([prior for *_, prior in parts])
         walked = y[np.concatenate(held)]
         beliefs = calibrated(self._judges, evidence, prior, walked)
         walks = [Walks(name, believed, own.spent) for name, (believed, _) in beliefs.items()]
@@ -193,8 +190,8 @@ class FixedOrder(CellClassifier):
             return Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool)), nothing, prior
         model.prices_ = self._costs()[model.candidates_]
         values = dense(X_held[:, model.candidates_[:_STEPS]])
-        said = model._taught(self._judges, X, y, _STEPS).evidence(values)
-        return model._own_walks(X_held), said if said.ndim == 4 else said[None], prior
+        judge = model._taught(self._judges, X, y, _STEPS)
+        return model._own_walks(X_held), evidence_of(judge, values), prior
 
     def _own_walks(self, X: Rows) -> Walks:
         """Walk rows to the end, or for so many steps as may be chosen from."""

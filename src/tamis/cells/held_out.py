@@ -140,9 +140,10 @@ class Paths:
         return cls(**steps, order=order)
 
 
-def longer(steps: Array, n: int) -> Array:
-    """Return steps (n_steps, ...) with the last one repeated, so that there are n."""
-    return np.concatenate([steps, np.repeat(steps[-1:], n - len(steps), axis=0)])
+def longer(steps: Array, n: int, axis: int = 0) -> Array:
+    """Return steps, of which the axis has n_steps, with the last one repeated, so that there are n."""
+    found: Array = np.take(steps, np.minimum(np.arange(n), steps.shape[axis] - 1), axis=axis)
+    return found
 
 
 def folds_of(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:

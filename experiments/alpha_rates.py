@@ -72,12 +72,12 @@ def rates(selector: AlphaInvesting, X: np.ndarray, y: np.ndarray, true: np.ndarr
             len(set().union(*held)) / len(relevant)]  # fmt: skip
 
 
-def table_of_rules(runs: int, designs: list[str]) -> None:
+def table_of_rules(runs: int, designs: list[str], rules: list[str]) -> None:
     print(f"False share (its standard error) / found, target {TARGET}, {runs} runs")
     for design in designs:
         for release in (None, 0.05) if design in CORRELATED else (None,):
             print(f"\n{design}, release={release}\n{'':24s}{'columns':>22s}{'clusters':>22s}", flush=True)
-            for rule in RULES:
+            for rule in rules:
                 found = np.array([
                     rates(AlphaInvesting(rule=rule, target_fdr=TARGET, release=release, trace="selected"),
                           *linear(design, np.random.default_rng([1, seed])))
@@ -179,9 +179,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--part", choices=("rules", "models"))
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
+    parser.add_argument("--rules", nargs="+", default=list(RULES), choices=RULES)
     args = parser.parse_args()
     if args.part != "models":
-        table_of_rules(args.runs, args.designs)
+        table_of_rules(args.runs, args.designs, args.rules)
     if args.part != "rules":
         table_of_models(args.runs)
 

@@ -66,6 +66,10 @@ def _alpha(p: int) -> AlphaInvesting:
     return AlphaInvesting()
 
 
+def _information(p: int) -> AlphaInvesting:
+    return AlphaInvesting(rule="information-investing")
+
+
 def _penalised(criterion: str, model: str, p: int) -> PenalisedSelector:
     return PenalisedSelector(criterion, model=model, n_candidates=p)
 
@@ -117,7 +121,8 @@ def table3(args: argparse.Namespace) -> list[dict[str, Any]]:
             make = _alpha
         variants = [(criterion, make)]
         if criterion == "alpha_investing":
-            variants += [("the same, pvalue='exp'", lambda p: AlphaInvesting(pvalue="exp")),
+            variants += [("information-investing", _information),
+                         ("the same, pvalue='exp'", lambda p: AlphaInvesting(pvalue="exp")),
                          ("the same, target_fdr=0.05", lambda p: AlphaInvesting(target_fdr=0.05))]  # fmt: skip
         theirs = known[method, where, criterion]
         for i, (title, variant) in enumerate(variants):
@@ -135,6 +140,7 @@ def table4(args: argparse.Namespace) -> list[dict[str, Any]]:
         variants: list[tuple[str, Make]] = [("RIC", partial(_penalised, "ric", "linear"))]
         if theirs["criterion"] != "RIC":
             variants = [("alpha-investing", lambda p: AlphaInvesting()),
+                        ("information-investing", _information),
                         ("alpha-investing, pvalue='exp'", lambda p: AlphaInvesting(pvalue="exp")),
                         ("alpha-investing, target_fdr=0.05", lambda p: AlphaInvesting(target_fdr=0.05)),
                         ("SAFFRON, 0.05", lambda p: AlphaInvesting(rule="saffron"))]  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 from sklearn.base import clone
 
 from tamis.columns.spending import (
@@ -18,10 +19,12 @@ from tamis.columns.spending import (
     AlphaSpending,
     AlphaWealth,
     GeneralizedInvesting,
+    InformationInvesting,
     LORDPlusPlus,
     SaffronInvesting,
     make_rule,
 )
+from tamis.columns.tails import log_chi2_tail
 from tests.twins import spending as twin
 
 # The example of 15 p-values of the R package onlineFDR (Robertson et al. 2019).
@@ -32,6 +35,8 @@ EXAMPLE = np.array([
 PAIRS = [
     (AlphaWealth(0.5, 0.5), lambda p: twin.alpha_wealth(p, 0.5, 0.5)),
     (AlphaWealth(0.05, 0.02), lambda p: twin.alpha_wealth(p, 0.05, 0.02)),
+    (InformationInvesting(0.5, 0.5), lambda p: twin.information_investing(p, 0.5, 0.5, 3.0)),
+    (InformationInvesting(1.0, 0.2, 0.0), lambda p: twin.information_investing(p, 1.0, 0.2, 0.0)),
     (AlphaSpending(0.1), lambda p: twin.alpha_spending(p, 0.1)),
     (LOND(0.1), lambda p: twin.lond(p, 0.1)),
     (ELOND(0.1), lambda p: twin.e_lond(p, 0.1)),
@@ -132,6 +137,48 @@ def test_bound_of_theorem_1_holds(w0, payout, signals, rng):
         assert rejected[true].any()
 
 
+def test_information_investing_by_hand():
+    """A bid of 0.25 bits is a chance of 1 - 2^-0.25 = 0.159 that the feature is in, which is told in 2.652 bits."""
+    rule = InformationInvesting().start()
+    gain = 2 * np.log(2) * (0.5 + 3 + 2.652)  # 8.53: chance alone has as much once in 286 tests
+    assert chi2.logsf(gain, 1) == pytest.approx(rule.level(), abs=1e-3)
+    rule.update(False, -0.1)
+    assert rule.wealth_ == 0.25
+    rule.update(True, -9.0)
+    assert rule.wealth_ == 0.75
+
+
+@pytest.mark.parametrize("signals", [0.0, 0.3])
+def test_the_message_is_never_longer_than_without_features_by_more_than_the_initial_wealth(signals, rng):
+    for _ in range(50):
+        log_p = log_chi2_tail((rng.normal(size=300) + 5 * (rng.random(300) < signals)) ** 2)
+        rule, longer, n_in = InformationInvesting(0.5, 0.5, 2.0).start(), 0.0, 0
+        for i, one in enumerate(log_p, start=1):
+            bid, level = rule.wealth_ / (2 * i), rule.level()
+            rule.update(one <= level, one)
+            if one <= level:
+                told = chi2.isf(np.exp(one), 1) / (2 * np.log(2))
+                longer += 2.0 - np.log2(-np.expm1(-bid * np.log(2))) - told
+                n_in += 1
+            else:
+                longer += bid
+            assert longer <= 0.5 - rule.wealth_ + 1e-9
+        assert (n_in > 10) == (signals > 0)
+
+
+@pytest.mark.parametrize("signals", [0.0, 0.05])
+@pytest.mark.parametrize("rule", [InformationInvesting(), InformationInvesting.for_target(0.2)])
+def test_the_bound_of_information_investing_holds(rule, signals, rng):
+    """E(N) <= (b E(M) + W0) / k, within four standard errors."""
+    k = 2 ** (rule.payout + rule.coefficient_bits) / np.log(2) - 1.5 * rule.payout
+    excess = []
+    for _ in range(500):
+        true = rng.random(400) < signals
+        rejected = rule.start().decide(log_chi2_tail((rng.normal(size=400) + 4 * true) ** 2))
+        excess.append(k * (rejected & ~true).sum() - 0.5 * (rejected & true).sum() - 0.5)
+    assert np.mean(excess) <= 4 * np.std(excess) / np.sqrt(500)
+
+
 @pytest.mark.parametrize("name", list(RULES))
 def test_false_discovery_rate_stays_below_its_target(name, rng):
     from scipy.special import log_ndtr
@@ -167,6 +214,10 @@ def test_decay_forgets_rejections():
     [
         (AlphaWealth(0.0), r"initial_wealth must be a number in \(0, 1\], got 0.0"),
         (AlphaWealth(0.5, 1.0), r"payout must be a number in \[0, 1\), got 1.0"),
+        (
+            InformationInvesting(coefficient_bits=-1),
+            r"coefficient_bits must be a number in \[0, 1000\], got -1",
+        ),
         (LORDPlusPlus(1.5), r"alpha must be a number in \(0, 1\), got 1.5"),
         (LORDPlusPlus(0.05, decay=0), r"decay must be a number in \(0, 1\], got 0"),
         (SAFFRON(0.05, 0.1), r"initial_wealth must be a number in \(0, 0.05\], got 0.1"),

@@ -21,6 +21,20 @@ def alpha_wealth(p_values, w0, payout):
     return levels, rejected
 
 
+def information_investing(p_values, w0, payout, coefficient):
+    """A message tells of each feature whether it is in; a feature must save bits beside what it costs to tell."""
+    wealth, levels, rejected = w0, [], []
+    for i, p in enumerate(p_values, start=1):
+        bid = wealth / (2 * i)
+        chance_in = -math.expm1(-bid * math.log(2))
+        to_tell = payout + coefficient - math.log2(chance_in)
+        gain = 2 * math.log(2) * to_tell
+        levels.append(math.erfc(math.sqrt(gain / 2)))
+        rejected.append(p <= levels[-1])
+        wealth += payout if p <= levels[-1] else -bid
+    return levels, rejected
+
+
 def alpha_spending(p_values, alpha):
     levels = [alpha * gamma_power(t) for t in range(1, len(p_values) + 1)]
     return levels, [p <= level for p, level in zip(p_values, levels, strict=True)]

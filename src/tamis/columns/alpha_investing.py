@@ -52,12 +52,13 @@ class AlphaInvesting(SequentialSelector):
     rule : str or SpendingRule, default="alpha-investing"
         How the bar moves: one of ``tamis.columns.spending.RULES``, or a rule object with parameters of your choice.
     initial_wealth : float, default=0.5
-        W_0 of the rule "alpha-investing", in (0, 1].
+        W_0 of the rules "alpha-investing" and "information-investing" (in bits), in (0, 1].
     payout : float, default=0.5
-        alpha_delta of the rule "alpha-investing", in [0, 1).
+        alpha_delta of the rules "alpha-investing" and "information-investing" (in bits), in [0, 1).
     target_fdr : float or None, default=None
         Bound on the false discovery rate, in (0, 1). The rule "alpha-investing" then takes half of it as its wealth and
-        half as its payout. None means its two parameters above, and 0.05 for every other rule.
+        half as its payout, and "information-investing" pays the more for a coefficient. None means the two parameters
+        above, and 0.05 for every other rule.
     variance : {"auto", "classical", "robust"}, default="auto"
         "classical": the variance of the model. "robust": the test holds even if the noise differs from row to row
         (:mod:`tamis.columns.sandwich`). "auto": robust for counts, which vary more than the model says until the last
@@ -196,8 +197,9 @@ class AlphaInvesting(SequentialSelector):
         if isinstance(self.rule, SpendingRule):
             rule: SpendingRule = clone(self.rule)
             return rule
-        if self.rule == "alpha-investing" and self.target_fdr is None:
-            return AlphaWealth(self.initial_wealth, self.payout)
+        if self.target_fdr is None and issubclass(RULES[self.rule], AlphaWealth):
+            invests: SpendingRule = RULES[self.rule](self.initial_wealth, self.payout)
+            return invests
         return make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
 
     def _consider_block(self, columns: Any) -> Verdicts:

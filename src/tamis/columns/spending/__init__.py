@@ -7,6 +7,7 @@ online control of the false discovery rate that came after it. Test t is passed 
 rule                   level of test t (tau_j: place of the j-th rejection; g: a sequence that falls and sums to <= 1)
 =====================  ==============================================================================================
 `AlphaWealth`          w / (2 t);  w -= alpha_t, on a rejection w += payout      Zhou et al. (2005), Figure 1
+`InformationInvesting` chi-square tail of the gain that saves payout bits; w -= bid   Ungar et al. (2005)
 `AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
 `LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
 `ELOND`                (kappa a)^(1 / (1 - kappa)), a the level of LOND          Xu, Ramdas (2024)
@@ -27,8 +28,8 @@ rule                                                    at most alpha is        
 `ELOND`                                                 the false discovery rate (FDR)               depend as they may
 `LOND`                                                  the FDR                                      depend positively
 `LORDPlusPlus`, `SAFFRON`, `SaffronInvesting`, `ADDIS`  the FDR                                      are independent
-the same, `AlphaWealth`, `LORD3`,                       expected false over expected rejections,     depend as they may
-`GeneralizedInvesting`                                  the latter and one                           on the past
+the same, `AlphaWealth`, `InformationInvesting`,        expected false over expected rejections,     depend as they may
+`LORD3`, `GeneralizedInvesting`                         the latter and one                           on the past
 ======================================================  ===========================================  ==================
 
 `AlphaSpending` and `ELOND` need p-values that are valid each by itself only. A false rejection is a column that adds
@@ -41,6 +42,8 @@ Errata and deviations, each with its reason:
 * Its bound is E(N) <= (payout E(M) + W0) / (1 - payout), N false and M true rejections. The paper's 0.5 and 0.5 thus
   allow as many false features as true ones, and one more. ``target_fdr`` sets both to half of the rate instead.
 * The wealth w falls like W0 / sqrt(pi t) without rejections, not at the "slowest possible" rate.
+* Of information-investing the paper says only that it bids bits where alpha-investing bids chances of an error. What a
+  coefficient costs is a parameter; `target_fdr` sets it.
 * A p-value may be smaller than any float64, so the logarithms of p and alpha are compared.
 * LORD3 earns alpha - W0 at the rejection itself, as published; a package in common use pays it two tests late.
 """
@@ -53,7 +56,7 @@ from tamis._check import check_number
 from tamis.columns.spending.adaptive import ADDIS, SAFFRON, SaffronInvesting
 from tamis.columns.spending.ageing import ELOND, LOND, AlphaSpending, LORDPlusPlus
 from tamis.columns.spending.rule import SpendingRule
-from tamis.columns.spending.wealth import LORD3, AlphaWealth, GeneralizedInvesting
+from tamis.columns.spending.wealth import LORD3, AlphaWealth, GeneralizedInvesting, InformationInvesting
 
 __all__ = [
     "ADDIS",
@@ -65,6 +68,7 @@ __all__ = [
     "AlphaSpending",
     "AlphaWealth",
     "GeneralizedInvesting",
+    "InformationInvesting",
     "LORDPlusPlus",
     "SaffronInvesting",
     "SpendingRule",
@@ -72,8 +76,9 @@ __all__ = [
 ]
 
 RULES: dict[str, type[Any]] = {
-    "alpha-investing": AlphaWealth, "alpha-spending": AlphaSpending, "lond": LOND, "e-lond": ELOND,
-    "lord++": LORDPlusPlus, "lord3": LORD3, "saffron": SAFFRON, "saffron-investing": SaffronInvesting, "addis": ADDIS,
+    "alpha-investing": AlphaWealth, "information-investing": InformationInvesting, "alpha-spending": AlphaSpending,
+    "lond": LOND, "e-lond": ELOND, "lord++": LORDPlusPlus, "lord3": LORD3, "saffron": SAFFRON,
+    "saffron-investing": SaffronInvesting, "addis": ADDIS,
     "generalized-investing": GeneralizedInvesting,
 }  # fmt: skip
 
@@ -109,5 +114,7 @@ def make_rule(name: str, target_fdr: float) -> SpendingRule:
         )
     if name == "alpha-investing":
         return AlphaWealth(target_fdr / 2.0, target_fdr / 2.0)
+    if name == "information-investing":
+        return InformationInvesting.for_target(target_fdr)
     rule: SpendingRule = RULES[name](target_fdr)
     return rule

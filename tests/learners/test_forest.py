@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import AdaptiveRandomForest, HoeffdingTree, StreamingRandomPatches
+from tamis.catalog import find_learner
 from tamis.learners.hoeffding.forest import _n_drawn
 from tests.learners.test_hoeffding import grown, rows
 from tests.twins.forest import ForestTwin
@@ -117,6 +118,23 @@ def test_every_feature_is_drawn_equally_often(make, by_leaf):
     n = len(found)
     counts = np.bincount(found.ravel(), minlength=12)
     assert np.abs(counts - n / 4).max() < 4 * np.sqrt(n * 3 / 16)
+
+
+def test_the_streaming_random_forest_of_the_catalogue_keeps_its_trees_and_their_two_features():
+    entry = find_learner("streaming-random-forest")
+    srf = entry.load()(**dict(entry.parameters)).set_params(grace_period=20, delta=0.5)
+    X, y = np.random.default_rng(0).uniform(size=(2000, 8)), np.arange(2000) < 1000
+    y = np.where(y, X[:, 0] > 0.5, X[:, 0] < 0.5)
+    srf.partial_fit(X[:1500], y[:1500])
+    drawn = [tree.drawn.copy() for tree in srf._trees_]
+    srf.partial_fit(X[1500:], y[1500:])
+    assert len(srf._trees_) == 100
+    assert srf.n_drifts_ == srf.n_warnings_ == 0
+    for before, tree, nodes in zip(drawn, srf._trees_, srf._nodes(), strict=True):
+        subset = np.unique(tree.drawn[tree.drawn[:, -1] >= 0, :-1], axis=0)
+        assert subset.shape == (1, 2)
+        assert subset.tolist() == np.unique(before[before[:, -1] >= 0, :-1], axis=0).tolist()
+        assert {node.feature for node in nodes} - {None} <= set(subset[0].tolist())
 
 
 def test_recovers_from_a_drift_sooner_than_a_tree():

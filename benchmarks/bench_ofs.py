@@ -35,13 +35,14 @@ Batch = tuple[np.ndarray, np.ndarray]
 
 def peer(selector: str = "OFS") -> type | None:
     """Return a selector of float-evaluation; its package needs scikit-multiflow, so only the module is imported."""
-    found = importlib.util.find_spec("float")
-    if found is None or not found.submodule_search_locations:
-        return None
-    (root,) = found.submodule_search_locations
-    for name, folder in {"float": root, "float.feature_selection": f"{root}/feature_selection"}.items():
-        sys.modules[name] = types.ModuleType(name)
-        sys.modules[name].__path__ = [folder]
+    if "float" not in sys.modules:
+        found = importlib.util.find_spec("float")
+        if found is None or not found.submodule_search_locations:
+            return None
+        (root,) = found.submodule_search_locations
+        for name, folder in {"float": root, "float.feature_selection": f"{root}/feature_selection"}.items():
+            sys.modules[name] = types.ModuleType(name)
+            sys.modules[name].__path__ = [folder]
     base = importlib.import_module("float.feature_selection.base_feature_selector")
     sys.modules["float.feature_selection"].BaseFeatureSelector = base.BaseFeatureSelector
     return getattr(importlib.import_module(f"float.feature_selection.{selector.lower()}"), selector)

@@ -115,10 +115,15 @@ def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
         True keeps the order of floating-point operations as written, where a batch is to equal its rows one at a time,
         or a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over long
         rows, and right where a result is promised up to rounding, or no sum is long enough to be reordered.
+
+        A kernel that kernels call has two machine codes, its own and the one inside theirs. Which of them runs depends
+        on whether it was compiled now or read from the cache: if it reorders sums, the last bits of two processes may
+        differ.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        options = {} if strict else {"fastmath": _FAST}
+        # Said even where it is False: a kernel that does not say takes it from the kernel that calls it first.
+        options = {"fastmath": False if strict else _FAST}
         return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options))
 
     return decorate

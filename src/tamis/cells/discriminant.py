@@ -25,7 +25,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from tamis._check import Array
@@ -40,6 +39,7 @@ Worth = float | Floats  # of the evidence, or of each kind of evidence
 
 _RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled where there are so few rows
 _OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
+_AT_ONCE = 128  # rows
 _WORTHS = np.linspace(0.0, 1.2, 25)
 
 
@@ -92,6 +92,26 @@ def _evidence(
                         centre[c, d] = total / own[d, d]
                     found[i, s + 1, c] += centre[c, d] * (white[d] - 0.5 * centre[c, d])
                 d += 1
+
+
+@njit(strict=True)
+def _whiten(covariance: Array, means: Array, factor: Array, white_means: Array) -> None:
+    """Fill in the Cholesky factor and the means after whitening, by the sums of `_evidence`.
+
+    LAPACK's last bits depend on how many threads it has.
+    """
+    D = len(covariance)
+    for d in range(D):
+        for e in range(d + 1):
+            total = covariance[d, e]
+            for f in range(e):
+                total -= factor[d, f] * factor[e, f]
+            factor[d, e] = np.sqrt(total) if d == e else total / factor[e, e]
+        for c in range(len(means)):
+            total = means[c, d]
+            for f in range(d):
+                total -= factor[d, f] * white_means[c, f]
+            white_means[c, d] = total / factor[d, d]
 
 
 class Discriminant:
@@ -179,8 +199,12 @@ class Discriminant:
         hot = np.zeros((len(y), self.n_classes))
         hot[np.arange(len(y)), y] = weight
         self._count = kept * self._count + hot.sum(axis=0)
-        self._sum = kept * self._sum + hot.T @ x
-        self._products = kept * self._products + (x * weight[:, None]).T @ x
+        self._sum, self._products = kept * self._sum, kept * self._products
+        # Of so few rows at once BLAS adds up each product in one order, however many threads it has.
+        for at in range(0, len(y), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            self._sum += hot[part].T @ x[part]
+            self._products += (x[part] * weight[part, None]).T @ x[part]
         self._solve()
         return self
 
@@ -192,10 +216,8 @@ class Discriminant:
         within = (self._products - (self._means.T * self._count) @ self._means) / max(n - self.n_classes, 1.0)
         ridge = _RIDGE * (1.0 + _ROWS / n)
         self._covariance = within + ridge * np.eye(len(within))
-        self._factor = np.asarray(np.linalg.cholesky(self._covariance), dtype=np.float64)
-        self._white_means = np.ascontiguousarray(
-            scipy.linalg.solve_triangular(self._factor, self._means.T, lower=True).T
-        )
+        self._factor, self._white_means = np.zeros_like(self._covariance), np.empty_like(self._means)
+        _whiten(self._covariance, self._means, self._factor, self._white_means)
 
     @property
     def n_columns(self) -> int:

@@ -95,7 +95,9 @@ def choose(
             f, other = L[h, j], L[h]
             for a in range(p):
                 row[a] -= f * other[a]
-        row /= root
+        for a in range(p):  # R of columns that came at different times is not quite one of correlations
+            most_left = root if a == j else np.sqrt(max(v[a] - ridge, 0.0))
+            row[a] = min(max(row[a] / root, -most_left), most_left)
         for c in range(q):  # (2)
             u[i, c] = r[c, j] / root
             for a in range(p):

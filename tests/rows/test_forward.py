@@ -15,6 +15,7 @@ from tamis import Auto, FisherScore, ForwardPartialCorrelation, load, prequentia
 from tamis._shapes import Shapes
 from tamis.checks import check_row_selector
 from tamis.rows.forward.scatter import Scatter
+from tamis.rows.forward.steps import HELD, choose
 from tests.twins.forward import ForwardPartialCorrelation as Twin
 
 
@@ -151,6 +152,19 @@ def test_follows_a_drift():
     assert set(still.get_support(indices=True)) == {3, 8}  # the test is what found it
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drift_exchanges_no_features_by_chance(seed):
+    """All but two of twelve are noise; 30 rows and those after the drift tell nothing of which to keep."""
+    X = np.random.default_rng(seed).normal(size=(2000, 60))
+    y = X[:, 0] + np.where(np.arange(2000) < 1500, X[:, 1], X[:, 2]) > 0
+    model = fed(ForwardPartialCorrelation(12), X[:1500], y[:1500], 100)
+    before = model.get_support()
+    fed(model, X[1500:], y[1500:], 100)
+    assert len(model.drifts_) == 1
+    assert model.get_support()[[0, 2]].all()
+    assert (before & model.get_support()).sum() >= 4  # 2 or 3 where none was favoured
+
+
 def test_a_relation_that_comes_and_goes_is_found_each_time():
     """Words of a few topics; which of them the reader likes changes every 500 rows."""
     rng = np.random.default_rng(0)
@@ -264,6 +278,18 @@ def test_more_features_than_the_matrix_holds(sparse):
     assert len(model.table_["alone"]) == 400
     with pytest.raises(ValueError, match="max_columns=40"):
         model.merge(fed(ForwardPartialCorrelation(3, max_columns=40, half_life=300), rows, y, 500))
+
+
+def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
+    """Columns that come at different times have correlations of different rows."""
+    R = np.triu(rng.uniform(-1.0, 1.0, size=(300, 300)), 1) + np.eye(300)
+    b, n, nowhere = rng.uniform(-0.2, 0.2, size=(2, 300)), 1000.0, np.full(300, 300)
+    order, entered, _, left, _, factor, made = choose(
+        np.asfortranarray(R), np.ones(300), np.full(300, n), n, b, 0.5, 250, nowhere, np.array([300]), n, 0.0, 1.0, HELD
+    )  # fmt: skip
+    assert len(order) == 250
+    for part in (entered, left, factor, made):
+        assert np.isfinite(part).all()
 
 
 def test_a_newcomer_that_copies_a_chosen_column_adds_nothing():

@@ -32,9 +32,9 @@ What the data decide, so that the user need not:
 * Rows fade only when they weigh more than five times the columns, and 5000: what a correlation matrix needs.
 * The chosen features guess each row before it is learned from, by the linear model that (2) has fitted anyway, all
   classes alike. If the errors within the classes have risen since some row (Page's CUSUM), the evidence so far fades to
-  that of 30 rows, the rows since then are counted once more, and no feature is favoured as chosen. A model of less
-  than 100 rows is not judged. The same if the last rows know better than all rows
-  (:mod:`tamis.rows.forward.recency`): errors do not rise where nothing was known.
+  that of 30 rows, the rows since then are counted once more, and for once a chosen feature competes with no more than
+  (sqrt(gain) + e)^2: what chance would exchange stays. A model of less than 100 rows is not judged. The same if the
+  last rows know better than all rows (:mod:`tamis.rows.forward.recency`): errors do not rise where nothing was known.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.marginals import Marginals
 from tamis.rows.forward.recency import Recency
 from tamis.rows.forward.scatter import Scatter
-from tamis.rows.forward.steps import ERRORS, choose, favoured, solve
+from tamis.rows.forward.steps import ERRORS, HELD, HELD_LOOSELY, choose, favoured, solve
 from tamis.rows.waiting_block import WaitingBlock, joined, padded
 from tamis.summaries.batch import without_columns
 
@@ -458,8 +458,8 @@ class ForwardPartialCorrelation(RowSelector):
         self._errors.forget()
         self._start_row, self._settled = self._rows, self._rows + _SETTLING
         self._young = min(young, len(y))
-        self._order, self._more, self._next = self._order[:0], self._more[:0], self._rows + 10
-        self._choose()
+        self._next = self._rows + 10
+        self._choose(HELD_LOOSELY)
         self.drift_detected_ = self._chosen() != before
 
     @property
@@ -470,7 +470,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     # -- choosing ------------------------------------------------------------------------------------------
 
-    def _choose(self) -> None:
+    def _choose(self, held: tuple[float, float] = HELD) -> None:
         before = np.append(self._columns[self._order], self._more)
         if self._marginals is not None:
             self._let_in(self._marginals)
@@ -490,7 +490,7 @@ class ForwardPartialCorrelation(RowSelector):
             most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b, self._ridge,
-            min(most, _STEPS), place, ends, n_effective, bar, freedom,
+            min(most, _STEPS), place, ends, n_effective, bar, freedom, held,
         )  # fmt: skip
         self._fit_model(solve(factor, self._order, made) * inverse[self._order, None] * back)
         self._relevance_now = self._scores(before, n_effective)
@@ -589,7 +589,8 @@ class ForwardPartialCorrelation(RowSelector):
         """Return the features kept beside those chosen one after the other, by what each adds; who was kept stays."""
         n_more = 0 if self._decides_how_many else self._n_kept() - len(self._order)
         rivals = gains.copy()
-        rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), self._ridge, n_effective)
+        ridge = np.sqrt(1.0 + self._ridge) - 1.0  # these are held more firmly, for they are nearer to chance
+        rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, HELD)
         rivals[gains == 0.0] = 0.0
         best = np.argsort(-rivals, kind="stable")[: max(n_more, 0)]
         return best[rivals[best] > 0.0]

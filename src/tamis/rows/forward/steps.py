@@ -12,9 +12,11 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit, overwrite
 
-__all__ = ["ERRORS", "choose", "favoured", "solve"]
+__all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured", "solve"]
 
-HOLD, ERRORS = 2.0, 3.5  # by how much a chosen feature is favoured (4)
+ERRORS = 3.5  # standard errors that are no chance
+HELD = (2.0, ERRORS)  # by how many times its gain, or standard errors, a chosen feature is favoured (4)
+HELD_LOOSELY = (1.0, 1.0)  # the same after a drift
 
 
 @njit()
@@ -29,21 +31,23 @@ def _gains(r: Array, v: Array, gain: Array) -> None:
 
 
 @njit()
-def favoured(gain: Any, share: Any, ridge: float, n: float) -> Any:
+def favoured(gain: Any, share: Any, ridge: float, n: float, held: tuple[float, float]) -> Any:
     """Return the gain that a feature chosen before competes with (4); `share` is (v - ridge) / v."""
     error = np.sqrt(share / (n * (1.0 + ridge)))
-    return np.maximum(HOLD * gain, (np.sqrt(gain) + ERRORS * error) ** 2)
+    return np.maximum(held[0] * gain, (np.sqrt(gain) + held[1] * error) ** 2)
 
 
 @njit()
-def _best(gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int) -> int:
+def _best(
+    gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int, held: tuple[float, float]
+) -> int:  # fmt: skip
     """The feature of the largest gain; one that was among the first `end` before is favoured."""
     best, at = 0.0, -1
     for j in range(gain.shape[0]):
         if not taken[j] and gain[j] > 0.0:
             g = gain[j]
             if place[j] < end:  # (4)
-                g = favoured(g, max(v[j] - ridge, 0.0) / v[j], ridge, n)
+                g = favoured(g, max(v[j] - ridge, 0.0) / v[j], ridge, n, held)
             if g > best:
                 best, at = g, j
     return at
@@ -64,7 +68,7 @@ def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float,
 @njit()
 def choose(
     S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, place: Array,
-    ends: Array, n: float, bar: float, total: float,
+    ends: Array, n: float, bar: float, total: float, held: tuple[float, float],
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
 
@@ -83,7 +87,7 @@ def choose(
     alone = gain.copy()
     for i in range(n_most):
         part += i == ends[part]
-        j = _best(gain, v, ridge, n, taken, place, ends[part])
+        j = _best(gain, v, ridge, n, taken, place, ends[part], held)
         if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
             break
         taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1

@@ -22,6 +22,7 @@ from tamis._check import Array, Rows, refuse_nonfinite
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
+from tamis.learners.leaving_out import takes_nan
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale, wants_scale
@@ -171,10 +172,13 @@ class SelectiveLearner:
     def refuse(self, error: Exception, X: Rows, names: list[str] | None) -> None:
         """Say of NaN and infinity, if these are why rows were refused, where they are.
 
-        The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is.
+        The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is. Where
+        selector and learner take NaN, it is not why.
         """
+        takes = all(takes_nan(one) for one in (self.selector, self.learner.model) if one is not None)
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
-        refuse_nonfinite(Masker().mask(X, self.mask, self.support) if is_masked else X, names)  # type: ignore[arg-type]
+        seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
+        refuse_nonfinite(seen, names, allow_nan=takes)
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, prequential
+from tamis import FIRES, StreamingStacking, prequential
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.run_log import Table
@@ -97,6 +97,13 @@ def test_the_learner_sees_the_selection_alone(kind):
         part = X[100 * (step + 1) : 100 * (step + 2)]
         seen = seen.toarray() if sp.issparse(seen) else seen
         np.testing.assert_array_equal(seen, np.where(chosen[step], part, 0))
+
+
+def test_missing_values_are_not_blamed_where_the_learner_takes_them():
+    X, y = np.zeros((40, 6)), np.arange(40) % 2
+    X[3, 2] = np.nan
+    with pytest.raises(DataError, match="15 subsets of 2, more than max_trees = 9"):
+        prequential((X, y), None, StreamingStacking(max_trees=9))
 
 
 def test_a_selector_without_scores_and_nan_in_columns_that_are_not_selected():
@@ -272,7 +279,7 @@ SLOW = """
 import signal, sys
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
-from tamis import FIRES, prequential
+from tamis import FIRES, StreamingStacking, prequential
 
 class Slow(GaussianNB):
     def partial_fit(self, X, y, classes=None):
@@ -415,7 +422,7 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
 TERMINATED = """
 import os, signal, sys
 import numpy as np
-from tamis import FIRES, prequential
+from tamis import FIRES, StreamingStacking, prequential
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1000, 8))

@@ -64,7 +64,7 @@ def draw(strengths: dict[str, np.ndarray], correlations: dict[str, np.ndarray], 
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
-    markers = "osDd^v<>Px"
+    markers = "osDd^v<>PxX"
     for column, (xs, by_rule, label) in enumerate(
         (
             (STRENGTHS, strengths, "strength of the signals, mu"),

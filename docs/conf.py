@@ -122,7 +122,17 @@ def _catalogue_page() -> str:
     pages = dict.fromkeys(f"../{_page(entry)}" for entry in CATALOG)
     learners = [
         f"../{name}"
-        for name in ("hoeffding", "vfdr", "forests", "heft_stream", "huwrs", "stacking", "knn", "naive_bayes")
+        for name in (
+            "hoeffding",
+            "cvfdt",
+            "vfdr",
+            "forests",
+            "heft_stream",
+            "huwrs",
+            "stacking",
+            "knn",
+            "naive_bayes",
+        )
     ]
     lines = ["# Methods", "", "One row per algorithm; `tamis list` prints them too.", ""]
     lines += ["[Which selector?](../which_selector.md) says which one to begin with.", ""]

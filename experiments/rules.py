@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import VFDR, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes, load_stream
+from tamis import CVFDT, VFDR, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes, load_stream
 from tamis.streams import load_dataset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,6 +37,7 @@ ARMS: dict[str, Callable[[Any], Any]] = {
     "naive Bayes": lambda c: WeightedNaiveBayes(None, weight=None, categorical=c),
     "tree": lambda c: HoeffdingTree(categorical=c),
     "adaptive tree": lambda c: HoeffdingAdaptiveTree(categorical=c),
+    "CVFDT": lambda c: CVFDT(categorical=c),
     "ordered": lambda c: VFDR(categorical=c),
     "unordered": lambda c: VFDR(ordered=False, categorical=c),
     "ordered, drift": lambda c: VFDR(drift=0.002, categorical=c),

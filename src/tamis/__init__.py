@@ -52,6 +52,7 @@ _NAMES = {
     "StreamingRandomPatches": "tamis.learners.hoeffding",
     "StreamingStacking": "tamis.learners.hoeffding",
     "SparseFSA": "tamis.learners.sparse_fsa",
+    "CVFDT": "tamis.learners.hoeffding",
     "VFDR": "tamis.learners.hoeffding",
     "WeightedKNN": "tamis.learners.knn",
     "WeightedNaiveBayes": "tamis.learners.naive_bayes",

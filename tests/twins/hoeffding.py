@@ -36,6 +36,10 @@ class Leaf:
         values = [row[f] for row, y in zip(self.rows, self.labels, strict=True) if y == c]
         return np.array([v for v in values if not math.isnan(v)])
 
+    def range_of(self, f, c):
+        values = self.of_class(f, c)
+        return values.min(), values.max()
+
 
 class Split(Leaf):
     def __init__(self, leaf, feature, threshold, values, merit):
@@ -198,12 +202,15 @@ class HoeffdingTwin:
             else:
                 found.append((merit(total, list(counts.values())), f, None, met, list(counts.values())))
         elif sum(total):
-            everything = np.concatenate(classes)
-            low, high = everything.min(), everything.max()
+            ends = [leaf.range_of(f, c) for c in range(self.n_classes) if total[c]]
+            low, high = min(low for low, _ in ends), max(high for _, high in ends)
             for k in range(self.cuts):
                 cut = low + (high - low) / (self.cuts + 1) * (k + 1)
                 if low < cut < high:
-                    left = [len(values) * self._below(values, cut) for values in classes]
+                    left = [
+                        len(values) and len(values) * self._below(values, cut, *leaf.range_of(f, c))
+                        for c, values in enumerate(classes)
+                    ]
                     parts = [left, np.subtract(total, left)]
                     found.append((self._of_two(total, parts), f, cut, [], parts))
         return max(found, key=lambda one: one[0])
@@ -211,10 +218,10 @@ class HoeffdingTwin:
     def _of_two(self, total, parts):
         return -1 if min(sum(part) for part in parts) <= 0.01 * sum(total) else merit(total, parts)
 
-    def _below(self, values, cut):
-        if len(values) == 0 or cut < values.min():
+    def _below(self, values, cut, low, high):
+        if cut < low:
             return 0.0
-        if cut >= values.max():
+        if cut >= high:
             return 1.0
         return norm.cdf(cut, values.mean(), values.std(ddof=1))
 

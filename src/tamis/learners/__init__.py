@@ -1,6 +1,7 @@
 """Classifiers: those that weigh or choose features, trees, forests, rules, and those that restart after a drift."""
 
 from tamis.learners.hoeffding import (
+    CVFDT,
     VFDR,
     AdaptiveRandomForest,
     HoeffdingAdaptiveTree,
@@ -17,6 +18,7 @@ from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
 __all__ = [
+    "CVFDT",
     "HUWRS",
     "VFDR",
     "AdaptiveRandomForest",

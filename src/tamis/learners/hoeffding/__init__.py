@@ -1,5 +1,6 @@
 """Hoeffding trees and rules in flat arrays: one kernel learns a batch row by row, with no Python object for a node."""
 
+from tamis.learners.hoeffding.cvfdt import CVFDT
 from tamis.learners.hoeffding.export import export_text, plot_tree
 from tamis.learners.hoeffding.forest import AdaptiveRandomForest, StreamingRandomPatches
 from tamis.learners.hoeffding.shape import Node
@@ -8,6 +9,7 @@ from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
 from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 
 __all__ = [
+    "CVFDT",
     "VFDR",
     "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",

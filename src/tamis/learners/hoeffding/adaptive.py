@@ -33,7 +33,7 @@ from tamis.learners.hoeffding.nodes import (
     note,
 )
 
-__all__ = ["begin_alternate", "compare_alternate", "poisson", "uniform"]
+__all__ = ["begin_alternate", "compare_alternate", "drop_alternate", "poisson", "put_in_place", "uniform"]
 
 _LEAST_WIDTH = 300.0
 _TOTAL, _WIDTH = 2, 4  # in a detector's state
@@ -78,7 +78,7 @@ def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
     other = tree.links[node, ALTERNATE]
     if risen:
         if other >= 0:
-            _drop_alternate(tree, node)
+            drop_alternate(tree, node)
         note(tree, START, node, 1)
         return False
     if other < 0:
@@ -90,22 +90,23 @@ def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
     share = 1.0 / mine[_WIDTH] + 1.0 / its[_WIDTH]
     bound = np.sqrt(max(2.0 * error * (1.0 - error) * _LOG_SIGNIFICANCE * share, 0.0))  # (1)
     if error - its_error > bound:
-        _put_in_place(tree, node, other)
+        put_in_place(tree, node, other)
         return True
     if its_error - error > bound:
-        _drop_alternate(tree, node)
+        drop_alternate(tree, node)
     return False
 
 
 @njit()
-def _drop_alternate(tree: Arrays, node: int) -> None:
+def drop_alternate(tree: Arrays, node: int) -> None:
+    """Give up the alternate tree of a split."""
     drop_subtree(tree, tree.links[node, ALTERNATE])
     tree.links[node, ALTERNATE] = -1
     tree.state[DROPPED] += 1
 
 
 @njit()
-def _put_in_place(tree: Arrays, node: int, other: int) -> None:
+def put_in_place(tree: Arrays, node: int, other: int) -> None:
     """Put an alternate tree in the place of its split, and drop what was there."""
     links, parent = tree.links, tree.links[node, PARENT]
     links[other, PARENT], links[other, NEXT], links[other, CELL] = (

@@ -33,7 +33,7 @@ FREE_NODES, FREE_SLOTS, FREE_DETECTORS, ROOT, PENDING, BIRTHS, LIVE, ROWS, START
 # Rows of `notes`: the stacks of free nodes, slots and detectors have the number of their entry in `state`.
 WHAT, WHERE, NUMBER, PATH, STACK = range(3, 8)
 FIRST, N_CELLS = range(2)  # rows of `lists`
-SPLIT, START, BRANCH = range(3)  # what may be pending: (what, node, number of children or category)
+SPLIT, START, BRANCH = range(3)  # what may be pending: (what, node, number of new nodes or category)
 MISSING, UNKNOWN = -1, -2  # instead of a category
 OBSERVED, MEAN, DEVIATION, LOWEST, HIGHEST = range(5)  # what a leaf keeps of a class and a numeric feature
 
@@ -220,7 +220,7 @@ def wanted(tree: Arrays) -> tuple[int, int, int]:
     """Return how many nodes, slots and detectors the pending changes need."""
     nodes, detectors = 0, 0
     for k in range(tree.state[PENDING]):
-        nodes += tree.notes[NUMBER, k] if tree.notes[WHAT, k] == SPLIT else 1
+        nodes += tree.notes[NUMBER, k] if tree.notes[WHAT, k] != BRANCH else 1
         detectors += 1
     return nodes, nodes, detectors
 

@@ -12,7 +12,7 @@ split: 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,17 @@ from tamis.learners.hoeffding.nodes import (
     new_leaf,
 )
 
-__all__ = ["Rules", "best_split", "observe", "sides", "split"]
+__all__ = [
+    "Rules",
+    "best_split",
+    "bound_of",
+    "branch",
+    "merit_of",
+    "observe",
+    "sides",
+    "split",
+    "write_split",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -177,36 +187,58 @@ def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats
 
 
 @njit()
+def merit_of(
+    tree: Arrays, slot: int, f: int, least: float, rules: Rules, work: Floats
+) -> tuple[float, float, int, int]:
+    """Return the merit of a feature, the threshold or category, and the number of branches."""
+    n_numeric = tree.gaussians.shape[3]
+    if f < n_numeric:
+        merit, at = _best_cut(tree.gaussians[slot], f, rules.n_cuts, least, work)
+        return merit, at, -1, 2
+    merit, cell, branches = _best_categories(tree, slot, f - n_numeric, rules.binary, work)
+    return merit, 0.0, cell, branches
+
+
+@njit()
+def bound_of(n_classes: int | np.integer[Any], n: float, rules: Rules) -> float:
+    """Return eps of (2)."""
+    weight_range = np.log2(n_classes)
+    eps: float = np.sqrt(weight_range * weight_range * np.log(1.0 / rules.delta) / (2.0 * n))
+    return eps
+
+
+@njit()
+def write_split(tree: Arrays, node: int, feature: int, threshold: float, category: int, merit: float) -> None:
+    """Write a split into a node."""
+    links, n_numeric = tree.links[node], tree.gaussians.shape[3]
+    links[FEATURE], links[CUT_CELL] = feature, category
+    links[KIND] = NUMERIC if feature < n_numeric else (MULTIWAY if category < 0 else ONE_AGAINST_REST)
+    tree.numbers[node, THRESHOLD], tree.numbers[node, MERIT] = threshold, merit
+
+
+@njit()
 def best_split(tree: Arrays, node: int, n: float, rules: Rules) -> int:
     """Write the split that (2) chooses into the leaf, and return its number of branches; 0 if there is none yet."""
-    links, numbers, slot = tree.links[node], tree.numbers[node], tree.links[node, SLOT]
+    slot = tree.links[node, SLOT]
     n_classes = np.count_nonzero(tree.weights[node])
     if n_classes < 2:
         return 0
-    kept = tree.gaussians[slot]
-    n_numeric = kept.shape[2]
-    work = np.empty((4, kept.shape[0]))
+    n_numeric = tree.gaussians.shape[3]
+    work = np.empty((4, tree.gaussians.shape[1]))
     best, second, feature, threshold, category, branches = _ROUNDING, _ROUNDING, -1, 0.0, -1, 0
     for f in range(n_numeric + tree.totals.shape[2]):
-        at, cell, n_branches = 0.0, -1, 2
-        if f < n_numeric:
-            merit, at = _best_cut(kept, f, rules.n_cuts, second, work)
-        else:
-            merit, cell, n_branches = _best_categories(tree, slot, f - n_numeric, rules.binary, work)
+        merit, at, cell, n_branches = merit_of(tree, slot, f, second, rules, work)
         if merit > best:
             best, second = merit, best
             feature, threshold, category, branches = f, at, cell, n_branches
         elif merit > second:
             second = merit
-    weight_range = np.log2(n_classes)
-    eps = np.sqrt(weight_range * weight_range * np.log(1.0 / rules.delta) / (2.0 * n))  # (2)
+    eps = bound_of(n_classes, n, rules)
     if feature < 0 or not (best - second > eps or eps < rules.tie_threshold):
         return 0
     if rules.max_nodes >= 0 and tree.state[LIVE] + branches > rules.max_nodes:
         return 0
-    links[FEATURE], links[CUT_CELL] = feature, category
-    links[KIND] = NUMERIC if feature < n_numeric else (MULTIWAY if category < 0 else ONE_AGAINST_REST)
-    numbers[THRESHOLD], numbers[MERIT] = threshold, best
+    write_split(tree, node, feature, threshold, category, best)
     return branches
 
 
@@ -250,8 +282,8 @@ def sides(tree: Arrays, node: int, c: int) -> tuple[float, float]:
 
 
 @njit()
-def split(tree: Arrays, node: int) -> None:
-    """Split a leaf as was written into it; the children begin with the classes that they would have had."""
+def branch(tree: Arrays, node: int) -> None:
+    """Give a node children as was written into it; they begin with the classes that they would have had."""
     links, slot = tree.links[node], tree.links[node, SLOT]
     feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
     n_classes = tree.weights.shape[1]
@@ -271,6 +303,12 @@ def split(tree: Arrays, node: int) -> None:
             tree.weights[left, c], tree.weights[right, c] = sides(tree, node, c)
         _settle(tree, left)
         _settle(tree, right)
+
+
+@njit()
+def split(tree: Arrays, node: int) -> None:
+    """Split a leaf as was written into it, which needs no statistics from then on."""
+    branch(tree, node)
     give_back(tree, node, True, False)
 
 

@@ -268,7 +268,26 @@ class HoeffdingTree(TreeClassifier):
         return importances(self.nodes_, self.n_features_in_)
 
 
-class HoeffdingAdaptiveTree(HoeffdingTree):
+class TreeOfAlternates(HoeffdingTree):
+    """A tree whose splits may have alternate trees, which may take their places."""
+
+    @property
+    def n_alternates_started_(self) -> int:
+        """Number of alternate trees started so far."""
+        return int(self._pools_.state[STARTED])
+
+    @property
+    def n_alternates_replaced_(self) -> int:
+        """Number of alternate trees that have replaced a split so far."""
+        return int(self._pools_.state[REPLACED])
+
+    @property
+    def n_alternates_dropped_(self) -> int:
+        """Number of alternate trees given up so far, because they were worse or came too late."""
+        return int(self._pools_.state[DROPPED])
+
+
+class HoeffdingAdaptiveTree(TreeOfAlternates):
     """A Hoeffding tree that replaces its outdated parts, which it finds by their errors (HAT).
 
     Each split has an ADWIN on the errors of the rows that pass it. When these errors rise, an alternate tree is
@@ -381,18 +400,3 @@ class HoeffdingAdaptiveTree(HoeffdingTree):
             own.train(births[births == birth], rows, codes, len(self.classes_))
         if (pools.state[[BIRTHS, LIVE]] != before).any():
             own.inherit(pools)
-
-    @property
-    def n_alternates_started_(self) -> int:
-        """Number of alternate trees started so far."""
-        return int(self._pools_.state[STARTED])
-
-    @property
-    def n_alternates_replaced_(self) -> int:
-        """Number of alternate trees that have replaced a split so far."""
-        return int(self._pools_.state[REPLACED])
-
-    @property
-    def n_alternates_dropped_(self) -> int:
-        """Number of alternate trees given up so far: the errors of the split rose again, or their own were more."""
-        return int(self._pools_.state[DROPPED])

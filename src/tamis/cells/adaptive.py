@@ -21,7 +21,7 @@ and boosted trees (:mod:`tamis.cells.ensemble`) decides where that surely costs 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, boosted, most_gain
 from tamis.cells.discriminant import Judge, Worth
-from tamis.cells.ensemble import calibrated, evidence_of, joined, taught
+from tamis.cells.ensemble import calibrated, joined, taught, with_trees
 from tamis.cells.held_out import (
     FOLDS,
     ROUNDING,
@@ -49,6 +49,7 @@ from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.offers import Offers
 from tamis.cells.relevance import NothingTellsError, relevance
+from tamis.cells.small_trees import SmallTrees
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
 
@@ -272,24 +273,46 @@ class AdaptiveIFC2F(CellClassifier):
             return 1.0
         walks = [self._held_out_walk(X, y, bins, rows) for rows in held]
         paths, rows = Paths.joined([path for _, path in walks]), np.concatenate(held)
+        label = y[rows]
+        prior = np.concatenate([np.tile(model._tree.prior, (len(path.order), 1)) for model, path in walks])
         beliefs: dict[str, tuple[Floats, Worth]] = {}
+        if self.classifier is None and self.decision in ("tree", "auto"):
+            beliefs["tree"] = paths.posterior, 1.0
         if self.decision == "boosting":
             believed, self._booster = boosted(
-                paths.posterior, paths.numbers, y[rows], fold[rows], self.random_state
+                paths.posterior, paths.numbers, label, fold[rows], self.random_state
             )
-            beliefs = {"boosting": (believed, 1.0)}
+            beliefs["boosting"] = believed, 1.0
         elif self.decision != "tree":
-            beliefs = self._judged(X, y, held, walks)
-        if self.classifier is None and self.decision in ("tree", "auto"):
-            beliefs = {"tree": (paths.posterior, 1.0), **beliefs}
-        best = None
-        for name, (belief, _) in beliefs.items():
-            found = self._limits(belief, paths, y[rows])
-            if best is None or better(name, found[0], best[0], self._Q):
-                best, self.belief_ = found, name
-        assert best is not None
-        _, self.max_risk_, self.min_rate_ = best
+            evidence = joined(list(self._evidence(self._decides, X, y, held, walks)))
+            beliefs[self._decides] = calibrated(evidence, prior, label)
+        limits = {name: self._limits(belief, paths, label) for name, (belief, _) in beliefs.items()}
+        self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
+        if self.classifier is None and self.decision == "auto":
+
+            def promising(posterior: Floats) -> bool:
+                """Compare the costs of the first rows, as many as there are posteriors of."""
+                n = posterior.shape[1]
+                first, of_first = paths.first(n), label[:n]
+                others = [
+                    self._limits(belief[:, :n], first, of_first)[0].mean() for belief, _ in beliefs.values()
+                ]
+                return bool(self._limits(posterior, first, of_first)[0].mean() < min(others))
+
+            said = self._evidence("trees", X, y, held, walks)
+            if (found := with_trees(evidence, prior, label, said, promising)) is not None:
+                of_both = self._limits(found[0], paths, label)
+                if better("ensemble", of_both[0], limits[self.belief_][0], self._Q):
+                    self.belief_, limits["ensemble"], beliefs["ensemble"] = "ensemble", of_both, found
+        _, self.max_risk_, self.min_rate_ = limits[self.belief_]
         return beliefs[self.belief_][1]
+
+    @property
+    def _decides(self) -> str:
+        """Who may decide besides the tree."""
+        if self.decision != "auto":
+            return self.decision
+        return "discriminant" if self.classifier is None else "classifier"
 
     def _held_out_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
         """Return a model that has not seen these rows, and their walks by it."""
@@ -299,31 +322,26 @@ class AdaptiveIFC2F(CellClassifier):
         path.numbers = self._among_mine(path.numbers, model.candidates_)
         return model, path
 
-    def _judged(
-        self, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
-    ) -> dict[str, tuple[Floats, Worth]]:
-        """Return what who else may decide believes at each step of the walks, and what that evidence is worth.
-
-        Each is taught by the walks of the other folds' rows.
-        """
-        asked = np.full((len(y), max(path.order.shape[1] for _, path in walks)), -1)  # columns of X
+    def _evidence(
+        self, kind: str, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
+    ) -> Iterator[Floats]:
+        """Return what the values of each fold's walks say, by who is taught by the walks of the other folds' rows."""
+        n_steps = max(path.order.shape[1] for _, path in walks)
+        asked = np.full((len(y), n_steps), -1)  # columns of X
         for rows, (model, path) in zip(held, walks, strict=True):
             steps = np.arange(path.order.shape[1])
             asked[rows[:, None], steps] = np.append(model.candidates_, -1)[path.order]
-        name = "ensemble" if self.decision == "auto" else self.decision
-        name = name if self.classifier is None else "classifier"
-        parts, priors = [], []
         for rows, (model, path) in zip(held, walks, strict=True):
             others = np.setdiff1d(np.arange(len(y)), rows)
             place = np.full(X.shape[1] + 1, -1)
             place[model.candidates_] = np.arange(len(model.candidates_))
-            order = place[asked[others]]
-            judge = model._taught(name, model._cells(X[others], np.arange(len(others)))[0], y[others], order)
-            values = model._cells(X[rows], np.arange(len(rows)))[0]
-            parts.append(evidence_of(judge, values, path.order))
-            priors.append(np.tile(model._tree.prior, (len(rows), 1)))
-        prior, label = np.concatenate(priors), y[np.concatenate(held)]
-        return calibrated(name, joined(parts), prior, label)
+            values, order = model._cells(X[others], np.arange(len(others)))[0], place[asked[others]]
+            judge: Judge | SmallTrees
+            if kind == "trees":
+                judge = SmallTrees(len(self.classes_)).fit(values, y[others], order)
+            else:
+                judge = model._taught(kind, values, y[others], order)
+            yield judge.evidence(model._cells(X[rows], np.arange(len(rows)))[0], path.order)
 
     def _learned_from(self, X: Rows, y: Array, bins: Bins) -> Self:
         """Return a model whose columns and tree are chosen by these rows only."""

@@ -12,6 +12,7 @@ little is believed.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,11 @@ from tamis.cells.held_out import longer
 from tamis.cells.masked import Masked
 from tamis.cells.small_trees import SmallTrees
 
-__all__ = ["Ensemble", "best_worths", "calibrated", "evidence_of", "joined", "taught"]
+__all__ = ["Ensemble", "best_worths", "calibrated", "joined", "taught", "with_trees"]
 
 Floats = NDArray[np.float64]
 _MOST = 1.2  # worth
+_PARTS = 2  # of the rows, on which an ensemble must have promise
 
 
 class Ensemble:
@@ -125,39 +127,56 @@ def taught(
     return Ensemble(n_bins, n_classes).fit(values, y, order)
 
 
-def evidence_of(judge: Judge, values: Floats, order: Array | None = None) -> Floats:
-    """Return the evidence of each kind that a judge has, shape (n_kinds, n_steps + 1, n_rows, n_classes).
-
-    Parameters are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
-    """
-    said = judge.evidence(values, order)
-    return said if isinstance(judge, Ensemble) else said[None]
-
-
 def joined(parts: list[Floats]) -> Floats:
-    """Return the evidence of all rows, one part after another; shorter walks stay at their end."""
-    n_steps = max(part.shape[1] for part in parts)
-    return np.concatenate([longer(part, n_steps, axis=1) for part in parts], axis=2)
+    """Return the steps (n_steps, n_rows, ...) of all rows, one part after another; shorter walks stay at their end."""
+    n_steps = max(len(part) for part in parts)
+    return np.concatenate([longer(part, n_steps) for part in parts], axis=1)
 
 
-def calibrated(kind: str, evidence: Floats, prior: Floats, y: Array) -> dict[str, tuple[Floats, Worth]]:
-    """Return the posteriors of who may decide, and what their evidence is worth, the simplest first.
+def calibrated(evidence: Floats, prior: Floats, y: Array) -> tuple[Floats, Worth]:
+    """Return the posteriors of who decides, and what its evidence is worth.
 
     Parameters
     ----------
-    kind : {"ensemble", "discriminant", "classifier"}
-        An ensemble may be believed whole, or its discriminant analysis alone.
-    evidence : ndarray of shape (n_kinds, n_steps + 1, n_rows, n_classes)
+    evidence : ndarray of shape (n_steps + 1, n_rows, n_classes)
         On walks of rows that were not learned from.
     prior : ndarray of shape (n_rows, n_classes)
     y : ndarray of shape (n_rows,), int
     """
-    one = best_worth(evidence[0, 1:], prior, y) if evidence.shape[1] > 1 else 1.0
-    first = posterior_of(evidence[0], prior, one), one
-    if kind != "ensemble":
-        return {kind: first}
-    both = best_worths(evidence[:, 1:], prior, y)
-    return {"discriminant": first, "ensemble": (posterior_of(evidence, prior, both), both)}
+    worth = best_worth(evidence[1:], prior, y) if len(evidence) > 1 else 1.0
+    return posterior_of(evidence, prior, worth), worth
+
+
+def with_trees(
+    evidence: Floats, prior: Floats, y: Array, said: Iterable[Floats], promising: Callable[[Floats], bool]
+) -> tuple[Floats, Worth] | None:
+    """Return the posteriors of an ensemble and what its kinds of evidence are worth, or None where it has no promise.
+
+    Parameters
+    ----------
+    evidence, prior, y
+        Those of the discriminant analysis, see :func:`calibrated`.
+    said : iterable of ndarray
+        The trees' evidence on the first rows, the next ones, and so on. Trees are dear to grow: more is asked for only
+        if two parts have promise.
+    promising : callable
+        Whether posteriors of the first rows, so many as it is given, cost less than what else there is.
+    """
+    parts: list[Floats] = []
+    for i, part in enumerate(said):
+        if i == _PARTS and not promising(_together(evidence, prior, y, parts)[0]):
+            return None
+        parts.append(part)
+    return _together(evidence, prior, y, parts)
+
+
+def _together(evidence: Floats, prior: Floats, y: Array, said: list[Floats]) -> tuple[Floats, Floats]:
+    """Return the posteriors of the rows that the trees have spoken of, and the worths."""
+    trees = longer(joined(said), len(evidence))
+    n = trees.shape[1]
+    each = np.stack([evidence[:, :n], trees])
+    worths = best_worths(each[:, 1:], prior[:n], y[:n])
+    return posterior_of(each, prior[:n], worths), worths
 
 
 def best_worths(each: Floats, prior: Floats, y: Array) -> Floats:

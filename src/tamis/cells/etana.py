@@ -84,7 +84,7 @@ class Independent(FixedOrder):
         if self.order_ == "mrmr":
             kept = np.sort(order)
             order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], self._n_ordered(kept))]
-        order = order[: self.max_features]
+        order = order[: self.max_features][: self._most]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
         chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))

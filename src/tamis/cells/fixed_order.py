@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +17,12 @@ from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import Judge, Worth, judged
-from tamis.cells.ensemble import calibrated, evidence_of, joined, taught
-from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer
+from tamis.cells.ensemble import calibrated, joined, taught, with_trees
+from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, least_cost, longer
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.relevance import NothingTellsError
+from tamis.cells.small_trees import SmallTrees
 from tamis.cells.stopping import updated
 from tamis.cells.tree import ExactChain
 
@@ -29,6 +32,27 @@ Floats = NDArray[np.float64]
 
 _WALKS = 5_000  # rows walked to choose a policy
 _STEPS = 40  # values after which a walk is not followed further
+
+
+@dataclass
+class _Fold:
+    """Rows that are held out, those that are learned from then, and the counts of the latter."""
+
+    rest: NDArray[np.int64]
+    held: NDArray[np.int64]
+    tables: Array
+
+
+@dataclass
+class _HeldOut:
+    """What was learned from the walks of rows held out: the columns of each fold, who may decide, and its evidence."""
+
+    columns: list[NDArray[np.int64]]
+    walks: list[Walks]
+    worth: Worth
+    evidence: Floats
+    prior: Floats
+    y: Array
 
 
 class FixedOrder(CellClassifier):
@@ -62,6 +86,8 @@ class FixedOrder(CellClassifier):
     _chain: Chain | ExactChain  # what each value says of the class
     _judge: Judge | None  # who decides, if not the chain
 
+    _most: int | None = None  # columns in order that are looked at, where rows are held out
+
     _learned_by: tuple[str, ...] = ("_fit", "_learn_own", "order_")  # of the best copy
 
     # -- hooks ---------------------------------------------------------------------------------------------
@@ -94,35 +120,93 @@ class FixedOrder(CellClassifier):
         bins = self._bin(X)
         tables = bins.tables(X, y, len(self.classes_))
         orders = self._orders if self.order == "auto" else (self.order,)
-        orders = orders if self.calibrate else orders[:1]
-        models = [copy.copy(self) for _ in orders]
-        for model, order in zip(models, orders, strict=True):
+        models = [copy.copy(self) for _ in (orders if self.calibrate else orders[:1])]
+        for model, order in zip(models, orders, strict=False):
             model.order_ = order
-            model._learn_own(X, y, bins, tables)
-            if self.calibrate:
-                model._calibrate(X, y, bins, tables)
+        folds = self._folds(X, y, bins, tables) if self.calibrate else []
+        walked = [model._calibrate(X, y, bins, folds) for model in models]
         # Of equals the first; where no row could be held out, nothing is known of their costs.
-        best = min(models, key=lambda model: np.inf if model.policy_ is None else model.policy_.cost)
-        self.__dict__.update(vars(best))
+        costs = [np.inf if model.policy_ is None else model.policy_.cost for model in models]
+        best = int(np.argmin(costs))
+        self.__dict__.update(vars(models[best]))
+        self._learn_own(X, y, bins, tables)
+        self._appoint(X, y, folds, walked[best])
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        """Choose the policy by walks of rows that were not learned from."""
-        walked, y_walked = X, y
-        if X.shape[0] > _WALKS:
+    def _folds(self, X: Rows, y: Array, bins: Bins, tables: Array) -> list[_Fold]:
+        """Return the rows that are held out in turn, and those that a model then learns from.
+
+        The bins are those of all rows, as they do not depend on the classes; the counts of those that a model learns
+        from are all counts less those of the rows held out.
+        """
+        rows = np.arange(X.shape[0])
+        if len(rows) > _WALKS:
             rng = np.random.default_rng(self.random_state)
-            rows = np.sort(rng.choice(X.shape[0], _WALKS, replace=False))
-            walked, y_walked = X[rows], y[rows]
-            tables = bins.tables(walked, y_walked, len(self.classes_))
-        walks, worth, y_walked = self._held_out_walks(walked, y_walked, bins, tables)
-        if not walks:  # no class has two rows
-            return
-        self.policy_ = self._policy(walks, y_walked)
-        if self.policy_.belief != "own" and self.policy_.most > 0:
-            self._judge = self._taught(self.policy_.belief, X, y, self.policy_.most)
-            self._judge.worth = worth[self.policy_.belief]
+            rows = np.sort(rng.choice(rows, _WALKS, replace=False))
+            tables = bins.tables(X[rows], y[rows], len(self.classes_))
+        fold, found = folds_of(y[rows]), []
+        for f in range(FOLDS):
+            held, rest = rows[fold == f], rows[fold != f]
+            if len(held):
+                counts = tables - bins.tables(X[held], y[held], len(self.classes_))
+                found.append(_Fold(rest, held, counts))
+        return found
+
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, folds: list[_Fold]) -> _HeldOut | None:
+        """Choose the policy by walks of rows that were not learned from; an ensemble is not among who may decide."""
+        if not folds:  # as published, or no class has two rows
+            return None
+        parts = [self._fold_walks(X, y, bins, fold) for fold in folds]
+        n_steps = max(len(own.spent) for _, own, _, _ in parts)
+        own = Walks("own", *(np.concatenate([longer(getattr(walk, name), n_steps) for _, walk, _, _ in parts], axis=1)
+                             for name in ("posterior", "spent", "stops")))  # fmt: skip
+        evidence, prior = joined([said for _, _, said, _ in parts]), np.concatenate([p for *_, p in parts])
+        walked = y[np.concatenate([fold.held for fold in folds])]
+        believed, worth = calibrated(evidence, prior, walked)
+        walks = [Walks(self._decides, believed, own.spent)]
+        if self.classifier is None:
+            walks.append(own)
+        self.policy_ = self._policy(walks, walked)
+        return _HeldOut([columns for columns, *_ in parts], walks, worth, evidence, prior, walked)
 
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         return best_policy(walks, y, self._Q)
+
+    @property
+    def _decides(self) -> str:
+        """Who may decide besides the model itself."""
+        return "discriminant" if self.classifier is None else "classifier"
+
+    def _appoint(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut | None) -> None:
+        """Teach who decides, if not the model itself; it may be an ensemble, in the order that was chosen."""
+        if held is None:
+            return
+        worth = held.worth
+        if self.classifier is None and (ensemble := self._ensemble(X, y, folds, held)) is not None:
+            policy = self._policy([*held.walks, ensemble[0]], held.y)
+            worth = ensemble[1] if policy.belief == "ensemble" else worth
+            self.policy_ = policy
+        assert self.policy_ is not None
+        self.policy_.most = min(self.policy_.most, len(self.candidates_))
+        if self.policy_.belief != "own" and self.policy_.most > 0:
+            self._judge = self._taught(self.policy_.belief, X, y, self.policy_.most)
+            self._judge.worth = worth
+
+    def _ensemble(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut) -> tuple[Walks, Worth] | None:
+        """Return walks that an ensemble decides, and what its evidence is worth; None where it has no promise."""
+
+        def said() -> Iterator[Floats]:
+            for fold, columns in zip(folds, held.columns, strict=True):
+                trees = SmallTrees(len(self.classes_)).fit(dense(X[fold.rest][:, columns]), y[fold.rest])
+                yield trees.evidence(dense(X[fold.held][:, columns]))
+
+        def promising(posterior: Floats) -> bool:
+            n = posterior.shape[1]
+            first = [walk.first(n) for walk in held.walks]
+            trees = Walks("ensemble", posterior, held.walks[0].spent[:, :n])
+            return least_cost([trees], held.y[:n], self._Q) < least_cost(first, held.y[:n], self._Q)
+
+        found = with_trees(held.evidence, held.prior, held.y, said(), promising)
+        return None if found is None else (Walks("ensemble", found[0], held.walks[0].spent), found[1])
 
     def _taught(self, kind: str, X: Rows, y: Array, n_columns: int) -> Judge:
         """Return who decides, if not the chain, taught by these rows."""
@@ -136,62 +220,28 @@ class FixedOrder(CellClassifier):
             values = dense(X[:, self.candidates_[: self._judge.n_columns]])
             self._judge = copy.deepcopy(self._judge).updated(values, y, fading)
 
-    def _held_out_walks(
-        self, X: Rows, y: Array, bins: Bins, tables: Array
-    ) -> tuple[list[Walks], dict[str, Worth], Array]:
-        """Return walks by who else may decide and by the model itself, what evidence is worth, and the rows' classes.
-
-        The bins are those of all rows, as they do not depend on the classes; the counts of those that a model learns
-        from are all counts less those of the rows held out.
-        """
-        fold = folds_of(y)
-        held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
-        if not held:
-            return [], {}, y
-        parts = []
-        for rows in held:
-            rest = np.flatnonzero(fold != fold[rows[0]])
-            counts = tables - bins.tables(X[rows], y[rows], len(self.classes_))
-            parts.append(self._fold_walks(X[rest], y[rest], bins, counts, X[rows]))
-        n_steps = max(len(own.spent) for own, *_ in parts) - 1
-        own = Walks("own", *(np.concatenate([longer(getattr(walk, name), n_steps + 1) for walk, *_ in parts], axis=1)
-                             for name in ("posterior", "spent", "stops")))  # fmt: skip
-        evidence, prior = (
-            joined([said for _, said, _ in parts]),
-            np.concatenate([prior for *_, prior in parts]),
-        )
-        walked = y[np.concatenate(held)]
-        beliefs = calibrated(self._judges, evidence, prior, walked)
-        walks = [Walks(name, believed, own.spent) for name, (believed, _) in beliefs.items()]
-        if self.classifier is None:
-            walks.insert(1, own)
-        return walks, {name: worth for name, (_, worth) in beliefs.items()}, walked
-
-    @property
-    def _judges(self) -> str:
-        """Who may decide besides the model itself."""
-        return "ensemble" if self.classifier is None else "classifier"
-
     def _fold_walks(
-        self, X: Rows, y: Array, bins: Bins, tables: Array, X_held: Rows
-    ) -> tuple[Walks, Floats, Floats]:
-        """Return the model's own walks of rows held out, evidence of who else may decide, and the prior of each row.
+        self, X: Rows, y: Array, bins: Bins, fold: _Fold
+    ) -> tuple[NDArray[np.int64], Walks, Floats, Floats]:
+        """Return the columns asked for, the model's own walks of rows held out, who else's evidence, and priors.
 
-        The evidence is of shape (n_kinds, n_steps + 1, n_rows, n_classes).
+        The evidence is of shape (n_steps + 1, n_rows, n_classes), the priors are of shape (n_rows, n_classes).
         """
         model: Self = copy.copy(self)
+        model._most = _STEPS
+        X_held, X, y = X[fold.held], X[fold.rest], y[fold.rest]
         model.prior_ = np.bincount(y, minlength=len(self.classes_)) / len(y)
         prior = np.tile(model.prior_, (X_held.shape[0], 1))
         try:
-            model._learn_own(X, y, bins, tables)
+            model._learn_own(X, y, bins, fold.tables)
         except NothingTellsError:  # then nothing can be bought
             n = (1, len(prior))
-            nothing = np.zeros((2 if self._judges == "ensemble" else 1, *prior[None].shape))
-            return Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool)), nothing, prior
+            walks = Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool))
+            return np.empty(0, dtype=np.int64), walks, np.zeros_like(prior[None]), prior
         model.prices_ = self._costs()[model.candidates_]
-        values = dense(X_held[:, model.candidates_[:_STEPS]])
-        judge = model._taught(self._judges, X, y, _STEPS)
-        return model._own_walks(X_held), evidence_of(judge, values), prior
+        columns = model.candidates_[:_STEPS]
+        judge = model._taught(self._decides, X, y, _STEPS)
+        return columns, model._own_walks(X_held), judge.evidence(dense(X_held[:, columns])), prior
 
     def _own_walks(self, X: Rows) -> Walks:
         """Walk rows to the end, or for so many steps as may be chosen from."""

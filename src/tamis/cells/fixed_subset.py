@@ -124,28 +124,34 @@ class FixedSubset(FixedOrder):
     def _n_steps(self) -> int:
         return _STEPS if self.n_features is None else max(self.n_features, 1)
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        if self.classifier is None or self.n_features is None:
-            super()._calibrate(X, y, bins, tables)
-        else:
-            self.policy_ = Policy("classifier", "risk", min(self.n_features, len(self.candidates_)), -np.inf)
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, folds: list[Any]) -> Any:
+        if self.classifier is not None and self.n_features is not None:
+            self.policy_ = Policy("classifier", "risk", self.n_features, -np.inf)
+            return None
+        found = super()._calibrate(X, y, bins, folds)
         if self.policy_ is None:  # no class has two rows, so none can be held out: nothing is known to pay
             self.policy_ = Policy("discriminant", "risk", 0, -np.inf)
-        if self.classifier is not None and self.policy_ is not None and self.policy_.most > 0:
+        return found
+
+    def _appoint(self, X: Rows, y: Array, folds: list[Any], held: Any) -> None:
+        if self.classifier is None:
+            super()._appoint(X, y, folds, held)
+            return
+        assert self.policy_ is not None
+        self.policy_.most = min(self.policy_.most, len(self.candidates_))
+        if self.policy_.most > 0:
             # Every row is asked the same, so it is taught by rows that were asked all of it.
             values = dense(X[:, self.candidates_[: self.policy_.most]])
-            taught = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
-            taught.worth = 1.0 if self._judge is None else self._judge.worth
-            self._judge = taught
+            self._judge = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
+            self._judge.worth = 1.0 if held is None else held.worth
 
-    @property
-    def _judges(self) -> str:
-        return "discriminant" if self.classifier is None else "classifier"
+    def _ensemble(self, X: Rows, y: Array, folds: list[Any], held: Any) -> None:
+        """A fixed subset is decided by the discriminant analysis."""
 
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         if self.n_features is None:
             return best_policy(walks[:1], y, self._Q, every_row_alike=True)
-        return Policy("discriminant", "risk", min(self.n_features, len(self.candidates_)), -np.inf)
+        return Policy("discriminant", "risk", self.n_features, -np.inf)
 
     def _own_walks(self, X: Rows) -> Walks:
         """Return walks that believe nothing: the model has no probabilities of its own."""

@@ -21,6 +21,7 @@ Before the first value all rows are alike, so all are asked for it, or none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,7 @@ __all__ = [
     "decided",
     "folds_of",
     "groups_of",
+    "least_cost",
     "longer",
     "pays",
     "stops_at",
@@ -100,6 +102,11 @@ class Walks:
     spent: Floats
     stops: NDArray[np.bool_] | None = None
 
+    def first(self, n: int) -> Walks:
+        """Return the walks of the first n rows."""
+        stops = None if self.stops is None else self.stops[:, :n]
+        return Walks(self.belief, self.posterior[:, :n], self.spent[:, :n], stops)
+
 
 @dataclass
 class Paths:
@@ -123,6 +130,13 @@ class Paths:
     spent: Floats
     order: NDArray[np.int64]
 
+    def first(self, n: int) -> Paths:
+        """Return the paths of the first n rows."""
+        posterior, numbers, rate, spent = (
+            steps[:, :n] for steps in (self.posterior, self.numbers, self.rate, self.spent)
+        )
+        return Paths(posterior, numbers, rate, spent, self.order[:n])
+
     @classmethod
     def joined(cls, parts: list[Paths]) -> Paths:
         """Return the paths of all rows, one part after another; shorter ones stay at their end."""
@@ -140,10 +154,9 @@ class Paths:
         return cls(**steps, order=order)
 
 
-def longer(steps: Array, n: int, axis: int = 0) -> Array:
-    """Return steps, of which the axis has n_steps, with the last one repeated, so that there are n."""
-    found: Array = np.take(steps, np.minimum(np.arange(n), steps.shape[axis] - 1), axis=axis)
-    return found
+def longer(steps: Array, n: int) -> Array:
+    """Return steps (n_steps, ...) with the last one repeated, so that there are n."""
+    return steps if len(steps) == n else steps[np.minimum(np.arange(n), len(steps) - 1)]
 
 
 def folds_of(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
@@ -175,34 +188,45 @@ def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: boo
         Consider only policies that buy the same values for every row.
     """
     nothing = decided(walks[0].posterior[0], y, Q)
-    group = groups_of(y)
     none = Policy(walks[0].belief, "risk", 0, np.inf, float(nothing.mean()))
     best, least = none, nothing
     for walk in walks:
-        risk = np.ascontiguousarray((walk.posterior @ Q).min(axis=2).T)
-        risk[:, 0] = (
-            np.inf
-        )  # the folds' shares of the classes differ a little: no rule may tell the folds apart
-        cost = np.stack([decided(step, y, Q) for step in walk.posterior], axis=1) + walk.spent.T
-        levels = np.array([-np.inf]) if every_row_alike else _levels(risk)
-        stops = np.empty((0, 0), dtype=bool)
-        if walk.stops is not None and not every_row_alike:
-            stops = np.ascontiguousarray(walk.stops.T)
-            stops[:, 0] = False
-        totals = np.zeros((GROUPS, risk.shape[1], len(levels) + (len(stops) > 0)))
-        _add_costs(risk, cost, levels, stops, group, totals)
-        for rule, columns in _rules(len(levels), totals.shape[2]):
-            at = [_cheapest(totals.sum(axis=0) - part, columns) for part in totals]
-            per_row = np.empty(len(y))
-            for g, (most, level) in enumerate(at):
-                mine = group == g
-                stop = stops[mine] if rule == "own" else risk[mine] <= levels[level]
-                per_row[mine] = cost[mine, _first(stop[:, :most])]
+        for policy, per_row in _families(walk, y, Q, every_row_alike):
             if better(walk.belief, per_row, least, Q):
-                most, level = _cheapest(totals.sum(axis=0), columns)
-                max_risk = -np.inf if rule == "own" else levels[level]
-                best, least = Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
+                best, least = policy, per_row
     return best if pays(least, nothing, Q) else none
+
+
+def least_cost(walks: list[Walks], y: Array, Q: Floats) -> float:
+    """Return what the cheapest family of policies costs a row where it was not chosen on."""
+    return min(policy.cost for walk in walks for policy, _ in _families(walk, y, Q))
+
+
+def _families(
+    walk: Walks, y: Array, Q: Floats, every_row_alike: bool = False
+) -> Iterator[tuple[Policy, Floats]]:
+    """Return the best policy of each family, and what each row costs by the one that is best on the other groups."""
+    group = groups_of(y)
+    risk = np.ascontiguousarray((walk.posterior @ Q).min(axis=2).T)
+    risk[:, 0] = np.inf  # the folds' shares of the classes differ a little: no rule may tell the folds apart
+    cost = np.stack([decided(step, y, Q) for step in walk.posterior], axis=1) + walk.spent.T
+    levels = np.array([-np.inf]) if every_row_alike else _levels(risk)
+    stops = np.empty((0, 0), dtype=bool)
+    if walk.stops is not None and not every_row_alike:
+        stops = np.ascontiguousarray(walk.stops.T)
+        stops[:, 0] = False
+    totals = np.zeros((GROUPS, risk.shape[1], len(levels) + (len(stops) > 0)))
+    _add_costs(risk, cost, levels, stops, group, totals)
+    for rule, columns in _rules(len(levels), totals.shape[2]):
+        at = [_cheapest(totals.sum(axis=0) - part, columns) for part in totals]
+        per_row = np.empty(len(y))
+        for g, (most, level) in enumerate(at):
+            mine = group == g
+            stop = stops[mine] if rule == "own" else risk[mine] <= levels[level]
+            per_row[mine] = cost[mine, _first(stop[:, :most])]
+        most, level = _cheapest(totals.sum(axis=0), columns)
+        max_risk = -np.inf if rule == "own" else levels[level]
+        yield Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
 
 
 def groups_of(y: Array) -> NDArray[np.int64]:

@@ -260,7 +260,7 @@ class IFC2F(FixedOrder):
         codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
         self._network = Network(codes, y, self.parent_, self.n_bins, len(self.classes_))
-        self._order = self._rank(X, y, tables)
+        self._order = self._rank(X, y, tables)[: self._most]
         self.candidates_ = self.kept_[self._order]
         self._bins = bins.of(self.candidates_)
         self._back_up(codes[:, self._order], rng)

@@ -252,7 +252,7 @@ def test_where_no_column_varies_nothing_is_asked_for():
     assert model.open().next_feature is None
 
 
-@pytest.mark.parametrize("seed", [5, 9])
+@pytest.mark.parametrize("seed", [10, 23])
 def test_a_first_value_that_pays_is_bought_though_the_shares_are_as_sure_as_where_rows_stop(seed):
     """The threshold of the risk is found behind the first value, so it may lie above the risk before it."""
     rng = np.random.default_rng(seed)

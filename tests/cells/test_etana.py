@@ -85,7 +85,7 @@ def test_grid_of_many_classes_is_refused(rng):
 def test_columns_that_tell_equally_much_keep_their_order(rng):
     y = rng.integers(0, 2, 200)
     most, some, less = (y + noise * rng.normal(size=200) for noise in (0.5, 1.0, 2.0))
-    model = ETANA(cost=0.01).fit(np.tile(np.column_stack([most, less, some]), 20), y)
+    model = ETANA(cost=0.01, order="spread").fit(np.tile(np.column_stack([most, less, some]), 20), y)
     kinds = model.candidates_.reshape(3, 20)
     np.testing.assert_array_equal(kinds, [np.arange(first, 60, 3) for first in (0, 2, 1)])
 

@@ -33,7 +33,7 @@ from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.booster import Booster, boosted, most_gain
 from tamis.cells.discriminant import Judge, Worth
-from tamis.cells.ensemble import calibrated, joined, taught, with_trees
+from tamis.cells.ensemble import calibrated, joined, kinds_of, taught
 from tamis.cells.held_out import (
     FOLDS,
     ROUNDING,
@@ -289,21 +289,11 @@ class AdaptiveIFC2F(CellClassifier):
         limits = {name: self._limits(belief, paths, label) for name, (belief, _) in beliefs.items()}
         self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
         if self.classifier is None and self.decision == "auto":
-
-            def promising(posterior: Floats) -> bool:
-                """Compare the costs of the first rows, as many as there are posteriors of."""
-                n = posterior.shape[1]
-                first, of_first = paths.first(n), label[:n]
-                others = [
-                    self._limits(belief[:, :n], first, of_first)[0].mean() for belief, _ in beliefs.values()
-                ]
-                return bool(self._limits(posterior, first, of_first)[0].mean() < min(others))
-
-            said = self._evidence("trees", X, y, held, walks)
-            if (found := with_trees(evidence, prior, label, said, promising)) is not None:
-                of_both = self._limits(found[0], paths, label)
-                if better("ensemble", of_both[0], limits[self.belief_][0], self._Q):
-                    self.belief_, limits["ensemble"], beliefs["ensemble"] = "ensemble", of_both, found
+            trees = joined(list(self._evidence("trees", X, y, held, walks)))
+            beliefs["ensemble"] = calibrated(np.concatenate([evidence, trees]), prior, label)
+            limits["ensemble"] = self._limits(beliefs["ensemble"][0], paths, label)
+            if better("ensemble", limits["ensemble"][0], limits[self.belief_][0], self._Q):
+                self.belief_ = "ensemble"
         _, self.max_risk_, self.min_rate_ = limits[self.belief_]
         return beliefs[self.belief_][1]
 
@@ -336,12 +326,12 @@ class AdaptiveIFC2F(CellClassifier):
             place = np.full(X.shape[1] + 1, -1)
             place[model.candidates_] = np.arange(len(model.candidates_))
             values, order = model._cells(X[others], np.arange(len(others)))[0], place[asked[others]]
-            judge: Judge | SmallTrees
+            told = model._cells(X[rows], np.arange(len(rows)))[0]
             if kind == "trees":
-                judge = SmallTrees(len(self.classes_)).fit(values, y[others], order)
+                trees = SmallTrees(len(self.classes_)).fit(values, y[others], order)
+                yield trees.evidence(told, path.order)[None]
             else:
-                judge = model._taught(kind, values, y[others], order)
-            yield judge.evidence(model._cells(X[rows], np.arange(len(rows)))[0], path.order)
+                yield kinds_of(model._taught(kind, values, y[others], order), told, path.order)
 
     def _learned_from(self, X: Rows, y: Array, bins: Bins) -> Self:
         """Return a model whose columns and tree are chosen by these rows only."""

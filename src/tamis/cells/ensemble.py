@@ -1,4 +1,4 @@
-"""A discriminant analysis and boosted trees together: what a sum over columns sees, and what only several values say.
+"""Discriminant analyses and boosted trees together: what a sum over columns sees, and what only several values say.
 
 Each adds its evidence E_m, as far as that held on rows that were not learned from::
 
@@ -7,12 +7,14 @@ Each adds its evidence E_m, as far as that held on rows that were not learned fr
 The worths b_m, from 0 to 1.2, are those that make the labels of such rows most likely, the mean over the steps of their
 walks. For each unit of worth 1 is taken off the logarithm of the likelihood, as in Akaike's criterion: of few rows,
 little is believed.
+
+There are two discriminant analyses: one of numbers and bins, and one of the numbers alone, which needs fewer rows. So
+how much the bins are shrunk is found on the rows held out.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,21 +29,21 @@ from tamis.cells.held_out import longer
 from tamis.cells.masked import Masked
 from tamis.cells.small_trees import SmallTrees
 
-__all__ = ["Ensemble", "best_worths", "calibrated", "joined", "taught", "with_trees"]
+__all__ = ["Ensemble", "best_worths", "calibrated", "joined", "kinds_of", "taught"]
 
 Floats = NDArray[np.float64]
 _MOST = 1.2  # worth
-_PARTS = 2  # of the rows, on which an ensemble must have promise
 
 
 class Ensemble:
-    """Probabilities of the classes from any of the columns, by a discriminant analysis and trees.
+    """Probabilities of the classes from any of the columns, by two discriminant analyses, and trees if wanted.
 
     Parameters
     ----------
     n_bins : int
-        Of the discriminant analysis.
+        Of the first discriminant analysis; the second looks at numbers alone.
     n_classes : int
+    trees : bool
 
     Examples
     --------
@@ -56,51 +58,57 @@ class Ensemble:
     """
 
     _fit_together = Shapes(
-        "worth (2)  prior (k)  _normal (its own)  _trees (its own)"
-        "  _normal.prior (k)  _trees.prior (k)  _normal._low (d)  _trees._bins.edges (d, *)"
+        "worth (m)  prior (k)  _sums[] (its own)  _trees[] (its own)"
+        "  _sums[].prior (k)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"
     )
 
     # State, after fit:
-    #   worth    (2,)          float64  b
+    #   worth    (2 or 3,)     float64  b
     #   prior    (n_classes,)  float64
-    #   _normal        Discriminant
-    #   _trees         SmallTrees
+    #   _sums          two Discriminant
+    #   _trees         SmallTrees, if any
 
-    def __init__(self, n_bins: int, n_classes: int) -> None:
-        self.worth: Worth = np.ones(2)
-        self._normal, self._trees = Discriminant(n_bins, n_classes), SmallTrees(n_classes)
-        self.prior: Floats = self._normal.prior
+    def __init__(self, n_bins: int, n_classes: int, trees: bool = True) -> None:
+        self._sums = [Discriminant(n_bins, n_classes), Discriminant(1, n_classes)]
+        self._trees = [SmallTrees(n_classes)] if trees else []
+        self.worth: Worth = np.ones(len(self._sums) + len(self._trees))
+        self.prior: Floats = self._sums[0].prior
 
     def fit(self, values: Floats, y: Array, order: Array | None = None) -> Ensemble:
         """Learn from rows, see :meth:`tamis.cells.small_trees.SmallTrees.fit`."""
-        self._normal.fit(values, y)
-        self._trees.fit(values, y, order)
-        self.prior = self._normal.prior
+        for part in self._sums:
+            part.fit(values, y)
+        for trees in self._trees:
+            trees.fit(values, y, order)
+        self.prior = self._sums[0].prior
         return self
 
     def updated(self, values: Floats, y: Array, fading: float) -> Ensemble:
-        """Take more rows into the discriminant analysis; the trees stay."""
+        """Take more rows into the discriminant analyses; the trees stay."""
         found = copy.copy(self)
-        found._normal = self._normal.updated(values, y, fading)
-        found.prior = found._normal.prior
+        found._sums = [copy.copy(part).updated(values, y, fading) for part in self._sums]
+        found.prior = found._sums[0].prior
         return found
 
     @property
     def n_columns(self) -> int:
         """How many columns it knows."""
-        return self._normal.n_columns
+        return self._sums[0].n_columns
 
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
-        """Return the evidence of both, shape (2, n_steps + 1, n_rows, n_classes).
+        """Return the evidence of each kind, shape (n_kinds, n_steps + 1, n_rows, n_classes).
 
         Parameters are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
-        return np.stack([self._normal.evidence(values, order), self._trees.evidence(values, order)])
+        said = [part.evidence(values, order) for part in self._sums]
+        return np.stack([*said, *(trees.evidence(values, order) for trees in self._trees)])
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
-        said = np.stack([self._normal.evidence(values)[-1], self._trees.said(values)])
-        return posterior_of(said, self.prior, self.worth)
+        said = [part.evidence(values)[-1] for part in self._sums]
+        return posterior_of(
+            np.stack([*said, *(trees.said(values) for trees in self._trees)]), self.prior, self.worth
+        )
 
 
 def taught(
@@ -111,6 +119,7 @@ def taught(
     Parameters
     ----------
     kind : {"ensemble", "discriminant", "classifier"}
+        "discriminant" is the ensemble without trees.
     values : ndarray of shape (n_rows, K)
         NaN where missing.
     y : ndarray of shape (n_rows,), int
@@ -122,15 +131,19 @@ def taught(
     """
     if kind == "classifier":
         return Masked(classifier, n_classes).fit(values, y, order)
-    if kind == "discriminant":
-        return Discriminant(n_bins, n_classes).fit(values, y)
-    return Ensemble(n_bins, n_classes).fit(values, y, order)
+    return Ensemble(n_bins, n_classes, trees=kind == "ensemble").fit(values, y, order)
+
+
+def kinds_of(judge: Judge, values: Floats, order: Array | None = None) -> Floats:
+    """Return the evidence of each kind that a judge has, shape (n_kinds, n_steps + 1, n_rows, n_classes)."""
+    said = judge.evidence(values, order)
+    return said if isinstance(judge, Ensemble) else said[None]
 
 
 def joined(parts: list[Floats]) -> Floats:
-    """Return the steps (n_steps, n_rows, ...) of all rows, one part after another; shorter walks stay at their end."""
-    n_steps = max(len(part) for part in parts)
-    return np.concatenate([longer(part, n_steps) for part in parts], axis=1)
+    """Return evidence (n_kinds, n_steps, n_rows, ...) of all rows, part after part; shorter walks stay at their end."""
+    n_steps = max(part.shape[1] for part in parts)
+    return np.concatenate([longer(part, n_steps, axis=1) for part in parts], axis=2)
 
 
 def calibrated(evidence: Floats, prior: Floats, y: Array) -> tuple[Floats, Worth]:
@@ -138,45 +151,17 @@ def calibrated(evidence: Floats, prior: Floats, y: Array) -> tuple[Floats, Worth
 
     Parameters
     ----------
-    evidence : ndarray of shape (n_steps + 1, n_rows, n_classes)
+    evidence : ndarray of shape (n_kinds, n_steps + 1, n_rows, n_classes)
         On walks of rows that were not learned from.
     prior : ndarray of shape (n_rows, n_classes)
     y : ndarray of shape (n_rows,), int
     """
-    worth = best_worth(evidence[1:], prior, y) if len(evidence) > 1 else 1.0
-    return posterior_of(evidence, prior, worth), worth
-
-
-def with_trees(
-    evidence: Floats, prior: Floats, y: Array, said: Iterable[Floats], promising: Callable[[Floats], bool]
-) -> tuple[Floats, Worth] | None:
-    """Return the posteriors of an ensemble and what its kinds of evidence are worth, or None where it has no promise.
-
-    Parameters
-    ----------
-    evidence, prior, y
-        Those of the discriminant analysis, see :func:`calibrated`.
-    said : iterable of ndarray
-        The trees' evidence on the first rows, the next ones, and so on. Trees are dear to grow: more is asked for only
-        if two parts have promise.
-    promising : callable
-        Whether posteriors of the first rows, so many as it is given, cost less than what else there is.
-    """
-    parts: list[Floats] = []
-    for i, part in enumerate(said):
-        if i == _PARTS and not promising(_together(evidence, prior, y, parts)[0]):
-            return None
-        parts.append(part)
-    return _together(evidence, prior, y, parts)
-
-
-def _together(evidence: Floats, prior: Floats, y: Array, said: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the posteriors of the rows that the trees have spoken of, and the worths."""
-    trees = longer(joined(said), len(evidence))
-    n = trees.shape[1]
-    each = np.stack([evidence[:, :n], trees])
-    worths = best_worths(each[:, 1:], prior[:n], y[:n])
-    return posterior_of(each, prior[:n], worths), worths
+    told = evidence[:, 1:]
+    if len(evidence) > 1:
+        worths = best_worths(told, prior, y)
+        return posterior_of(evidence, prior, worths), worths
+    worth = best_worth(told[0], prior, y) if told.shape[1] else 1.0
+    return posterior_of(evidence[0], prior, worth), worth
 
 
 def best_worths(each: Floats, prior: Floats, y: Array) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,8 +16,8 @@ from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import Judge, Worth, judged
-from tamis.cells.ensemble import calibrated, joined, taught, with_trees
-from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, least_cost, longer
+from tamis.cells.ensemble import calibrated, joined, kinds_of, taught
+from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.relevance import NothingTellsError
@@ -86,6 +85,7 @@ class FixedOrder(CellClassifier):
     _chain: Chain | ExactChain  # what each value says of the class
     _judge: Judge | None  # who decides, if not the chain
 
+    _may_have_trees = True
     _most: int | None = None  # columns in order that are looked at, where rows are held out
 
     _learned_by: tuple[str, ...] = ("_fit", "_learn_own", "order_")  # of the best copy
@@ -181,32 +181,24 @@ class FixedOrder(CellClassifier):
         if held is None:
             return
         worth = held.worth
-        if self.classifier is None and (ensemble := self._ensemble(X, y, folds, held)) is not None:
-            policy = self._policy([*held.walks, ensemble[0]], held.y)
-            worth = ensemble[1] if policy.belief == "ensemble" else worth
-            self.policy_ = policy
+        if self.classifier is None and self._may_have_trees:
+            decided, of_all = self._ensemble(X, y, folds, held)
+            self.policy_ = self._policy([*held.walks, decided], held.y)
+            worth = of_all if self.policy_.belief == "ensemble" else worth
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.belief != "own" and self.policy_.most > 0:
             self._judge = self._taught(self.policy_.belief, X, y, self.policy_.most)
             self._judge.worth = worth
 
-    def _ensemble(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut) -> tuple[Walks, Worth] | None:
-        """Return walks that an ensemble decides, and what its evidence is worth; None where it has no promise."""
-
-        def said() -> Iterator[Floats]:
-            for fold, columns in zip(folds, held.columns, strict=True):
-                trees = SmallTrees(len(self.classes_)).fit(dense(X[fold.rest][:, columns]), y[fold.rest])
-                yield trees.evidence(dense(X[fold.held][:, columns]))
-
-        def promising(posterior: Floats) -> bool:
-            n = posterior.shape[1]
-            first = [walk.first(n) for walk in held.walks]
-            trees = Walks("ensemble", posterior, held.walks[0].spent[:, :n])
-            return least_cost([trees], held.y[:n], self._Q) < least_cost(first, held.y[:n], self._Q)
-
-        found = with_trees(held.evidence, held.prior, held.y, said(), promising)
-        return None if found is None else (Walks("ensemble", found[0], held.walks[0].spent), found[1])
+    def _ensemble(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut) -> tuple[Walks, Worth]:
+        """Return walks that an ensemble decides, and what its evidence is worth."""
+        said = []
+        for fold, columns in zip(folds, held.columns, strict=True):
+            trees = SmallTrees(len(self.classes_)).fit(dense(X[fold.rest][:, columns]), y[fold.rest])
+            said.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
+        believed, worth = calibrated(np.concatenate([held.evidence, joined(said)]), held.prior, held.y)
+        return Walks("ensemble", believed, held.walks[0].spent), worth
 
     def _taught(self, kind: str, X: Rows, y: Array, n_columns: int) -> Judge:
         """Return who decides, if not the chain, taught by these rows."""
@@ -225,7 +217,7 @@ class FixedOrder(CellClassifier):
     ) -> tuple[NDArray[np.int64], Walks, Floats, Floats]:
         """Return the columns asked for, the model's own walks of rows held out, who else's evidence, and priors.
 
-        The evidence is of shape (n_steps + 1, n_rows, n_classes), the priors are of shape (n_rows, n_classes).
+        The evidence is of shape (n_kinds, n_steps + 1, n_rows, n_classes), the priors of shape (n_rows, n_classes).
         """
         model: Self = copy.copy(self)
         model._most = _STEPS
@@ -237,11 +229,16 @@ class FixedOrder(CellClassifier):
         except NothingTellsError:  # then nothing can be bought
             n = (1, len(prior))
             walks = Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool))
-            return np.empty(0, dtype=np.int64), walks, np.zeros_like(prior[None]), prior
+            return (
+                np.empty(0, dtype=np.int64),
+                walks,
+                np.zeros((2 if self.classifier is None else 1, *prior[None].shape)),
+                prior,
+            )
         model.prices_ = self._costs()[model.candidates_]
         columns = model.candidates_[:_STEPS]
         judge = model._taught(self._decides, X, y, _STEPS)
-        return columns, model._own_walks(X_held), judge.evidence(dense(X_held[:, columns])), prior
+        return columns, model._own_walks(X_held), kinds_of(judge, dense(X_held[:, columns])), prior
 
     def _own_walks(self, X: Rows) -> Walks:
         """Walk rows to the end, or for so many steps as may be chosen from."""

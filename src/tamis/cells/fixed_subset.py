@@ -91,6 +91,7 @@ class FixedSubset(FixedOrder):
 
     calibrate = True  # it has no rule of its own
     order = "mrmr"
+    _may_have_trees = False  # it is the plain baseline
 
     _allowed = parameters(
         n_features=(integer("[0, inf)"), None),
@@ -144,9 +145,6 @@ class FixedSubset(FixedOrder):
             values = dense(X[:, self.candidates_[: self.policy_.most]])
             self._judge = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
             self._judge.worth = 1.0 if held is None else held.worth
-
-    def _ensemble(self, X: Rows, y: Array, folds: list[Any], held: Any) -> None:
-        """A fixed subset is decided by the discriminant analysis."""
 
     def _policy(self, walks: list[Walks], y: Array) -> Policy:
         if self.n_features is None:

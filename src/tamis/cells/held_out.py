@@ -5,8 +5,8 @@ Here every row is walked to the end by a model that has not seen it, and what st
 each step: the price of the values bought so far, and the cost of the decision. A policy is then chosen by its mean cost
 over these walks. There are families of policies:
 
-* whose probabilities are believed: the model's own, those of a :class:`~tamis.cells.discriminant.Discriminant`, or of
-  an :class:`~tamis.cells.ensemble.Ensemble` of it and boosted trees;
+* whose probabilities are believed: the model's own, or those of discriminant analyses, or of an
+  :class:`~tamis.cells.ensemble.Ensemble` of them and boosted trees;
 * when a row stops: after `most` values, as every other row; or before that, below an expected cost of deciding,
   `max_risk`; or when the model's own rule says so.
 
@@ -43,7 +43,6 @@ __all__ = [
     "decided",
     "folds_of",
     "groups_of",
-    "least_cost",
     "longer",
     "pays",
     "stops_at",
@@ -102,11 +101,6 @@ class Walks:
     spent: Floats
     stops: NDArray[np.bool_] | None = None
 
-    def first(self, n: int) -> Walks:
-        """Return the walks of the first n rows."""
-        stops = None if self.stops is None else self.stops[:, :n]
-        return Walks(self.belief, self.posterior[:, :n], self.spent[:, :n], stops)
-
 
 @dataclass
 class Paths:
@@ -130,13 +124,6 @@ class Paths:
     spent: Floats
     order: NDArray[np.int64]
 
-    def first(self, n: int) -> Paths:
-        """Return the paths of the first n rows."""
-        posterior, numbers, rate, spent = (
-            steps[:, :n] for steps in (self.posterior, self.numbers, self.rate, self.spent)
-        )
-        return Paths(posterior, numbers, rate, spent, self.order[:n])
-
     @classmethod
     def joined(cls, parts: list[Paths]) -> Paths:
         """Return the paths of all rows, one part after another; shorter ones stay at their end."""
@@ -154,9 +141,10 @@ class Paths:
         return cls(**steps, order=order)
 
 
-def longer(steps: Array, n: int) -> Array:
-    """Return steps (n_steps, ...) with the last one repeated, so that there are n."""
-    return steps if len(steps) == n else steps[np.minimum(np.arange(n), len(steps) - 1)]
+def longer(steps: Array, n: int, axis: int = 0) -> Array:
+    """Return steps, of which the axis has n_steps, with the last one repeated, so that there are n."""
+    found: Array = np.take(steps, np.minimum(np.arange(n), steps.shape[axis] - 1), axis=axis)
+    return found
 
 
 def folds_of(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
@@ -195,11 +183,6 @@ def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: boo
             if better(walk.belief, per_row, least, Q):
                 best, least = policy, per_row
     return best if pays(least, nothing, Q) else none
-
-
-def least_cost(walks: list[Walks], y: Array, Q: Floats) -> float:
-    """Return what the cheapest family of policies costs a row where it was not chosen on."""
-    return min(policy.cost for walk in walks for policy, _ in _families(walk, y, Q))
 
 
 def _families(

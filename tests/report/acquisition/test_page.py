@@ -15,7 +15,7 @@ from tamis.report.acquisition.plots import plot_costs, plot_missing, plot_paths
 
 @pytest.fixture(scope="module")
 def fitted():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)
     y = rng.integers(0, 3, 600)
     X = pd.DataFrame(rng.normal(size=(600, 6)), columns=["a", "b", "<i>c</i>", "d", "e", "f"])
     X["a"] += 1.5 * y

@@ -196,3 +196,47 @@ def test_compiling_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+_LEARN = """
+import hashlib, sys
+import numpy as np
+import scipy.sparse as sp
+from tamis import FETANA, FIRES, AdaptiveIFC2F
+rng = np.random.default_rng(0)
+y = rng.integers(0, 4, 150)
+X = rng.normal(size=(150, 64))
+X[:, :9] += 0.5 * y[:, None]
+weight = rng.uniform(0.5, 2.0, 150)
+S = sp.csr_matrix(X * (rng.random(X.shape) < 0.1))
+work = [
+    lambda: FIRES().partial_fit(X, y > 1, sample_weight=weight).scores_,
+    lambda: FIRES().partial_fit(S, y).scores_,
+    lambda: FIRES(model="logit").partial_fit(X, y > 1).scores_,
+    lambda: AdaptiveIFC2F(0.001, decision="tree").fit(X, y).predict_proba(X),
+    lambda: FETANA(0.001, order="spread", threshold="all", random_state=0).fit(X, y).predict_proba(X),
+]
+order = range(len(work)) if sys.argv[1] == "forwards" else reversed(range(len(work)))
+found = {i: hashlib.sha1(np.ascontiguousarray(work[i]()).tobytes()).hexdigest() for i in order}
+print(*(found[i] for i in range(len(work))))
+"""
+
+
+@pytest.mark.slow  # compiles the kernels of three methods
+def test_the_bits_are_those_of_a_process_that_compiles_whatever_it_learned_before(tmp_path: Path) -> None:
+    said = []
+    for order, hash_seed, threads in (
+        ("forwards", "1", "1"),
+        ("forwards", "2", "2"),
+        ("backwards", "3", "1"),
+    ):
+        settings = {
+            "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONHASHSEED": hash_seed, "OPENBLAS_NUM_THREADS": threads,
+        }  # fmt: skip
+        command = [sys.executable, "-c", _LEARN, order]
+        ran = subprocess.run(
+            command, env={**os.environ, **settings}, capture_output=True, text=True, check=True
+        )
+        said.append(ran.stdout.split())
+    assert said[0] == said[1] == said[2]
+    assert len(said[0]) == 5

@@ -40,10 +40,21 @@ class _Kernel:
     @functools.cached_property
     def inner(self) -> Any:
         """The kernel as kernels call it: what unpacks Python's arguments is a quarter of the work of compiling."""
-        kernel = self._compile(".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        kernel = self._compile(
+            ".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=self._reorders
+        )
         if hasattr(kernel, "get_call_template"):  # the JIT is not switched off
             _compile_once_for_all_constants(kernel)
         return kernel
+
+    @property
+    def _reorders(self) -> bool:
+        """Whether the compiler may reorder sums. Such a kernel is part of each kernel that calls it.
+
+        If it were called, there would be several of it: one by itself, and one in the file of each caller. Each is
+        optimised by itself and may have last bits of its own. Which one runs depends on what the process did before.
+        """
+        return bool(self.options["fastmath"])
 
     def _compile(self, suffix: str = "", **options: Any) -> Any:
         import numba
@@ -114,11 +125,8 @@ def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     strict : bool
         True keeps the order of floating-point operations as written, where a batch is to equal its rows one at a time,
         or a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over long
-        rows, and right where a result is promised up to rounding, or no sum is long enough to be reordered.
-
-        A kernel that kernels call has two machine codes, its own and the one inside theirs. Which of them runs depends
-        on whether it was compiled now or read from the cache: if it reorders sums, the last bits of two processes may
-        differ.
+        rows, and right where a result is promised up to rounding, or no sum is long enough to be reordered. Either way
+        every process has the same bits.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,9 +1,5 @@
 """The same rows and the same seed have the same bits, wherever the rows lie in memory and whichever process learns."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -73,37 +69,3 @@ def test_a_discriminant_has_the_same_bits_however_many_threads_there_are(rng, n,
             said.append(Discriminant(4, 3).fit(X, y).evidence(X[:50]))
     np.testing.assert_array_equal(said[1], said[0])
     np.testing.assert_array_equal(said[2], said[0])
-
-
-_LEARN = """
-import hashlib
-import numpy as np
-from tamis import FETANA, AdaptiveIFC2F
-rng = np.random.default_rng(0)
-y = rng.integers(0, 4, 150)
-X = rng.normal(size=(150, 64))
-X[:, :9] += 0.5 * y[:, None]
-for model in (AdaptiveIFC2F(0.001, decision="tree"), FETANA(0.001, order="spread", threshold="all", random_state=0)):
-    print(hashlib.sha1(model.fit(X, y).predict_proba(X).tobytes()).hexdigest())
-"""
-
-
-@pytest.mark.slow  # compiles the kernels of both
-def test_a_process_that_compiles_has_the_bits_of_one_that_reads_the_cache(tmp_path):
-    said = []
-    for hash_seed, threads in (("1", "1"), ("2", "2")):
-        settings = {
-            "NUMBA_CACHE_DIR": str(tmp_path),
-            "PYTHONHASHSEED": hash_seed,
-            "OPENBLAS_NUM_THREADS": threads,
-        }
-        ran = subprocess.run(
-            [sys.executable, "-c", _LEARN],
-            env={**os.environ, **settings},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        said.append(ran.stdout.split())
-    assert said[0] == said[1]
-    assert len(said[0]) == 2

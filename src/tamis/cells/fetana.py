@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 _SPARE = 1 << 16  # random signs beyond those of one walk
 
 
-@njit(strict=True)  # the same bits, compiled now or before
+@njit()
 def _walk(
     theta: Array, move: float, signs: Array, likelihood: Array, row: Array, belief: Array, price: Array,
     Q_i: Array,

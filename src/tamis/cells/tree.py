@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _NUMBERS = 1 << 22  # expectations held at once by a chain
 
 
-@njit(strict=True)  # the same bits, compiled now or before
+@njit()
 def _sweep(
     values: Array, parent: Array, order: Array, tables: Array, up: Array, below: Array, down: Array
 ) -> float:

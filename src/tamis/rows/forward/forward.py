@@ -52,7 +52,7 @@ from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.marginals import Marginals
-from tamis.rows.forward.recency import Recency
+from tamis.rows.forward.recency import FAR, Recency, standardise
 from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ERRORS, HELD, HELD_LOOSELY, choose, favoured, solve
 from tamis.rows.waiting_block import WaitingBlock, joined, padded
@@ -69,7 +69,6 @@ _LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
 _SETTLING = 1000  # rows after a drift within which a learner is told of a new set
 _AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
 _RECENT = 1000  # rows that are kept
-_FAR = 10.0  # standard deviations that a value counts for, where the last rows are compared with all
 _LEAST_LEVEL = 5e-324  # half of which would be 0
 
 # State:
@@ -349,8 +348,9 @@ class ForwardPartialCorrelation(RowSelector):
         """Keep the last rows, in no more memory than the matrix may take."""
         room = max(1, min(_RECENT, self.max_columns**2 // self.n_features_in_))
         kept = [*self._recent, block]
-        while kept and sum(len(y) for _, y, _ in kept[1:]) >= room:
-            del kept[0]
+        n_rows = sum(len(y) for _, y, _ in kept)
+        while n_rows - len(kept[0][1]) >= room:
+            n_rows -= len(kept.pop(0)[1])
         self._recent = tuple(kept)
 
     @property
@@ -392,9 +392,8 @@ class ForwardPartialCorrelation(RowSelector):
         Z[:, :n], Z[:, n:] = X.toarray() if sp.issparse(X) else X, targets
         self._scatter.update(Z, weight, fade)
         if self._recency is not None:
-            Z[:, :n] = self._standardised(Z[:, :n], np.arange(n))
-            if self._is_regression():
-                Z[:, n:] = self._standardised(Z[:, n:], np.array([n]))
+            at = np.arange(n + self._is_regression())
+            standardise(Z, self._scatter.unit_or_one, self._scatter.mean, self._inverse_deviations(at))
             self._recency.learn(Z[:, :n], Z[:, n:], weight, fade)
         self._known = fade * self._known + float(weight.sum())
 
@@ -421,10 +420,14 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _standardised(self, Z: Array, at: Array) -> NDArray[np.float64]:
         """Return columns of the matrix in standard deviations from their means, within some."""
-        unit, root = self._scatter.unit_or_one[at], np.sqrt(self._scatter.weight)
-        inverse = root * _inverse_root(self._scatter.S[at, at])
-        far: NDArray[np.float64] = (Z / unit - self._scatter.mean[at] / unit) * inverse
-        return far.clip(-_FAR, _FAR)
+        unit = self._scatter.unit_or_one[at]
+        far: NDArray[np.float64] = (Z / unit - self._scatter.mean[at] / unit) * self._inverse_deviations(at)
+        return far.clip(-FAR, FAR)
+
+    def _inverse_deviations(self, at: Array) -> NDArray[np.float64]:
+        """Return one over the standard deviation of columns of the matrix, in their units."""
+        found: NDArray[np.float64] = np.sqrt(self._scatter.weight) * _inverse_root(self._scatter.S[at, at])
+        return found
 
     def _guesses(self, X: Rows, y: Array) -> tuple[Array, Array]:
         """Return the class of each row as the model guesses it, all classes alike, and as it is.

@@ -31,6 +31,27 @@ def _sum_csr(
                 sy[c, j] += weight[i] * x * targets[i, c]
 
 
+@njit(strict=True)
+def _merged(
+    a: float, b: float, mean: Array, variance: Array, target_mean: Array, covariance: Array, new_mean: Array,
+    new_variance: Array, new_target_mean: Array, new_covariance: Array,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """Return mean, variance, target mean and covariance of all rows; a and b are the shares of earlier and new ones."""
+    n_targets, p = covariance.shape
+    found, between = (np.empty(p), np.empty(p), np.empty(n_targets)), np.empty((n_targets, p))
+    for j in range(p):
+        gap = new_mean[j] - mean[j]
+        found[0][j] = mean[j] + b * gap
+        found[1][j] = a * variance[j] + b * new_variance[j] + a * b * gap * gap
+    for c in range(n_targets):
+        target_gap = new_target_mean[c] - target_mean[c]
+        found[2][c] = target_mean[c] + b * target_gap
+        for j in range(p):
+            together = target_gap * (new_mean[j] - mean[j])
+            between[c, j] = a * covariance[c, j] + b * new_covariance[c, j] + a * b * together
+    return (*found, between)
+
+
 class Marginals:
     """Faded mean, variance and covariances with the targets of each feature.
 
@@ -69,13 +90,11 @@ class Marginals:
     def _combine(
         self, old: float, new: float, mean: Array, variance: Array, target_mean: Array, covariance: Array
     ) -> None:
-        total = old + new
-        a, b = old / total, new / total
-        gap, target_gap = mean - self.mean, target_mean - self.target_mean
-        self.variance = a * self.variance + b * variance + a * b * gap * gap
-        self.covariance = a * self.covariance + b * covariance + a * b * np.outer(target_gap, gap)
-        self.mean, self.target_mean = self.mean + b * gap, self.target_mean + b * target_gap
-        self.weight = total
+        self.weight = total = old + new
+        self.mean, self.variance, self.target_mean, self.covariance = _merged(
+            old / total, new / total, self.mean, self.variance, self.target_mean, self.covariance, mean, variance,
+            target_mean, covariance,
+        )  # fmt: skip
 
     def merge(self, later: Marginals, fade: float) -> None:
         """Take in the rows of others as if they had come after those of this one."""

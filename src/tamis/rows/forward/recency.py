@@ -31,7 +31,9 @@ from tamis._jit import njit
 from tamis._shapes import Shapes
 from tamis.rows.forward.marginals import Marginals
 
-__all__ = ["Recency"]
+__all__ = ["FAR", "Recency", "standardise"]
+
+FAR = 10.0  # standard deviations that a value counts for
 
 _MEMORY = 300  # rows that the younger one remembers, or so
 _FADING = 1.0 - 1.0 / _MEMORY  # of a row when the next one comes; the rows of a block fade together
@@ -60,6 +62,28 @@ def _hear(old: Array, young: Array, codes: Array, limit: float, stakes: Array, e
         if evidence[0] > limit:
             return i + 1
     return len(codes)
+
+
+@njit(strict=True)
+def standardise(Z: Array, unit: Array, mean: Array, inverse: Array) -> None:
+    """Put the first columns in standard deviations from their means, within some; in place."""
+    for i in range(Z.shape[0]):
+        for j in range(len(inverse)):
+            far = (Z[i, j] / unit[j] - mean[j] / unit[j]) * inverse[j]
+            Z[i, j] = min(max(far, -FAR), FAR)
+
+
+@njit(strict=True)
+def _told(share: Array, variance: Array, covariance: Array) -> tuple[Array, Array]:
+    """Return what each column tells of each target (1), in the target's share, and how much of all; negative."""
+    n_targets, p = covariance.shape
+    told, less = np.zeros((n_targets, p)), np.zeros(p)
+    for c in range(n_targets):
+        for j in range(p):
+            if share[c] > 0.0 and variance[j] > _NO_SPREAD:
+                told[c, j] = covariance[c, j] / variance[j] / share[c]
+            less[j] -= told[c, j] * covariance[c, j]
+    return told, less
 
 
 class Recency:
@@ -208,9 +232,8 @@ class Recency:
 def _model(known: Marginals) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
     """Return (1): columns, weights, and the offset; how much more than its share a class is expected, in its share."""
     share = np.ones(1) if len(known.target_mean) == 1 else known.target_mean
-    told = known.covariance / np.where(known.variance > _NO_SPREAD, known.variance, np.inf)
-    told = told / np.where(share > 0.0, share, np.inf)[:, None]
-    best = np.argsort(-(told * known.covariance).sum(axis=0), kind="stable")[:_COLUMNS]
+    told, less = _told(share, known.variance, known.covariance)
+    best = np.argsort(less, kind="stable")[:_COLUMNS]
     weights = told[:, best].T
     return best, weights, np.where(share > 0.0, -known.mean[best] @ weights, -np.inf)
 

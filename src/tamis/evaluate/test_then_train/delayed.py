@@ -121,12 +121,12 @@ class LateLabels:
 
     def exchange(self, X: Rows, y: Array, now: Array | None = None, comes: Array | None = None) -> Due:
         """Take the rows of a batch, and return those whose labels came with it."""
-        number = self.n_came + np.arange(len(y))
         self.n_came += len(y)
+        if self.delay == 0:
+            return Due((X, y), np.arange(1, len(y) + 1))
+        number = np.arange(self.n_came - len(y), self.n_came)
         if isinstance(self.delay, int) or now is None or comes is None:
             assert isinstance(self.delay, int)
-            if self.delay == 0:
-                return Due((X, y), np.arange(1, len(y) + 1))
             now, comes = number.astype(np.float64), number + float(self.delay)
         now = np.maximum.accumulate(np.append(self.now, now))[1:]
         self.now = float(now[-1])

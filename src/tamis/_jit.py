@@ -117,7 +117,7 @@ def _forgive_a_full_disk(kernel: Any) -> None:
     cache.save_overload = write_if_possible  # type: ignore[union-attr]
 
 
-def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def njit(*, strict: bool = False, allocates: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a kernel on its first call.
 
     Parameters
@@ -127,11 +127,14 @@ def njit(*, strict: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
         or a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over long
         rows, and right where a result is promised up to rounding, or no sum is long enough to be reordered. Either way
         every process has the same bits.
+    allocates : bool
+        False for a kernel that makes no array: references to arrays are not counted then. Where small kernels take
+        arrays from tuples for each row, counting them is most of what they do.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        # Said even where it is False: a kernel that does not say takes it from the kernel that calls it first.
-        options = {"fastmath": False if strict else _FAST}
+        # Both are said always: a kernel that does not say takes it from the kernel that calls it first.
+        options: dict[str, Any] = {"fastmath": False if strict else _FAST, "_nrt": allocates}
         return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options))
 
     return decorate

@@ -24,7 +24,7 @@ LEAST_SHARE = 0.01  # of the weight, that a branch must exceed to count as one
 _ROOT_2 = math.sqrt(2.0)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def entropy_times_weight(weights: Floats) -> float:
     """Return the entropy of the class, in bits, times the weight.
 
@@ -50,7 +50,7 @@ def entropy_times_weight(weights: Floats) -> float:
     return max(n * np.log2(n) - inner, 0.0) if n > 0.0 else 0.0
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def gain_of_two(total: Floats, part: Floats, rest: Floats) -> float:
     """Return (1) of a split in two, or -1 if either branch has too few rows.
 
@@ -79,7 +79,7 @@ def gain_of_two(total: Floats, part: Floats, rest: Floats) -> float:
     return gain
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def share_below(cut: float, mean: float, deviation: float, low: float, high: float) -> float:
     """Return which share of a class is at or below a cut, by its normal distribution and its range.
 

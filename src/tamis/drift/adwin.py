@@ -36,13 +36,13 @@ _HEAD = 5
 STATE_SIZE = _HEAD + _SIZES + 2 * _SIZES * (_PER_SIZE + 1)
 
 
-@njit()
+@njit(allocates=False)
 def _at(size: int, k: int) -> int:
     """Return where the k-th oldest bucket of a size has its total; its squared deviations follow."""
     return _HEAD + _SIZES + 2 * (size * (_PER_SIZE + 1) + k)
 
 
-@njit()
+@njit(allocates=False)
 def _insert(state: Floats, x: float) -> None:
     """Add a value as a bucket of its own, and merge buckets where a size has one too many."""
     width = state[4]
@@ -64,7 +64,7 @@ def _insert(state: Floats, x: float) -> None:
         _drop(state, size, 2)
 
 
-@njit()
+@njit(allocates=False)
 def _drop(state: Floats, size: int, n: int) -> None:
     """Remove the n oldest buckets of a size."""
     left = int(state[_HEAD + size]) - n
@@ -74,7 +74,7 @@ def _drop(state: Floats, size: int, n: int) -> None:
     state[_HEAD + size] = left
 
 
-@njit()
+@njit(allocates=False)
 def _different(state: Floats, delta: float) -> bool:
     """Return whether some border between buckets has means further apart than (1) allows."""
     width = state[4]
@@ -95,7 +95,7 @@ def _different(state: Floats, delta: float) -> bool:
     return False
 
 
-@njit()
+@njit(allocates=False)
 def _forget_the_oldest(state: Floats) -> None:
     """Remove the oldest bucket from the window."""
     size = _SIZES - 1
@@ -113,7 +113,7 @@ def _forget_the_oldest(state: Floats) -> None:
     _drop(state, size, 1)
 
 
-@njit()
+@njit(allocates=False)
 def watch(state: Floats, x: float, delta: float, every: int) -> int:
     """Take one value in; return 1 if the window was cut and its mean has risen, -1 if cut and fallen, else 0."""
     _insert(state, x)

@@ -41,7 +41,7 @@ _LOG_SIGNIFICANCE = float(np.log(2.0 / 0.05))
 _POISSON = np.cumsum(np.exp(-1.0) / np.array([1.0, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880]))
 
 
-@njit()
+@njit(allocates=False)
 def uniform(seed: int, row: int, born: int) -> float:
     """Return a number in [0, 1) that only the arguments decide."""
     z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
@@ -54,7 +54,7 @@ def uniform(seed: int, row: int, born: int) -> float:
     return share
 
 
-@njit()
+@njit(allocates=False)
 def poisson(seed: int, row: int, born: int) -> float:
     """Return a Poisson(1) number that only the arguments decide; 1 instead of 0, as in other adaptive trees."""
     share, k = uniform(seed, row, born), 0

@@ -129,7 +129,7 @@ def learn(
 # -- rows come and go --------------------------------------------------------------------------------------
 
 
-@njit()
+@njit(allocates=False)
 def _way(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
     """Write the nodes that a row comes by; it stays at a split that it has no value or no branch for."""
     node, n = top, 0
@@ -140,7 +140,7 @@ def _way(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
     return n
 
 
-@njit()
+@njit(allocates=False)
 def _who_votes(tree: Arrays, length: int) -> int:
     """Return the last node by the way that has rows."""
     p = length - 1
@@ -183,7 +183,7 @@ def _learn_row(
             note_new_category(tree, length + 1, row, cells)
 
 
-@njit()
+@njit(allocates=False)
 def _forget(tree: Arrays, row: Floats, cells: Ints, y: int, births: int) -> None:
     """Take a row out of the nodes that it was counted in: those by its way that had been born."""
     tree.notes[STACK, 0], n = tree.state[ROOT], 1
@@ -200,7 +200,7 @@ def _forget(tree: Arrays, row: Floats, cells: Ints, y: int, births: int) -> None
             node = child_of(tree, node, row, cells) if tree.links[node, LEFT] >= 0 else -1
 
 
-@njit()
+@njit(allocates=False)
 def _take_out(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int) -> None:
     """Take a row out of the statistics of a node; the range of a feature stays until the window is counted again."""
     kept = tree.gaussians[slot, y]

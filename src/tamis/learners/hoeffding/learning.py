@@ -53,10 +53,12 @@ __all__ = [
     "admit",
     "guess_of",
     "has_room",
+    "is_due",
     "learn",
     "learn_at_leaf",
     "note_new_category",
     "reach",
+    "try_to_split",
     "votes_of",
 ]
 
@@ -88,7 +90,7 @@ def learn(
     return len(codes)
 
 
-@njit()
+@njit(allocates=False)
 def has_room(tree: Arrays) -> bool:
     """Return whether there is room for what is pending."""
     nodes, slots, detectors = wanted(tree)
@@ -116,7 +118,7 @@ def _carry_out(tree: Arrays, rules: Rules) -> None:
     tree.state[PENDING] = 0
 
 
-@njit()
+@njit(allocates=False)
 def admit(tree: Arrays, cells: Ints) -> None:
     """Take categories met for the first time into the lists of their features."""
     for g in range(cells.shape[0]):
@@ -171,7 +173,7 @@ def _learn_row(
     return birth
 
 
-@njit()
+@njit(allocates=False)
 def guess_of(
     tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, guesses: Ints, rules: Rules,
     votes: Floats,
@@ -193,24 +195,37 @@ def guess_of(
     return guess
 
 
-@njit()
-def learn_at_leaf(
-    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules
-) -> None:
-    """Learn a row into the statistics of a leaf, and look from time to time whether it should split."""
+@njit(allocates=False)
+def is_due(tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules) -> bool:
+    """Learn a row into the statistics of a leaf; return whether it is time to look whether it should split."""
     observe(tree, tree.links[leaf, SLOT], row, cells, y, weight)
     tree.numbers[leaf, SINCE_TRY] += weight
     if tree.numbers[leaf, SINCE_TRY] < rules.grace_period:
-        return
+        return False
     if rules.max_depth >= 0 and tree.links[leaf, DEPTH] >= rules.max_depth:
-        return
+        return False
     tree.numbers[leaf, SINCE_TRY] = 0.0
+    return True
+
+
+@njit()
+def try_to_split(tree: Arrays, leaf: int, rules: Rules) -> None:
+    """Note a split of a leaf if there is one that is surely the best."""
     branches = best_split(tree, leaf, tree.numbers[leaf, WEIGHT], rules)
     if branches > 0:
         note(tree, SPLIT, leaf, branches)
 
 
 @njit()
+def learn_at_leaf(
+    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules
+) -> None:
+    """Learn a row into the statistics of a leaf, and look from time to time whether it should split."""
+    if is_due(tree, leaf, row, cells, y, weight, rules):
+        try_to_split(tree, leaf, rules)
+
+
+@njit(allocates=False)
 def note_new_category(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
     """Note a branch for each category of the row that a split into many on its way has none for."""
     for p in range(length - 1):

@@ -34,7 +34,7 @@ _LOG_2_PI = float(np.log(2.0 * np.pi))
 _LITTLE, _MUCH = 1e-100, 1e100  # a product of two numbers between them is a number still
 
 
-@njit()
+@njit(allocates=False)
 def _log_normal(kept: Floats, row: Floats) -> float:
     """Return the sum of the logarithms of a class' densities; variances are multiplied, one logarithm for many."""
     total, product, n = 0.0, 1.0, 0
@@ -57,7 +57,7 @@ def _log_normal(kept: Floats, row: Floats) -> float:
     return found
 
 
-@njit()
+@njit(allocates=False)
 def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
     """Return the sum of the logarithms of the shares that a class has of the row's categories."""
     total, product = 0.0, 1.0
@@ -74,7 +74,7 @@ def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
     return found
 
 
-@njit()
+@njit(allocates=False)
 def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> int:
     """Write the log probabilities of naive Bayes, up to a constant, into `votes`, and return the likeliest class."""
     slot, best = tree.links[node, SLOT], -1
@@ -88,7 +88,7 @@ def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> i
     return best
 
 
-@njit()
+@njit(allocates=False)
 def by_bayes(tree: Arrays, node: int, mode: int) -> bool:
     """Return whether naive Bayes speaks for a leaf."""
     if mode == BAYES_OR_MAJORITY:
@@ -96,7 +96,7 @@ def by_bayes(tree: Arrays, node: int, mode: int) -> bool:
     return mode == BAYES
 
 
-@njit()
+@njit(allocates=False)
 def vote(tree: Arrays, node: int, row: Floats, cells: Ints, mode: int, votes: Floats) -> None:
     """Write the probability of each class at a leaf; the same for all if it has no rows."""
     if tree.numbers[node, WEIGHT] <= 0.0:

@@ -24,8 +24,9 @@ from tamis.learners.hoeffding.learning import (
     admit,
     guess_of,
     has_room,
-    learn_at_leaf,
+    is_due,
     note_new_category,
+    try_to_split,
 )
 from tamis.learners.hoeffding.leaves import MAJORITY, vote
 from tamis.learners.hoeffding.nodes import (
@@ -148,7 +149,7 @@ class Member:
 # -- drawing -----------------------------------------------------------------------------------------------
 
 
-@njit()
+@njit(allocates=False)
 def _count_of(draws: Draws, row: int) -> int:
     """Return how often a row counts, by (1)."""
     share, k = uniform(draws.seed, row, 0), 0
@@ -157,7 +158,7 @@ def _count_of(draws: Draws, row: int) -> int:
     return k
 
 
-@njit()
+@njit(allocates=False)
 def _draw(drawn: Ints, born: int, n_features: int, draws: Draws) -> None:
     """Draw the features of a leaf, every set of them equally likely: one after another is taken or passed over."""
     left, birth = drawn.shape[0] - 1, born if draws.by_leaf else 0
@@ -168,7 +169,7 @@ def _draw(drawn: Ints, born: int, n_features: int, draws: Draws) -> None:
     drawn[drawn.shape[0] - 1] = born
 
 
-@njit()
+@njit(allocates=False)
 def _keep(drawn: Ints, row: Floats, cells: Ints, part: Floats, part_cells: Ints) -> None:
     """Write the values of the drawn features; all others are missing."""
     part.fill(np.nan)
@@ -206,9 +207,13 @@ def _learn(
             break
         admit(tree, cells[i])
         count = float(_count_of(draws, first + i))
-        right = _learn_row(
+        right, length, due = _learn_row(
             tree, drawn, X[i], cells[i], codes[i], count, rules, draws, part, part_cells, no_guesses, votes
         )
+        if due:
+            try_to_split(tree, tree.notes[PATH, length - 1], rules)
+        if count > 0.0:
+            note_new_category(tree, length, X[i], cells[i])
         tally[0] += right
         tally[1] += 1.0
         event = _watch(detectors, 0.0 if right else 1.0, draws)
@@ -217,7 +222,7 @@ def _learn(
     return len(codes), event
 
 
-@njit()
+@njit(allocates=False)
 def _watch(detectors: Floats, error: float, draws: Draws) -> int:
     """Show an error to the detectors, and return which of them speaks."""
     event = NOTHING
@@ -245,12 +250,12 @@ def _carry_out(tree: Arrays, drawn: Ints, n_numeric: int, rules: Rules) -> None:
     tree.state[PENDING] = 0
 
 
-@njit()
+@njit(allocates=False)
 def _learn_row(
     tree: Arrays, drawn: Ints, row: Floats, cells: Ints, y: int, count: float, rules: Rules, draws: Draws,
     part: Floats, part_cells: Ints, no_guesses: Ints, votes: Floats,
-) -> bool:  # fmt: skip
-    """Learn a row as often as it counts; return whether the tree knew its class before."""
+) -> tuple[bool, int, bool]:  # fmt: skip
+    """Learn a row as often as it counts; return whether the tree knew its class, its way, and if its leaf may split."""
     length = walk(tree, tree.state[ROOT], row, cells)
     leaf = tree.notes[PATH, length - 1]
     own = drawn[tree.links[leaf, SLOT]]
@@ -258,13 +263,13 @@ def _learn_row(
         _draw(own, tree.links[leaf, BORN], row.shape[0] + cells.shape[0], draws)
     _keep(own, row, cells, part, part_cells)
     guess = guess_of(tree, leaf, part, part_cells, y, count, no_guesses, rules, votes)
+    due = False
     if count > 0.0:
         for p in range(length):
             tree.weights[tree.notes[PATH, p], y] += count
             tree.numbers[tree.notes[PATH, p], WEIGHT] += count
-        learn_at_leaf(tree, leaf, part, part_cells, y, count, rules)
-        note_new_category(tree, length, row, cells)
-    return guess == y
+        due = is_due(tree, leaf, part, part_cells, y, count, rules)
+    return guess == y, length, due
 
 
 # -- reading -----------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def _longer(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
 # -- places ------------------------------------------------------------------------------------------------
 
 
-@njit()
+@njit(allocates=False)
 def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
     """Take a node and a slot from their pools, and return the node."""
     tree.state[FREE_NODES] -= 1
@@ -160,7 +160,7 @@ def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
     return node
 
 
-@njit()
+@njit(allocates=False)
 def give_back(tree: Arrays, node: int, slot: bool, detector: bool) -> None:
     """Return the slot or the detector of a node to its pool, if it has one."""
     links = tree.links[node]
@@ -174,7 +174,7 @@ def give_back(tree: Arrays, node: int, slot: bool, detector: bool) -> None:
         links[DETECTOR] = -1
 
 
-@njit()
+@njit(allocates=False)
 def drop_subtree(tree: Arrays, top: int) -> None:
     """Return a node and all below it to the pools. The nodes to do are a chain through PARENT."""
     links = tree.links
@@ -198,7 +198,7 @@ def drop_subtree(tree: Arrays, top: int) -> None:
         node = last
 
 
-@njit()
+@njit(allocates=False)
 def give_detector(tree: Arrays, node: int) -> None:
     """Give a node a detector that has seen nothing."""
     if tree.links[node, DETECTOR] < 0:
@@ -207,7 +207,7 @@ def give_detector(tree: Arrays, node: int) -> None:
     tree.detectors[tree.links[node, DETECTOR]].fill(0.0)
 
 
-@njit()
+@njit(allocates=False)
 def note(tree: Arrays, what: int, node: int, number: int) -> None:
     """Note what is to be done once there is room."""
     at = tree.state[PENDING]
@@ -215,7 +215,7 @@ def note(tree: Arrays, what: int, node: int, number: int) -> None:
     tree.state[PENDING] += 1
 
 
-@njit()
+@njit(allocates=False)
 def wanted(tree: Arrays) -> tuple[int, int, int]:
     """Return how many nodes, slots and detectors the pending changes need."""
     nodes, detectors = 0, 0
@@ -228,7 +228,7 @@ def wanted(tree: Arrays) -> tuple[int, int, int]:
 # -- ways --------------------------------------------------------------------------------------------------
 
 
-@njit()
+@njit(allocates=False)
 def heaviest_child(tree: Arrays, node: int) -> int:
     """Return the first of the children that the most rows have come to."""
     best: int = tree.links[node, LEFT]
@@ -240,7 +240,7 @@ def heaviest_child(tree: Arrays, node: int) -> int:
     return best
 
 
-@njit()
+@njit(allocates=False)
 def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
     """Return the child that a row goes to, or -1 if its value is missing or its category has no branch."""
     links = tree.links[node]
@@ -263,7 +263,7 @@ def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
     return child
 
 
-@njit()
+@njit(allocates=False)
 def walk(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
     """Write the nodes from `top` to the row's leaf into row PATH of `notes`, and return how many there are."""
     node, n = top, 0

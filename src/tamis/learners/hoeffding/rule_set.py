@@ -133,7 +133,7 @@ class RuleSet:
 # -- covering ----------------------------------------------------------------------------------------------
 
 
-@njit()
+@njit(allocates=False)
 def _holds(operator: int, value: float, f: int, row: Floats, cells: Ints) -> bool:
     if operator == AT_MOST:
         return bool(row[f] <= value)
@@ -143,7 +143,7 @@ def _holds(operator: int, value: float, f: int, row: Floats, cells: Ints) -> boo
     return bool(cell != MISSING and (cell == value) == (operator == IS))
 
 
-@njit()
+@njit(allocates=False)
 def _covers(rules: RuleArrays, rule: int, row: Floats, cells: Ints) -> bool:
     for place in range(rules.features.shape[1]):
         f = rules.features[rule, place]

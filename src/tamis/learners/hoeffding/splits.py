@@ -80,7 +80,7 @@ class Rules(NamedTuple):
     step: bool  # whether to stop at each change of the tree
 
 
-@njit()
+@njit(allocates=False)
 def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: float) -> None:
     """Learn a row into the statistics of a leaf; missing values are left out."""
     kept = tree.gaussians[slot, y]
@@ -106,7 +106,7 @@ def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: f
 # -- merits ------------------------------------------------------------------------------------------------
 
 
-@njit()
+@njit(allocates=False)
 def deviation_of(kept: Floats, f: int) -> float:
     """Return the standard deviation of a numeric feature in a class."""
     n = kept[OBSERVED, f]
@@ -114,13 +114,13 @@ def deviation_of(kept: Floats, f: int) -> float:
     return deviation
 
 
-@njit()
+@njit(allocates=False)
 def share_of(kept: Floats, f: int, cut: float, deviation: float) -> float:
     """Return which share of a class has a numeric feature at or below a cut."""
     return share_below(cut, kept[MEAN, f], deviation, kept[LOWEST, f], kept[HIGHEST, f])
 
 
-@njit()
+@njit(allocates=False)
 def _best_cut(kept: Floats, f: int, n_cuts: int, least: float, work: Floats) -> tuple[float, float]:
     """Return the merit and the threshold of the best of some equally spaced cuts; merit -1 if none is above `least`.
 
@@ -186,7 +186,7 @@ def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats
     return ((entropy_times_weight(total) - inner) / n if large >= 2 else -1.0), -1, branches
 
 
-@njit()
+@njit(allocates=False)
 def merit_of(
     tree: Arrays, slot: int, f: int, least: float, rules: Rules, work: Floats
 ) -> tuple[float, float, int, int]:
@@ -199,7 +199,7 @@ def merit_of(
     return merit, 0.0, cell, branches
 
 
-@njit()
+@njit(allocates=False)
 def bound_of(n_classes: int | np.integer[Any], n: float, rules: Rules) -> float:
     """Return eps of (2)."""
     weight_range = np.log2(n_classes)
@@ -207,7 +207,7 @@ def bound_of(n_classes: int | np.integer[Any], n: float, rules: Rules) -> float:
     return eps
 
 
-@njit()
+@njit(allocates=False)
 def write_split(tree: Arrays, node: int, feature: int, threshold: float, category: int, merit: float) -> None:
     """Write a split into a node."""
     links, n_numeric = tree.links[node], tree.gaussians.shape[3]

@@ -36,7 +36,7 @@ from tamis._parameters import integer, number, parameters
 from tamis.drift.adwin import STATE_SIZE, watch
 from tamis.errors import DataError
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
-from tamis.learners.hoeffding.learning import guess_of, has_room, learn_at_leaf
+from tamis.learners.hoeffding.learning import guess_of, has_room, is_due, try_to_split
 from tamis.learners.hoeffding.leaves import vote
 from tamis.learners.hoeffding.nodes import (
     PATH,
@@ -59,6 +59,9 @@ __all__ = ["StreamingStacking"]
 _LITTLE = 0.001  # e
 _AFTER_DRIFT = 10.0  # n
 _SEEN, _DRIFTS = range(2)
+_LEARNED, _DUE, _FIRED = range(
+    3
+)  # what comes of a row: nothing more, a try to split, or a tree that restarts
 
 
 class Stack(NamedTuple):
@@ -72,18 +75,19 @@ class Stack(NamedTuple):
     clock: Array  # (2,)   n, and how many trees were restarted
 
 
-@njit()
-def _ask(pool: Arrays, stack: Stack, t: int, row: Array, part: Array, mode: int, votes: Array) -> int:
+@njit(allocates=False)
+def _ask(
+    pool: Arrays, stack: Stack, t: int, row: Array, part: Array, no_cells: Array, mode: int, votes: Array
+) -> int:
     """Write what a tree says of a row, and return how long the way to its leaf is."""
     for k in range(part.shape[0]):
         part[k] = row[stack.subsets[t, k]]
-    no_cells = np.empty(0, np.int64)
     length: int = walk(pool, stack.roots[t], part, no_cells)
     vote(pool, pool.notes[PATH, length - 1], part, no_cells, mode, votes)
     return length
 
 
-@njit()
+@njit(allocates=False)
 def _combine(stack: Stack, votes: Array, c: int, a: Array) -> float:
     """Return z of a class by (2), and write its a."""
     n_trees, n_classes = votes.shape
@@ -95,12 +99,22 @@ def _combine(stack: Stack, votes: Array, c: int, a: Array) -> float:
     return z
 
 
+@njit(allocates=False)
+def _move(stack: Stack, votes: Array, c: int, wanted: float, r: float, a: Array) -> None:
+    """Move the perceptron of a class by (3)."""
+    z = _combine(stack, votes, c, a)
+    step = r * (wanted - z) * z * (1.0 - z)
+    stack.bias[c] += step
+    for t in range(a.shape[0]):
+        stack.weights[c, t] += step * a[t]
+
+
 @njit()
 def _learn(pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift: float, rules: Rules) -> int:
     """Learn the rows from `start`; return which row is next: earlier than the end where something needs room."""
     n_classes, n_trees = stack.weights.shape
     part, a, work = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty(n_classes)
-    votes, fired = np.empty((n_trees, n_classes)), np.empty(n_trees, np.bool_)
+    votes, fired, nothing = np.empty((n_trees, n_classes)), np.empty(n_trees, np.bool_), np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
         if pool.state[PENDING] > 0:
             if not has_room(pool):
@@ -111,15 +125,14 @@ def _learn(pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift
         if i == len(codes):
             break
         for t in range(n_trees):
-            length = _ask(pool, stack, t, X[i], part, rules.leaf, votes[t])
-            fired[t] = _learn_in(pool, stack, t, length, part, codes[i], drift, rules, work)
+            length = _ask(pool, stack, t, X[i], part, nothing, rules.leaf, votes[t])
+            after = _learn_in(pool, stack, t, length, part, nothing, codes[i], drift, rules, work)
+            fired[t] = after == _FIRED
+            if after == _DUE:
+                try_to_split(pool, pool.notes[PATH, length - 1], rules)
         r = 2.0 / (stack.clock[_SEEN] + n_trees + 2.0)
         for c in range(n_classes):
-            z = _combine(stack, votes, c, a)
-            step = r * ((1.0 if codes[i] == c else 0.0) - z) * z * (1.0 - z)
-            stack.bias[c] += step
-            for t in range(n_trees):
-                stack.weights[c, t] += step * a[t]  # (3)
+            _move(stack, votes, c, 1.0 if codes[i] == c else 0.0, r, a)
         stack.clock[_SEEN] += 1.0
         for t in range(n_trees):
             if fired[t]:
@@ -129,32 +142,31 @@ def _learn(pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift
     return len(codes)
 
 
-@njit()
+@njit(allocates=False)
 def _learn_in(
     pool: Arrays,
     stack: Stack,
     t: int,
     length: int,
     part: Array,
+    nothing: Array,
     y: int,
     drift: float,
     rules: Rules,
     work: Array,
-) -> bool:
-    """Learn a row in a tree, or restart the tree if its errors have risen, and return whether they have."""
-    no_cells, no_guesses = np.empty(0, np.int64), np.empty(0, np.int64)
+) -> int:
+    """Learn a row in a tree, or restart the tree if its errors have risen; return what comes of it."""
     leaf = pool.notes[PATH, length - 1]
-    error = 0.0 if guess_of(pool, leaf, part, no_cells, y, 1.0, no_guesses, rules, work) == y else 1.0
+    error = 0.0 if guess_of(pool, leaf, part, nothing, y, 1.0, nothing, rules, work) == y else 1.0
     if drift > 0.0 and watch(stack.detectors[t], error, drift, 32) > 0:
         drop_subtree(pool, stack.roots[t])
         stack.roots[t] = new_leaf(pool, -1, 0)
         stack.detectors[t].fill(0.0)
-        return True
+        return _FIRED
     for p in range(length):
         pool.weights[pool.notes[PATH, p], y] += 1.0
         pool.numbers[pool.notes[PATH, p], WEIGHT] += 1.0
-    learn_at_leaf(pool, leaf, part, no_cells, y, 1.0, rules)
-    return False
+    return _DUE if is_due(pool, leaf, part, nothing, y, 1.0, rules) else _LEARNED
 
 
 @njit()
@@ -162,9 +174,10 @@ def _votes_of(pool: Arrays, stack: Stack, X: Array, mode: int, found: Array) -> 
     """Write z of each row."""
     n_classes, n_trees = stack.weights.shape
     part, a, votes = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty((n_trees, n_classes))
+    nothing = np.empty(0, np.int64)
     for i in range(X.shape[0]):
         for t in range(n_trees):
-            _ask(pool, stack, t, X[i], part, mode, votes[t])
+            _ask(pool, stack, t, X[i], part, nothing, mode, votes[t])
         for c in range(n_classes):
             found[i, c] = _combine(stack, votes, c, a)
 

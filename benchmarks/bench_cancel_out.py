@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, nargs="+", default=[57, 500, 5000])
     parser.add_argument("--batches", type=int, default=30)
     args = parser.parse_args()
-    print(f"{'features':>8} {'online, ms':>11} {'found':>6} {'anew, ms':>10} {'found':>6}")
+    print(f"{'features':>8} {'online, ms':>11} {'found':>6} {'again, ms':>10} {'found':>6}")
     for n_features in args.features:
         data, relevant = batches(n_features, args.batches)
         online, anew = CancelOut(5), CancelOut(5, n_steps=50)

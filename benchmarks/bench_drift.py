@@ -1,4 +1,4 @@
-"""Drift detectors beside River's, and classifiers that begin anew at their detections.
+"""Drift detectors beside River's, and classifiers that restart at their detections.
 
     pip install '.[river]'
     OMP_NUM_THREADS=1 python benchmarks/bench_drift.py

@@ -1,4 +1,4 @@
-"""FCBF over a window of 1000 rows: a batch of 100 rows and a selection, beside the filter made anew with NumPy.
+"""FCBF over a window of 1000 rows: a batch of 100 rows and a selection, beside the same filter in NumPy.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_fcbf.py
 

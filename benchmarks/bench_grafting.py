@@ -1,4 +1,4 @@
-"""Grafting beside its plain version and beside scikit-learn's lasso fitted anew to the columns so far.
+"""Grafting beside its plain version and beside scikit-learn's lasso fitted again to the columns so far.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_grafting.py
 

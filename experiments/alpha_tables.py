@@ -338,7 +338,7 @@ def table10(args: argparse.Namespace) -> list[dict[str, Any]]:
 
     The paper's bankruptcies are not public. Here an event is an income above 50,000 (a8a), 500 of them among 24,720
     others. Candidates are the 123 columns and their products. Alpha-investing runs once and says how likely an event
-    is; trees are boosted for each rho anew, on rows weighted by it, and gradient boosting runs once as well.
+    is; trees are boosted for each rho again, on rows weighted by it, and gradient boosting runs once as well.
     """
     with np.load(args.data / "a8a" / "data.npz", allow_pickle=False) as arrays:
         y = arrays["y"].astype(np.int64)

@@ -4,7 +4,7 @@
         [--seed 1]
 
 Test-then-train in the honest order, batches of 100 rows, accuracy in percent; Gaussian naive Bayes and a Perceptron on
-standardised columns. A method that says so has the learner begun anew. Drifting streams have five drifts of 500 rows,
+standardised columns. A method that says so has the learner restarted. Drifting streams have five drifts of 500 rows,
 and the same seeds for all. Each cell is kept in --out as it is done, and not done again.
 """
 

@@ -57,7 +57,7 @@ ARMS: dict[str, Arm] = {
     "HUWRS": lambda: (None, HUWRS()),
     "plain naive Bayes": lambda: (None, WeightedNaiveBayes(None, weight=None)),
     "HUWRS plain": lambda: (None, HUWRS(estimator="nb")),
-    "HUWRS never anew": lambda: (None, HUWRS(estimator="nb", retrain_below=0.0)),
+    "HUWRS never again": lambda: (None, HUWRS(estimator="nb", retrain_below=0.0)),
     "forest of sqrt": lambda: (None, AdaptiveRandomForest(max_features="sqrt")),
     "forest of 60 %": lambda: (None, AdaptiveRandomForest(max_features=0.6)),
     "forest of all": lambda: (None, AdaptiveRandomForest(max_features=None)),

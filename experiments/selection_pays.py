@@ -7,7 +7,7 @@ Honest order: of each batch, columns that were not selected before it are set to
 learner predicts and is scored, then learners and selector learn from it. Batches of 100 rows (50 and 25 of shorter
 sets), features scaled to [0, 1], accuracy as the mean over all batches but the first, stability (Nogueira's) over ten
 sets that follow one another, milliseconds of CPU per batch of the selector alone. A selector that finds a drift has its
-learners begun anew from the last rows, as in `tamis.prequential`. Random subsets are drawn ten times; the interval is
+learners restarted from the last rows, as in `tamis.prequential`. Random subsets are drawn ten times; the interval is
 2.26 standard errors (95 %).
 
 Each cell is kept in --out as it is done, and not done again; a selector that has used --seconds is broken off and is
@@ -106,7 +106,7 @@ DRAWS = 10
 
 
 class Refitted:
-    """A method that learns from many rows at once: anew after every ten batches, from the last 2000 rows."""
+    """A method that learns from many rows at once: again after every ten batches, from the last 2000 rows."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.rows, self.n_batches = model, Replay(None, 2000), 0

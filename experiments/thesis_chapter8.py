@@ -1,6 +1,6 @@
 """Chapter 8 of Barddal's thesis: DISCUSS rerun, beside the published figures.
 
-    python experiments/thesis_chapter8.py trigger                    how often each trigger selects anew
+    python experiments/thesis_chapter8.py trigger                    how often each trigger selects again
     python experiments/thesis_chapter8.py selection [--seeds 3]      selection accuracy, its parts, recovery
     python experiments/thesis_chapter8.py tables [--streams BG1 SEA] [--learners nb knn] [--tables FOLDER]
     python experiments/thesis_chapter8.py sea50                      50 uniform features, two relevant, nine drifts

@@ -1,4 +1,4 @@
-"""A learner begins anew from the last rows: when, from which, and with what masked."""
+"""A learner restarts from the last rows: when, from which, and with what masked."""
 
 from __future__ import annotations
 

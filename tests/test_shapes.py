@@ -205,7 +205,7 @@ def test_the_array_is_named_with_its_shape_and_the_one_that_fits() -> None:
     told = r"'_models.mu' of a FIRES has the shape \(1, 9\), but \(\*, 4\) fits the rest"
     with pytest.raises(StateError, match=told):
         model.partial_fit(np.eye(4), [0, 1, 0, 1])
-    model.fit(np.eye(4), [0, 1, 0, 1])  # begins anew, whatever there was
+    model.fit(np.eye(4), [0, 1, 0, 1])  # restarts, whatever there was
     assert model.get_support().shape == (4,)
 
 

@@ -59,7 +59,7 @@ class Subject:
     writes: list[Call]  # one for each thread that writes
     reads: dict[str, Call]
     wild: list[Call] = field(default_factory=list)  # what else may be done to it, in any order
-    is_chain: bool = True  # each write moves the state on; else each one begins anew
+    is_chain: bool = True  # each write moves the state on; else each one restarts
 
 
 def told(value: Any) -> Any:

@@ -173,7 +173,7 @@ def _csr(X: Any) -> Rows:
     if all(part.flags.writeable for part in parts) and X.indices.dtype == X.indptr.dtype == np.int32:
         return X
     kind = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
-    alike = sp.csr_matrix(X.shape, dtype=X.dtype)  # its constructor would choose the kind anew
+    alike = sp.csr_matrix(X.shape, dtype=X.dtype)  # its constructor would choose the kind again
     alike.data, alike.indices, alike.indptr = (
         _as_if_writeable(part if part is X.data else part.astype(kind, copy=False)) for part in parts
     )
@@ -194,7 +194,7 @@ def _sound(X: Any) -> Any:
         sound = sound and start[-1] <= len(at) == len(X.data) and _lie_below(at[: start[-1]], m)
     if not sound:
         raise DataError(
-            f"X is a {kind.upper()} matrix whose indices do not fit its shape {X.shape}: make it anew."
+            f"X is a {kind.upper()} matrix whose indices do not fit its shape {X.shape}: make it again."
         )
     return X
 

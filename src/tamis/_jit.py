@@ -92,7 +92,7 @@ def _collecting_no_garbage() -> Iterator[None]:
 
 
 def _compile_once_for_all_constants(kernel: Any) -> None:
-    """Take a number that is written out in a call for any number: Numba would compile the kernel anew for each."""
+    """Take a number that is written out in a call for any number: Numba would compile the kernel again for each."""
     from numba.core.types.misc import unliteral
 
     template = kernel.get_call_template

@@ -146,7 +146,7 @@ def _refuse_unfit(
         )
         raise StateError(
             f"{path!r} of a {type(model).__name__} has the shape {shape}, but ({shown}) fits the rest: the model was"
-            " changed from outside, so fit it anew or load it from where it was saved."
+            " changed from outside, so fit it again or load it from where it was saved."
         )
 
 

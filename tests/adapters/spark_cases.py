@@ -411,7 +411,7 @@ def test_a_stream_is_learned_from_batch_by_batch(spark, tmp_path):
     ]
     again = StreamingScreen(SELECTOR, "y", tmp_path / "states", features=NAMES)
     assert tamis.dumps(again.selector_) == tamis.dumps(learn.selector_)
-    # Another query, or one that began anew, is not taken for this one; nor are batches passed over.
+    # Another query, or one that restarted, is not taken for this one; nor are batches passed over.
     with pytest.raises(Exception, match="holds the state of another query: give each query a folder"):
         follow(spark, tmp_path / "rows", tmp_path / "states", tmp_path / "other")
     with pytest.raises(StreamError, match=r"offers batch 9, but .* holds the state after batch 5"):

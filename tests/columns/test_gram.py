@@ -84,7 +84,7 @@ def test_what_no_longer_matters_is_let_go_and_not_tried_again(rng):
     assert record["p_value"][1] > 0.05
     selector.partial_fit(*day(rng, without=("b",)))
     for _ in range(3):
-        selector.partial_fit(*day(rng))  # it was away, so it is tried anew
+        selector.partial_fit(*day(rng))  # it was away, so it is tried again
     assert selector.selected_.count("b") == 1
 
 

@@ -1,4 +1,4 @@
-"""Auto: the race follows what predicts best, begins anew after a drift, and keeps the contract."""
+"""Auto: the race follows what predicts best, restarts after a drift, and keeps the contract."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_column_is_where_a_race_begins_that_has_more_rows():
 
 
 def test_a_linear_learner_goes_on_when_the_arm_changes():
-    """Begun anew from the last rows, masked, it did not come back: .60 instead of .68 on isolet."""
+    """Restarted from the last rows, masked, it did not come back: .60 instead of .68 on isolet."""
     X, y = many_classes()
     race, told = Auto(), []
     for start in range(0, 900, 100):
@@ -166,7 +166,7 @@ def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):
         selector.partial_fit(X[start : start + 100], y[start : start + 100])
     assert selector.drifts_ or selector.restarts_
     assert all(selector._woke[name] > 3000 for name in resting)
-    for name in resting:  # begun anew, from the last rows
+    for name in resting:  # restarted, from the last rows
         assert selector._rankers[name].n_seen_ <= 600 + 4000 - selector._woke[name]
 
 

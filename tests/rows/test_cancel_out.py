@@ -69,7 +69,7 @@ def test_golden_first_step_of_adam_is_the_sign_of_the_gradient():
 
 
 def test_the_network_goes_on_from_batch_to_batch():
-    """Batches in which a column tells of the class, then rows of noise: a network made anew would have forgotten it."""
+    """Batches in which a column tells of the class, then rows of noise: a new network would have forgotten it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 6))
     selector = CancelOut(1)

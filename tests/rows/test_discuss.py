@@ -137,7 +137,7 @@ def test_finds_the_relevant_features_and_follows_them(name, least):
 
 @pytest.mark.slow
 def test_recovers_on_fifty_uniform_features_soon(shared):
-    """On average over two drifts, and the rows to begin anew from are nearly all new ones."""
+    """On average over two drifts, and the rows to restart from are nearly all new ones."""
     spec = importlib.util.spec_from_file_location("sea50", shared / "peer_benchmarks" / "sea50.py")
     sea50 = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sea50)

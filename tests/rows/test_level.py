@@ -258,7 +258,7 @@ def test_restarts_without_a_level_forget():
     X, y = two_drifts(0)
     screen = TScore(1, restarts="drift").fit(X, y)
     assert screen.get_support(indices=True).tolist() == [11]
-    with pytest.raises(ValueError, match="restarts='drift': when it begins anew depends on the order"):
+    with pytest.raises(ValueError, match="restarts='drift': when it restarts depends on the order"):
         screen.merge(TScore(1, restarts="drift").fit(X, y))
 
 

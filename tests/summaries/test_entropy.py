@@ -1,4 +1,4 @@
-"""Window counts against counting the window anew, for any stream."""
+"""Window counts against counting the window again, for any stream."""
 
 from __future__ import annotations
 

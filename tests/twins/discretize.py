@@ -77,7 +77,7 @@ class PadTwin:
 
 
 class QuantileTwin:
-    """Exact quantiles of the window, anew every quarter of it, and whenever the rows have doubled before."""
+    """Exact quantiles of the window, again every quarter of it, and whenever the rows have doubled before."""
 
     def __init__(self, window, n_bins):
         self.n_bins, self.quarter = n_bins, max(window // 4, 1)

@@ -1,4 +1,4 @@
-"""DISCUSS, slow and obvious: every entropy counted anew from the rows of the window, after every row.
+"""DISCUSS, slow and obvious: every entropy counted again from the rows of the window, after every row.
 
 Barddal's thesis, chapter 8; the same options as `tamis.rows.discuss.discuss`. Categories are counted as they are; the
 bins of numbers are asked of the window, one row at a time.

@@ -1,4 +1,4 @@
-"""Entropies of a window by counting it anew, one pair of values at a time, with logarithms of shares.
+"""Entropies of a window by counting it again, one pair of values at a time, with logarithms of shares.
 
 Barddal's thesis, section 6.1; categories and bins are whatever can be told apart.
 """

@@ -31,9 +31,7 @@ def lasso(columns, y, share, cost, logistic):
         if max(np.abs(new - look_w).max(initial=0), abs(new_b - look_b)) < 1e-13:
             return new_b, new
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        if (look_w - new) @ (new - w) + (look_b - new_b) * (
-            new_b - b
-        ) > 0:  # it goes the wrong way: begin anew
+        if (look_w - new) @ (new - w) + (look_b - new_b) * (new_b - b) > 0:  # it goes the wrong way: restart
             following, momentum = 1.0, 1.0
         share_of_last = (momentum - 1) / following
         look_w, look_b = new + share_of_last * (new - w), new_b + share_of_last * (new_b - b)

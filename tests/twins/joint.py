@@ -1,4 +1,4 @@
-"""JointScreening, slow and obvious: rows in lists, every table counted anew from them, every test by scipy.
+"""JointScreening, slow and obvious: rows in lists, every table counted again from them, every test by scipy.
 
 What must agree with the fast version: the cuts, the scores, the set, its order, the partners and the drifts.
 """

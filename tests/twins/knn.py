@@ -1,4 +1,4 @@
-"""Nearest neighbours with weights, slow and obvious: ranges and distances are worked out anew for each pair of rows.
+"""Nearest neighbours with weights, slow and obvious: ranges and distances are worked out again for each pair of rows.
 
 Barddal's thesis, section 7.1, with the conventions of `tamis.learners.neighbours`.
 """

@@ -267,7 +267,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _forget(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # the rest of the state is what `_start` allocates anew
+            delattr(self, name)  # the rest of the state is what `_start` allocates again
 
     def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         X, names = as_rows(X)

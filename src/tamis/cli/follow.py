@@ -185,7 +185,7 @@ def _position(checkpoint: str | None) -> Any:
 
 
 def _empty(place: str | None) -> None:
-    """Begin a file anew."""
+    """Begin a file again."""
     import os
 
     if place is not None and os.path.isfile(place):

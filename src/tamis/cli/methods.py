@@ -135,7 +135,7 @@ def part(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def replaying(text: str) -> str | int:
-    """Return when a learner begins anew."""
+    """Return when a learner restarts."""
     if text in ("auto", "never") or text.isdecimal():
         return int(text) if text.isdecimal() else text
     raise MisuseError(f"--replay {text} is not known: write auto, never or a number of rows.")

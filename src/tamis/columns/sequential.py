@@ -74,7 +74,7 @@ class SequentialSelector(RegressionSelector):
     """A selector whose bar for the next candidate depends on what happened to those before it.
 
     The candidates of a block are tested at once against the model as it stands; the first that may pass its bar is
-    tested again on its own, in full precision. If it is accepted, those after it are tested anew. So decisions are
+    tested again on its own, in full precision. If it is accepted, those after it are tested again. So decisions are
     those of one offer at a time.
 
     A subclass writes `_bars`, `_may_pass`, `_passes` and `_settle`.

@@ -1,6 +1,6 @@
 """Counts, means and sums of squares of every feature within every class, over all rows or the last ones.
 
-The kernels behind :mod:`tamis.learners.class_likelihoods`, which says what is counted, and when it is counted anew.
+The kernels behind :mod:`tamis.learners.class_likelihoods`, which says what is counted, and when it is counted again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tamis.summaries.categories import find_slot
 
 __all__ = ["learn_rows", "move_tables"]
 
-# Of the sum of squares: when one row leaves no more, it is counted anew. What was lost before, by rows that left much
+# Of the sum of squares: when one row leaves no more, it is counted again. What was lost before, by rows that left much
 # more, must be small against this too.
 _LOST = 1e-2
 
@@ -48,7 +48,7 @@ def _remove(row: Array, n: Array, mean: Array, m2: Array) -> int:
 
 @njit(strict=True)
 def _repair(rows: Array, row_codes: Array, y: int, n: Array, mean: Array, m2: Array) -> None:
-    """Count the marked features of class y anew from the window."""
+    """Count the marked features of class y again from the window."""
     for j in range(rows.shape[1]):
         if m2[j] >= 0.0:
             continue

@@ -9,7 +9,7 @@ count, and with n_x of them in category x, of which the feature has m::
 
 Missing values (NaN) are left out of all of them. A row that leaves the window is taken out of n, mean and m2 by
 Welford's recurrence backwards; wherever that takes away all but a billionth of m2, and every `window` rows everywhere,
-they are counted anew from the window: rounding does not pile up, and a feature that has become constant has m2 = 0.
+they are counted again from the window: rounding does not pile up, and a feature that has become constant has m2 = 0.
 
 Where (1) does not say what to do, with S^2 the variance of the feature over all classes:
 

@@ -60,7 +60,7 @@ def _keep(
     bounds: Array,
     n_missing: Array,
 ) -> None:
-    """Put the rows where the oldest of n were. A range is searched anew where its least or greatest value leaves."""
+    """Put the rows where the oldest of n were. A range is searched again where its least or greatest value leaves."""
     size = row_codes.shape[0]
     for i in range(X.shape[0]):
         row_codes[(start + i) % size] = codes[i]

@@ -21,7 +21,7 @@ PLAIN = "biufcSUmM"  # kinds of arrays that are nothing but bytes
 BIT_GENERATORS = {
     name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 }
-_DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made anew at each partial_fit
+_DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made again at each partial_fit
 
 
 class Encoder:

@@ -23,7 +23,7 @@ the same. A new member weighs as much as the best. Each row counts Poisson(1) ti
 
 Deviations, each with its reason:
 
-* The first chunk has no selection before it: members begin with every feature, and anew on the chunk when FCBF has
+* The first chunk has no selection before it: members begin with every feature, and again on the chunk when FCBF has
   selected from it, so that a prediction can be had from the first row on.
 * A new member learns the chunk that it was selected from, or its first predictions would be guesses.
 """

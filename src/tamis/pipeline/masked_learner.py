@@ -115,7 +115,7 @@ class MaskedLearner:
         if self.way == "whole" and view.support is not None and isinstance(self.model, ResetOnDrift):
             told["columns"] = view.support  # it watches its own errors
         if self.n_told != len(classes):
-            if self.n_told:  # a label it was not told of: it begins anew with all of them
+            if self.n_told:  # a label it was not told of: it restarts with all of them
                 self.forget()
                 self.restarts += 1
             told["classes"] = in_order(classes)
@@ -140,7 +140,7 @@ class MaskedLearner:
         self.__dict__.update(state)
 
     def forget(self) -> None:
-        """Begin anew; the model stays the same object."""
+        """Restart; the model stays the same object."""
         self.model.__dict__ = clone(self.model).__dict__
         self.n_told = 0
         self._rows_of_class = np.zeros_like(self._rows_of_class)

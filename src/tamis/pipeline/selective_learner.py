@@ -140,7 +140,7 @@ class SelectiveLearner:
             self.selector.partial_fit(X, y)
 
     def select(self) -> bool:
-        """Take over the selection; return whether the learner is to begin anew."""
+        """Take over the selection; return whether the learner is to restart."""
         if self.selector is None or (self.mask is None and getattr(self.selector, "waiting_", False)):
             return False
         mask = np.array(self.selector.get_support(), dtype=bool)  # a copy: the selector may write in its own
@@ -150,7 +150,7 @@ class SelectiveLearner:
         return self.replay.is_due(changed=changed)
 
     def teach_learner(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
-        """Let the learner learn from a view of the batch, or begin anew."""
+        """Let the learner learn from a view of the batch, or restart."""
         self.replay.add(X, y)
         if renewed:
             self.begin_anew(classes)

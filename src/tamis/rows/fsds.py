@@ -209,7 +209,7 @@ class FSDS(RowSelector):
         self._waiting = np.pad(self._waiting, ((0, 0), (0, more)))
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        """The directions of the other columns stay, and are put at right angles anew."""
+        """The directions of the other columns stay, and are put at right angles again."""
         self._waiting, known = without_columns(self._waiting, columns), without_columns(self._sketch, columns)
         gram_values, vectors = np.linalg.eigh(known @ known.T)
         self._squares = np.maximum(gram_values[::-1], 0.0)

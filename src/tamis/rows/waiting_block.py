@@ -93,7 +93,7 @@ class WaitingBlock:
         if not self.sparse and len(self.X) < self.n_rows:
             raise StateError(
                 f"{self.n_rows} rows wait for their block, but there are {len(self.X)}: the model was changed from"
-                " outside, so fit it anew or load it from where it was saved."
+                " outside, so fit it again or load it from where it was saved."
             )
 
     def emptied(self) -> Self:

@@ -1,4 +1,4 @@
-"""A file or standard input as bytes, opened anew for each pass, and the stream made of it."""
+"""A file or standard input as bytes, opened again for each pass, and the stream made of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIRST_LINES = 20  # in which the names may stand
 
 
 class Source:
-    """A file or standard input: opened anew for each pass, watched for changes, measured on the way."""
+    """A file or standard input: opened again for each pass, watched for changes, measured on the way."""
 
     def __init__(self, path: str | os.PathLike[str], seekable: bool) -> None:
         self.name = os.fspath(path)

@@ -227,7 +227,7 @@ class SyntheticStream(Stream):
         y = np.empty(len(rows), dtype=np.int64 if self._n_classes else np.float64)
         concept = self._mixed(rows)
         for drawn, k in enumerate(np.flatnonzero(np.bincount(concept))):
-            if not drawn:  # all of them, then the rows of other concepts anew
+            if not drawn:  # all of them, then the rows of other concepts again
                 y[:] = self.concepts[k].draw(self._draws, rows, X)
             else:
                 mine = np.flatnonzero(concept == k)

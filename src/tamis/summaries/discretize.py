@@ -7,7 +7,7 @@ Barddal's thesis, section 6.2 (PaD, after the PiD of Gama and Pinto, SAC 2006). 
 * layer 2 joins neighbouring cells to at most `n_bins` bins of about equal weight: a bin is closed once it holds the
   rows that are left / the bins that are left. A value is binned through its cell.
 
-Layer 2 is built anew when the count of a bin that gained or lost a row leaves [(1 - ``TOLERANCE``) smallest,
+Layer 2 is built again when the count of a bin that gained or lost a row leaves [(1 - ``TOLERANCE``) smallest,
 (1 + ``TOLERANCE``) largest], the extremes at the last build, but at most once in ``MIN_GAP`` rows; what falls due
 earlier is done then. A build moves the grid too where the range of the window has become 10 times wider or narrower.
 The values of each cell are counted by class as they come and go, so a build need not look at the rows, as long as none
@@ -26,7 +26,7 @@ the last, incomplete group is lost  it takes the rest
 T_min, T_max of no stated time      the extremes at the last build
 rebuilt after any change of 1 %     at most once in 20 rows: 1 % of 20 rows is one row
 counts of moved bins                recounted from the window, so they always equal a recount
-no bins until the window is full    built anew whenever the rows double, so there are bins from the first row on
+no bins until the window is full    built again whenever the rows double, so there are bins from the first row on
 a constant feature                  one bin for its value, one below, one above, so that another value shows at once
 =================================== ==================================================================================
 

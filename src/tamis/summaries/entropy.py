@@ -29,7 +29,7 @@ An algorithm that looks at SU after every row calls, from its own kernel::
 
     row : ndarray of shape (n_features,), float64, C-contiguous; NaN is missing
     code : int, the row's class
-    state : ``counts.state``, tuples of arrays: ask for it anew after each ``counts.prepare`` and ``counts.grow``
+    state : ``counts.state``, tuples of arrays: ask for it again after each ``counts.prepare`` and ``counts.grow``
     su : ndarray of shape (n_features,), float64; overwritten by ``symmetrical_uncertainty(corrected)``
     corrected : bool
 
@@ -105,7 +105,7 @@ class WindowCounts(Guarded):
     n_bins : int, at least 2, default=10
         Most bins of a number.
     discretizer : {"pad", "quantile"}, default="pad"
-        How numbers are binned: adaptively (PaD), or by the exact quantiles of the window, taken anew every w / 4 rows.
+        How numbers are binned: adaptively (PaD), or by the exact quantiles of the window, taken again every w / 4 rows.
         Either way, all rows of the window are counted in the present bins.
     missing : {"category", "skip"}, default="category"
         Whether NaN is a category of its own, or a row with NaN does not count for that feature.
@@ -424,7 +424,7 @@ class WindowCounts(Guarded):
         return np.require(X, np.float64, ["C", "A", "W"]), np.require(codes, np.int64, ["C", "A", "W"])
 
     def _make_ready(self, X: Array) -> int:
-        """Take the quantiles anew where it is time, give all categories a slot; return for how many rows it is done."""
+        """Take the quantiles again if it is time, give all categories a slot; return for how many rows it is done."""
         if "_start" not in vars(self):
             self._build()
         n = min(len(X), _ROWS)

@@ -9,7 +9,7 @@ have the distribution that a chi-square test assumes, however many rows there ar
 With counts T[b, c] at one set of edges, W_c and W2_c the sums of the weights, and of their squares, of the rows of
 class c, the test reads T[b, c] W_c / W2_c: the number of rows that the weighted ones are worth, class by class.
 
-Edges that differ (after merging, or cut anew where rows fade) make a part each; statistics and degrees of freedom of
+Edges that differ (after merging, or cut again where rows fade) make a part each; statistics and degrees of freedom of
 the parts that hold at least half as many rows as the largest add up.
 """
 
@@ -127,7 +127,7 @@ class FixedBins(Guarded):
     n_features, n_classes : int
     n_bins : int, at least 2
     cut_every : float, default=inf
-        After how many rows (or calls, with `per_call`) the edges are cut anew, for rows that fade.
+        After how many rows (or calls, with `per_call`) the edges are cut again, for rows that fade.
     per_call : bool, default=False
 
     Notes

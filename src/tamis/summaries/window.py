@@ -58,7 +58,7 @@ def acceptable(X: Array, codes: Array, n_classes: int) -> bool:
 
 @njit(strict=True)
 def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None:
-    """Count the bins of the window's rows anew, for one feature."""
+    """Count the bins of the window's rows again, for one feature."""
     _, bins, ring, _, _ = rows
     start, _, counts, _ = table
     counts[start[j] : start[j + 1]] = 0
@@ -187,7 +187,7 @@ def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
 
 @njit(strict=True)
 def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, table: Arrays) -> None:
-    """Count the bins of a feature anew from its cells; the missing ones stay."""
+    """Count the bins of a feature again from its cells; the missing ones stay."""
     start, _, counts, _ = table
     first = 1
     for b in range(len(cuts) + 1):
@@ -202,7 +202,7 @@ def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, tab
 
 @njit(strict=True)
 def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: Arrays, fixed: Arrays) -> None:
-    """Build the bins of a feature anew: from its cells, else from the rows of the window, which takes longer."""
+    """Build the bins of a feature again: from its cells, else from the rows of the window, which takes longer."""
     raw, bins, ring, _, _ = rows
     numeric, cuts, grid, band, built, all_counted, cells = bounds
     counted, n = all_counted[numeric[j]], min(t + 1, raw.shape[1])

@@ -69,7 +69,7 @@ def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
 
 
 def _sessions_keep_their_model(subject: CellSubject) -> None:
-    """A session goes on by the model that opened it, also if that is fitted anew meanwhile."""
+    """A session goes on by the model that opened it, also if that is fitted again meanwhile."""
     model, other, (X, _) = subject.fitted(), subject.fitted(), subject.rows(8, seed=1)
     sessions = [(model.open(), other.open()) for _ in X]
     if hasattr(model, "partial_fit"):
@@ -81,7 +81,7 @@ def _sessions_keep_their_model(subject: CellSubject) -> None:
             session.observe(row[expected.next_feature])
             expected.observe(row[expected.next_feature])
         if session.explain() != expected.explain() or session.decision != expected.decision:
-            fail("a session does not go on as before when its model is fitted anew.")
+            fail("a session does not go on as before when its model is fitted again.")
 
 
 def _missing_values_cost_nothing(subject: CellSubject) -> None:

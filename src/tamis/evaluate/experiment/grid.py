@@ -2,7 +2,7 @@
 
 A part (a stream, a selector or a learner) is named by a key, with or without parameters, or is an object. A cell's
 definition is what :func:`tamis.prequential` calls the settings of its run, and the version of Tamis: where it changes,
-so does the cell's key, and the cell is run anew. Cells that differ in a seed that nothing takes are one.
+so does the cell's key, and the cell is run again. Cells that differ in a seed that nothing takes are one.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ For the positive rows p and the negative rows q of the window,
     AUC = #{(p, q): score p > score q} + 1/2 #{(p, q): score p = score q}, over all pairs, divided by their number   (1)
 
 A row that enters or leaves changes the number of pairs won by what two searches tell, so (1) is exact and never counted
-anew. The pairs won are counted twice, as whole numbers: a tie is one half.
+again. The pairs won are counted twice, as whole numbers: a tie is one half.
 
 The scores lie in a treap: a binary search tree by (score, node) that is a heap by random priorities, so its depth is
 logarithmic. Node i + 1 is slot i of the window. Node 0 is no row: it stands for an absent child, and above the root,

@@ -73,7 +73,7 @@ def _count(
 
 @njit(strict=True)
 def _windowed(ring: Any, n: int) -> Any:
-    """Return the totals of the rows in the window, added up anew: nothing is left of those that have gone."""
+    """Return the totals of the rows in the window, added up again: nothing is left of those that have gone."""
     totals = np.zeros(6)
     for i in range(n):
         for k in range(3):

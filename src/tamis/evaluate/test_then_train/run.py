@@ -100,7 +100,7 @@ class Run:
         self.positive: Any = None  # the label that scores are of
         self.stability = SlidingStability(
             1, options["stability_window"]
-        )  # made anew when the columns are known
+        )  # made again when the columns are known
         self.records = RunLog(options.get("keep_steps"), task)
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0

@@ -19,9 +19,9 @@ looks at what those before it miss (Equation 1); its detector hears 0 or 1::
     right:  lambda_c += lambda,  lambda *= (lambda_c + lambda_e) / (2 lambda_c)
     wrong:  lambda_e += lambda,  lambda *= (lambda_c + lambda_e) / (2 lambda_e)                            (1)
 
-If a detector finds a drift, its unit and all after it go, and the candidate begins anew. Else the candidate learns the
+If a detector finds a drift, its unit and all after it go, and the candidate restarts. Else the candidate learns the
 row with the weight left; every `grace_period` units of weight, if the best feature not yet selected gains more than
-`threshold`, its stump is frozen as the next unit, and the candidate begins anew.
+`threshold`, its stump is frozen as the next unit, and the candidate restarts.
 
 Errata and deviations, each with its reason:
 

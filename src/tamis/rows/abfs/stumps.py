@@ -206,7 +206,7 @@ class Values:
         return wide
 
     def _grow(self, full: int) -> None:
-        """Double the room of one column, and house all values anew under their old numbers."""
+        """Double the room of one column, and house all values again under their old numbers."""
         width = np.diff(self.start)
         width[full] *= 2
         start, keys, ids, used = self.start, self._keys, self._ids, self.used

@@ -28,7 +28,7 @@ learners with the old moments, one with the young. With m0 and m1 the errors of 
     g <- max(0, g + m0 - m1 - slack);   restart if g > h                                              (1)
 
 (a cumulative sum: Page 1954). Then the old moments are those of the last 500 rows, and a learner beside should begin
-anew from these. Selectors whose arms are hopeless stop learning: their last sets stay in the race, and they begin anew
+again from these. Selectors whose arms are hopeless stop learning: their last sets stay in the race, and they restart
 when a drift is found (HDDM-A on the errors of the arm followed, or a restart), or when they lead.
 """
 
@@ -131,7 +131,7 @@ class Auto(RowSelector):
     drift_detected_ : bool
         Whether a learner should restart after the last batch: true after a restart of the race, which only naive Bayes
         makes. Another arm is no reason: a linear learner that goes on is better than one that learns the last rows
-        anew, without the columns that are left out now.
+        again, without the columns that are left out now.
     n_replay : int
         From how many of the last rows it should restart: those since the change, 100 to 500.
     scores_ : ndarray of shape (n_features,), float64
@@ -458,7 +458,7 @@ class Auto(RowSelector):
         return _MARGIN + _CAUTION / n_rows
 
     def _is_late(self) -> bool:
-        """Whether young learners are so far ahead that the old ones should begin anew."""
+        """Whether young learners are so far ahead that the old ones should restart."""
         if self._rows - (self.restarts_[-1] if self.restarts_ else 0) < _WINDOW:
             return False  # what is old is young itself
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
@@ -501,7 +501,7 @@ class Auto(RowSelector):
         self._window = window
 
     def _restart_if_late(self) -> None:
-        """After a drift all selectors learn again; if young learners are ahead, the old ones begin anew."""
+        """After a drift all selectors learn again; if young learners are ahead, the old ones restart."""
         self._wake(list(self.resting_))
         if not self._is_late():
             return
@@ -517,7 +517,7 @@ class Auto(RowSelector):
     # -- selectors -----------------------------------------------------------------------------------------
 
     def _rank(self, X: Rows, y: Array, weight: Array) -> None:
-        """Let the selectors learn, unless they rest, and rank the columns anew."""
+        """Let the selectors learn, unless they rest, and rank the columns again."""
         self._let_rest()
         ranks, codes = self._ranks.copy(), np.arange(len(self.classes_))
         for at, (name, selector) in enumerate(self._rankers.items()):
@@ -558,7 +558,7 @@ class Auto(RowSelector):
                 self.resting_ = [*self.resting_, name]
 
     def _wake(self, names: list[str]) -> None:
-        """Selectors begin anew, from the last rows."""
+        """Selectors restart, from the last rows."""
         for name in names:
             selector = self._new(name)
             for X, y, weight in self._window[:-1]:

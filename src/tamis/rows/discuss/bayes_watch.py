@@ -176,6 +176,6 @@ def judge(row: Array, code: int, state: Any) -> float:
 
 @njit(strict=True)
 def expect(state: Any) -> None:
-    """Read anew how often each class is expected to be wrong."""
+    """Read again how often each class is expected to be wrong."""
     tally, steps = state[5], state[7]
     prepare(tally[1], tally[0], 1.0 - tally[2] / tally[2].sum(), steps)

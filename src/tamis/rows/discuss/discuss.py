@@ -30,8 +30,8 @@ Redundancy of a candidate c to a selected s::
 
 Defects of the printed algorithms, and what was done:
 
-* Algorithm 3 selects anew while a feature above the baseline is not selected. One that was rejected as redundant stays
-  above it: 86 to 100 % of all rows select anew, and each time the classifier begins anew. The prose speaks of features
+* Algorithm 3 selects again while a feature above the baseline is not selected. One that was rejected as redundant stays
+  above it: 86 to 100 % of all rows select again, and each time the classifier restarts. The prose speaks of features
   that *cross* the baseline; so does ``trigger="crossing"``, with a `margin` for the noise, and a renewal only if the
   set is another one. ``trigger="literal"`` is what is printed.
 * The baseline moves with the SU of its feature, whose own fall nobody sees. Here the bar is frozen at the selection.
@@ -46,7 +46,7 @@ Defects of the printed algorithms, and what was done:
 What goes beyond the thesis, all off in :meth:`DISCUSS.paper`: (2) and (3); sets with inertia; an order by SU
 averaged over
 more rows than the window holds (`half_life`), which tells an original from its copies; and drifts, which are told apart
-from changes of the set. The printed algorithm lets a classifier begin anew with every new set. Where many features tell
+from changes of the set. The printed algorithm lets a classifier restart with every new set. Where many features tell
 nearly the same, the set changes with the noise; so a drift needs evidence of its own, see
 :mod:`tamis.rows.discuss.present`. What was before a drift does not count in selections any more.
 
@@ -111,7 +111,7 @@ def _watch(
 class DISCUSS(RowSelector):
     """Selects the features that say most about the class in a sliding window, and follows them when they change.
 
-    After every row, DISCUSS updates the symmetrical uncertainty (SU) of each feature with the class. It selects anew
+    After every row, DISCUSS updates the symmetrical uncertainty (SU) of each feature with the class. It selects again
     when the SU of a feature crosses the bar of the last selection. If the relation between features and class has
     changed, `drift_detected_` is True, and a learner should restart from the last `n_replay` rows.
     :func:`tamis.prequential` and the River adapter do so.
@@ -127,8 +127,8 @@ class DISCUSS(RowSelector):
     window : int, from 8 to 5,000,000, default=500
         w: how many of the last rows count; after a drift, only those since the drift.
     trigger : {"crossing", "literal"}, default="crossing"
-        When to select anew. "crossing": when a feature crosses the bar. "literal", as printed: whenever a feature above
-        the bar is not selected, or a selected one is below it. Each selection then counts as a drift, as printed.
+        When to select again. "crossing": when a feature crosses the bar. "literal", as printed: whenever a feature
+        above the bar is not selected, or a selected one is below it. Each selection then counts as a drift, as printed.
     margin : float in [0, 1], default=0.02
         How far beyond the bar a crossing begins (below it, at most 80 % of the bar).
     redundancy : {"conditional", "predominance", "hoeffding", None}, default="conditional"
@@ -417,7 +417,7 @@ class DISCUSS(RowSelector):
         return seen
 
     def _see_through_squash(self) -> None:
-        """Count the first rows anew, as all after them will be counted."""
+        """Count the first rows again, as all after them will be counted."""
         rows, codes = self._counts.rows()
         self._squash = Squash(rows[:, self._numeric])
         self._counts = self._new_counts(rows.shape[1])
@@ -461,7 +461,7 @@ class DISCUSS(RowSelector):
         return min(size - t % size for size in rounds)
 
     def _look(self) -> None:
-        """Select anew where it is time to, or where a relation has changed."""
+        """Select again where it is time to, or where a relation has changed."""
         present, counts = self._present, self._counts
         due = self._watches and counts.n_seen % LOOK == 0
         is_young = self._age_then < self.window

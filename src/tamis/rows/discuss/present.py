@@ -110,7 +110,7 @@ class Present:
         return int(BayesWatch(*self.bayes).evidence[1])
 
     def begin(self, n: int, counts: WindowCounts) -> None:
-        """Begin anew with the last n rows."""
+        """Restart with the last n rows."""
         self.began, self._found = counts.n_seen - min(max(n, _LEAST), counts.n_rows), counts.n_seen
         self._forget(counts)
 

@@ -1,6 +1,6 @@
 """What features tell about the class in the last rows of a window, alone and given another feature.
 
-:mod:`tamis.summaries.entropy` keeps these measures for the whole window at O(1) per row; here they are counted anew
+:mod:`tamis.summaries.entropy` keeps these measures for the whole window at O(1) per row; here they are counted again
 from its bins, for any number of its last rows. With f(k) = k log2 k, n_a rows in value a of feature s, and within these
 n_ab of value b of feature c, n_ay of class y, n_aby of both::
 

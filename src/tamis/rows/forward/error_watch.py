@@ -97,7 +97,7 @@ class ErrorWatch:
         self.tally, self.steps = tally, steps
 
     def expect(self) -> None:
-        """Read anew how often each class is expected to be wrong."""
+        """Read again how often each class is expected to be wrong."""
         _expect(self.tally, self.steps)
 
     def hear(self, guesses: Array, codes: Array) -> int:
@@ -127,5 +127,5 @@ class ErrorWatch:
         return int(self.evidence[1])
 
     def forget(self) -> None:
-        """Begin anew, with another classifier."""
+        """Restart, with another classifier."""
         self.evidence[:], self.tally[:] = 0.0, 0.0

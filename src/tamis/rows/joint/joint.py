@@ -25,7 +25,7 @@ All rows since the last drift count, so weak features are found in time; of a lo
 growing chunks, so that rows of the drift itself do not stay. A drift is found by the errors of the simplest classifier
 there is: the table of the pair that tells most, whose majority class is predicted for each row. Page's CUSUM, class by
 class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.page`). Beyond
-ln(1 / alpha_drift) all counts begin anew with the rows that speak for it. A drift may leave that pair as it was, where
+ln(1 / alpha_drift) all counts restart with the rows that speak for it. A drift may leave that pair as it was, where
 a third feature is replaced; so every 500 rows are compared with all before, whether some feature tells otherwise of the
 class (:mod:`tamis.rows.relation_change`). No learner is asked for anything. That another set is selected is no drift:
 more rows know more features.
@@ -377,7 +377,7 @@ class JointScreening(RowSelector):
     _set_together_by = ("_begin",)  # a loaded one that has a part of this has all of it
 
     def _begin(self, n: int, chunk: float = _CHUNK) -> None:
-        """Begin to count anew, with the last `n` rows; all that are kept say where the levels are cut."""
+        """Begin to count again, with the last `n` rows; all that are kept say where the levels are cut."""
         rows, _ = self._last(min(int(self._seen[0]), self.memory))
         X, y = self._last(min(n, len(rows)))
         d, n_classes = rows.shape[1], len(self.classes_)
@@ -439,7 +439,7 @@ class JointScreening(RowSelector):
                     self._renew(counts)
 
     def _begin_anew(self, n: int) -> None:
-        """Say that there is a drift, and begin to count anew with the last n rows."""
+        """Say that there is a drift, and begin to count again with the last n rows."""
         self.drift_detected_ = True
         self.drifts_.append(int(self._seen[0]) - 1)
         self._forget_set(self.n_features_in_)
@@ -455,7 +455,7 @@ class JointScreening(RowSelector):
         return changed
 
     def _end_chunk(self, counts: Counts) -> bool:
-        """Drop the chunk before this one, when this one is full; return whether levels were cut anew instead."""
+        """Drop the chunk before this one, when this one is full; return whether levels were cut again instead."""
         if counts.n[0] < self._chunk_end:
             return False
         if self._varies_by_now(counts):

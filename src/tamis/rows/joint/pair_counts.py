@@ -138,7 +138,7 @@ def forgotten(counts: Counts, columns: Array) -> Counts:
 def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
     """Return the counts with `n_new` more features, which were 0 in all rows, the first `n_paired` of them in pairs.
 
-    They have one level, until levels are cut anew.
+    They have one level, until levels are cut again.
     """
     d, q = len(counts.edges), len(counts.columns)
     pairs = np.zeros((*counts.pairs.shape[:3], (q + n_paired) * (q + n_paired - 1) // 2), np.int32)

@@ -42,7 +42,7 @@ class BinCounts:
     dtype : {"float32", "float64"}
         How numbers are kept.
     cut_every : float
-        After how many rows (or calls, with `per_call`) the bins of the tests are cut anew: infinite unless rows fade.
+        After how many rows (or calls, with `per_call`) the bins of the tests are cut again: infinite unless rows fade.
     per_call : bool
 
     Examples

@@ -182,7 +182,7 @@ class Screener(RowSelector):
             self._learn_and_restart(X, y, sample_weight)
 
     def _learn_and_restart(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        """Learn rows, and begin anew wherever `restarts` says so, which no batching changes."""
+        """Learn rows, and restart wherever `restarts` says so, which no batching changes."""
         self.drift_detected_, start, n = False, 0, len(y)
         every = LOOK if isinstance(self.restarts, str) else int(self.restarts or 0)
         if self._n_since % every + n > every:
@@ -417,7 +417,7 @@ class Screener(RowSelector):
         """
         if self.restarts is not None:
             raise ValueError(
-                f"restarts={self.restarts!r}: when it begins anew depends on the order of all rows, so parts of a"
+                f"restarts={self.restarts!r}: when it restarts depends on the order of all rows, so parts of a"
                 " stream cannot be merged."
             )
         if self._n_restarts or getattr(other, "_n_restarts", 0):
@@ -628,7 +628,7 @@ class Screener(RowSelector):
             if in_order and found is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
                 warnings.warn(
                     f"pvalues_ are of bins that are known to {self._bins.rank_error:g} of the rows only: as many as"
-                    f" {effective.sum():.0f} take this error for a signal. Learn anew, or choose a smaller eps.",
+                    f" {effective.sum():.0f} take this error for a signal. Learn again, or choose a smaller eps.",
                     UserWarning,
                     stacklevel=2,
                 )

@@ -78,9 +78,7 @@ class Files:
         names = self.names()
         inodes = {name: os.stat(name).st_ino for name in names}
         self._rename(inodes)
-        for name in [
-            name for name in self.parts if name not in inodes
-        ]:  # removed, or about to be written anew
+        for name in [name for name in self.parts if name not in inodes]:  # removed, or about to be rewritten
             if self.parts[name].is_open:
                 yield self.parts[name], True
                 if not (len(names) == 0 and self.path == name):

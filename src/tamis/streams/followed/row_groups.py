@@ -40,7 +40,7 @@ class RowGroups(Part):
             now = [self._file.metadata.num_rows, digest(file.read())]
         if self._told and self._told != now:
             raise StreamError(
-                f"{self.name!r} was written anew since {self.row:,} rows of it were taken: give new rows in a file of"
+                f"{self.name!r} was rewritten since {self.row:,} rows of it were taken: give new rows in a file of"
                 " their own, or begin without the checkpoint."
             )
         self._told, self._blocks, self._rest = now, self._from(self.at), None

@@ -159,7 +159,7 @@ class Text(Part):
         self._open()
         if os.pread(self._file.fileno(), len(self.head), 0) != self.head:
             raise StreamError(
-                f"{self.name!r} was written anew: it does not begin with the {self.row:,} rows that were taken; give"
+                f"{self.name!r} was rewritten: it does not begin with the {self.row:,} rows that were taken; give"
                 " new rows in a file of their own, or begin without the checkpoint."
             )
 

@@ -112,6 +112,7 @@ def test_every_learner_has_a_way():
         "least-squares": "zeros", "hoeffding-tree": "missing",
         "hoeffding-adaptive-tree": "missing", "hoeffding-tree-adwin": "missing", "hoeffding-tree-ecdd": "missing",
         "adaptive-random-forest": "missing", "streaming-random-patches": "missing",
+        "streaming-random-forest": "missing",
         "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "heft-stream": "missing",
         "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
     }  # fmt: skip

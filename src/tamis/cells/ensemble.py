@@ -58,7 +58,7 @@ class Ensemble:
     """
 
     _fit_together = Shapes(
-        "worth (m)  prior (k)  _sums[] (its own)  _trees[] (its own)"
+        "n_kinds (=m)  worth (m)  prior (k)  _sums[] (its own)  _trees[] (its own)"
         "  _sums[].prior (k)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"
     )
 
@@ -71,7 +71,7 @@ class Ensemble:
     def __init__(self, n_bins: int, n_classes: int, trees: bool = True) -> None:
         self._sums = [Discriminant(n_bins, n_classes), Discriminant(1, n_classes)]
         self._trees = [SmallTrees(n_classes)] if trees else []
-        self.worth: Worth = np.ones(len(self._sums) + len(self._trees))
+        self.worth: Worth = np.ones(self.n_kinds)
         self.prior: Floats = self._sums[0].prior
 
     def fit(self, values: Floats, y: Array, order: Array | None = None) -> Ensemble:
@@ -89,6 +89,11 @@ class Ensemble:
         found._sums = [copy.copy(part).updated(values, y, fading) for part in self._sums]
         found.prior = found._sums[0].prior
         return found
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of evidence there are."""
+        return len(self._sums) + len(self._trees)
 
     @property
     def n_columns(self) -> int:

@@ -318,7 +318,7 @@ def posterior_of(evidence: Floats, prior: Floats, worth: Worth) -> Floats:
     return found
 
 
-@njit()
+@njit(strict=True)
 def _label_loss(evidence: Array, base: Array, y: Array, worth: float) -> float:
     """Return the negative logarithm of the likelihood of the labels, added up over steps and rows."""
     n_steps, n, n_classes = evidence.shape

@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 _SPARE = 1 << 16  # random signs beyond those of one walk
 
 
-@njit()
+@njit(strict=True)
 def _walk(
     theta: Array, move: float, signs: Array, likelihood: Array, row: Array, belief: Array, price: Array,
     Q_i: Array,
@@ -76,7 +76,7 @@ def _walk(
     return cost, tested
 
 
-@njit()
+@njit(strict=True)
 def _approximate(
     theta: Array, rows: Array, drawn: Array, draws: Array, offset: Array, likelihood: Array, belief: Array,
     price: Array, Q_i: Array, perturbation: float, learning_rate: float, patience: int,

@@ -265,7 +265,7 @@ def _levels(risk: Floats) -> Floats:
     return np.unique(np.r_[-np.inf, *met])
 
 
-@njit()
+@njit(strict=True)
 def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Array, totals: Array) -> None:
     """Add what each row costs to totals[group, most, level], of stopping at a level of risk, or at the model's word.
 
@@ -336,7 +336,7 @@ def _least(paid: Floats, errors: Floats, n_rows: int, mean_budget: float | None)
     return int(at // paid.shape[1]), int(at % paid.shape[1])
 
 
-@njit()
+@njit(strict=True)
 def _add_walks(
     risk: Array,
     rate: Array,

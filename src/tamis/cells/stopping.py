@@ -53,7 +53,7 @@ class Likelihood(Protocol):
         """Return the same as groups of rows, tables (u, v, class), and the u of each row."""
 
 
-@njit()
+@njit(strict=True)
 def _backup(
     beliefs: Array,
     table: Array,
@@ -94,7 +94,7 @@ def _backup(
     return alpha, value
 
 
-@njit()
+@njit(strict=True)
 def _update(posterior: Array, table: Array, given: Array, value: Array, found: Array) -> None:
     for i in range(len(value)):
         total = 0.0

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _NUMBERS = 1 << 22  # expectations held at once by a chain
 
 
-@njit()
+@njit(strict=True)
 def _sweep(
     values: Array, parent: Array, order: Array, tables: Array, up: Array, below: Array, down: Array
 ) -> float:
@@ -71,7 +71,7 @@ def _sweep(
     return log_p
 
 
-@njit()
+@njit(strict=True)
 def _infer(
     values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array, given: Array
 ) -> None:
@@ -95,7 +95,7 @@ def _infer(
                     given[i, f, v, c] = down[c, f, v]
 
 
-@njit()
+@njit(strict=True)
 def _inform(
     values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array,
     information: Array,

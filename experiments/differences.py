@@ -195,10 +195,8 @@ def screening_faded() -> Found:
 def ecdd() -> Found:
     rng, lengths = np.random.default_rng(0), []
     for limit in ("published", "simulated"):
-        detector, alarms = ECDD(arl0=1000, limit=limit), 0
         errors = (rng.random(400_000) < 0.1).astype(float)
-        alarms = len(detector.drifts(errors))
-        lengths.append(400_000 / max(alarms, 1))
+        lengths.append(400_000 / max(len(ECDD(arl0=1000, limit=limit).drifts(errors)), 1))
     return Found(
         "ECDD (limits for 1,000): mean number of rows between two false alarms, errors of 10 %",
         f"{lengths[0]:,.0f}", f"{lengths[1]:,.0f}", lengths[0] < 200 < 1000 < lengths[1] < 1500,

@@ -70,9 +70,8 @@ __all__ = ["Course", "Past", "learn", "votes_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-OF_SPLIT, OF_ALTERNATE, LEAD = range(
-    3
-)  # columns of `trials`: errors of both, and the most that the latter had fewer
+# Columns of `trials`: errors of both, and the most that the latter had fewer.
+OF_SPLIT, OF_ALTERNATE, LEAD = range(3)
 _LOST = 1e-9  # of a sum of squares: when one row leaves no more of it, what is left is rounding
 
 

@@ -59,9 +59,7 @@ __all__ = ["StreamingStacking"]
 _LITTLE = 0.001  # e
 _AFTER_DRIFT = 10.0  # n
 _SEEN, _DRIFTS = range(2)
-_LEARNED, _DUE, _FIRED = range(
-    3
-)  # what comes of a row: nothing more, a try to split, or a tree that restarts
+_LEARNED, _DUE, _FIRED = range(3)  # of a row: nothing more, a try to split, a tree that restarts
 
 
 class Stack(NamedTuple):

@@ -12,9 +12,11 @@ from sklearn.naive_bayes import GaussianNB
 
 import tamis
 from tamis import RandomSubset, load_stream, prequential
+from tamis._shapes import Shapes
 from tamis.errors import DataError
 from tamis.rows import Auto, ForwardPartialCorrelation
 from tamis.rows.auto.column_sets import Perceptrons, bayes_predictions
+from tamis.rows.auto.course import Course
 from tamis.rows.waiting_block import joined
 from tamis.summaries.class_moments import ClassMoments
 
@@ -148,11 +150,37 @@ def test_it_says_which_arm_was_followed_when_and_why(after_drift):
 
 
 def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr("tamis.rows.auto.auto._MOST_RECORDS", 8)
+    monkeypatch.setattr("tamis.rows.auto.course._MOST", 8)
     selector = learned(Auto(), *two_worlds(1000, 5))
     race = selector.race_
     assert len(race["n_seen"]) <= 8
     assert race["n_seen"][-1] == 2000
+
+
+def test_what_is_kept_of_the_race_is_the_mean_of_its_blocks(monkeypatch):
+    monkeypatch.setattr("tamis.rows.auto.course._MOST", 4)
+    errors = np.random.default_rng(0).random((11, 3))
+    course = Course(3)
+    for block, rates in enumerate(errors):
+        course = course.with_block(10 * block + 10, block % 3, rates)
+    records = course.records()
+    assert records["n_seen"].tolist() == [40, 80, 110]
+    assert records["followed"].tolist() == [0, 1, 1]
+    np.testing.assert_allclose(
+        records["errors"], [errors[:4].mean(0), errors[4:8].mean(0), errors[8:].mean(0)]
+    )
+
+
+def test_the_look_at_the_shapes_finds_what_it_found_before(monkeypatch):
+    """A record of every block had the shapes of the whole race compared again, for each block and twice its time."""
+    X, y = two_worlds()
+    selector = learned(Auto(), X[:2000], y[:2000])
+    compared = []
+    monkeypatch.setattr(Shapes, "_compare", lambda shapes, model: compared.append(model))
+    for start in range(2000, 3000, 100):
+        selector.partial_fit(X[start : start + 100], y[start : start + 100])
+        selector.get_support()
+    assert not [model for model in compared if model is selector]
 
 
 def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):

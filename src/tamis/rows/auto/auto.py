@@ -48,6 +48,7 @@ from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
+from tamis.rows.auto.course import Course
 from tamis.rows.auto.switching import follow, lead, regret_bound, reweigh
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
@@ -75,7 +76,6 @@ _HOPELESS = 0.03  # how far behind in error lately
 _TRIAL = 2000  # rows that a selector learns before it can be hopeless
 _MOST_DENSE = 2000  # columns; sparse rows of no more are made dense
 _MOST_JOINT = 200  # columns that pairs are counted of
-_MOST_RECORDS = 512  # of the race that are kept; then two and two become one
 _LARGEST = 1e100
 
 # State:
@@ -191,7 +191,8 @@ class Auto(RowSelector):
 
     _shapes = """
         _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
-        _recent (2, a)  _learners.W (a, o, j)  _learners.b (a, o)  _log[][2] (a)
+        _recent (2, a)  _learners.W (a, o, j)  _learners.b (a, o)
+        _course.n_seen (g)  _course.followed (g)  _course.errors (g, a)
         _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
         _window[][0] (W, j)  _window[][1] (W)  _window[][2] (W)
     """
@@ -240,7 +241,7 @@ class Auto(RowSelector):
         self.resting_ = list[str]()
         self.drift_detected_, self.restarts_, self.drifts_ = False, list[int](), list[int]()
         self.switches_ = list[dict[str, Any]]()
-        self._log_span, self._log = 1, list[tuple[int, int, Array]]()
+        self._course = Course(len(self.arms_))
 
     @property
     def _sizes_too(self) -> bool:
@@ -319,7 +320,7 @@ class Auto(RowSelector):
         weights = np.append(np.where(is_new, 0.0, race._weights[came_from]), race._weights[-1])
         self._weights = self._before = weights / weights.sum()
         self._recent, self._learners = race._recent[:, came_from], race._learners.of(came_from)
-        self._log = [(row, goes_to[arm], errors[came_from]) for row, arm, errors in race._log]
+        self._course = race._course.of(came_from, np.array(goes_to))
         self._leaders = [goes_to[leader] for leader in race._leaders]
         self._arm = goes_to[race._arm]
         self._expert = len(self.arms_) if race._expert == len(race.arms_) else goes_to[race._expert]
@@ -469,16 +470,7 @@ class Auto(RowSelector):
         keep = (1.0 - 1.0 / _LATELY) ** n
         self._seen = keep * self._seen + 1.0 - keep
         self._recent = self._recent + (1.0 - keep) / self._seen * (errors - self._recent)
-        entry = (self._rows + n, self._arm, errors[0])
-        if self._blocks % self._log_span == 0:
-            self._log = [*self._log, entry]
-        else:
-            mean, share = self._log[-1][2], 1.0 / (self._blocks % self._log_span + 1)
-            self._log = [*self._log[:-1], (*entry[:2], mean + share * (entry[2] - mean))]
-        if len(self._log) > _MOST_RECORDS:
-            pairs = zip(self._log[:-1:2], self._log[1::2], strict=False)
-            self._log = [(b[0], b[1], (a[2] + b[2]) / 2.0) for a, b in pairs]
-            self._log_span *= 2
+        self._course = self._course.with_block(self._rows + n, self._arm, errors[0])
 
     def _teach(self, X: Rows, y: Array, weight: Array) -> None:
         n, before = len(y), self._old
@@ -639,11 +631,7 @@ class Auto(RowSelector):
     def race_(self) -> dict[str, NDArray[Any]]:
         """The course of the race."""
         _ = self.waiting_
-        return {
-            "n_seen": np.array([n for n, _, _ in self._log], dtype=np.int64),
-            "followed": np.array([arm for _, arm, _ in self._log], dtype=np.int64),
-            "errors": np.array([errors for _, _, errors in self._log]).reshape(-1, len(self.arms_)),
-        }
+        return self._course.records()
 
     def race_summary(self, n_points: int = 100) -> dict[str, Any]:
         """Return a summary of the race in plain values, for a report.
@@ -660,32 +648,10 @@ class Auto(RowSelector):
             one followed longest first), "accuracy" (recent, of each arm, the best overall first), "switches" (the last
             100), "n_switches", "restarts", "regret_bound".
         """
-        course = self.race_
-        n = len(course["n_seen"])
-        starts = (
-            np.unique(np.linspace(0, n, min(n, n_points), endpoint=False).astype(int))
-            if n
-            else np.zeros(0, int)
-        )
-        ends = np.append(starts[1:], n)[: len(starts)] - 1
-        followed = course["followed"]
-        rows = np.bincount(followed, np.diff(course["n_seen"], prepend=0), len(self.arms_)) / max(
-            self._rows, 1
-        )
-        lately, seen, errors = np.zeros(len(self.arms_)), 0.0, np.zeros((n, len(self.arms_)))
-        for at, n_rows in enumerate(np.diff(course["n_seen"], prepend=0)):
-            keep = (1.0 - 1.0 / _LATELY) ** n_rows
-            seen = keep * seen + 1.0 - keep
-            lately = lately + (1.0 - keep) / seen * (course["errors"][at] - lately)
-            errors[at] = lately
-        by_rows = np.argsort(-rows, kind="stable")
-        by_errors = np.argsort(course["errors"].sum(axis=0), kind="stable")
+        _ = self.waiting_
         return {
             "arms": list(self.arms_),
-            "n_seen": course["n_seen"][ends].tolist(),
-            "followed": [self.arms_[arm] for arm in followed[ends]],
-            "share": {self.arms_[arm]: float(rows[arm]) for arm in by_rows},
-            "accuracy": {self.arms_[arm]: (1.0 - errors[ends, arm]).tolist() for arm in by_errors},
+            **self._course.summary(self.arms_, n_points, _LATELY),
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),
             "restarts": list(self.restarts_),

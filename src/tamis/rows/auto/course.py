@@ -1,0 +1,99 @@
+"""The course of a race: the errors of every arm along the rows, in bounded memory."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+
+__all__ = ["Course"]
+
+_MOST = 512  # records that are kept; then two and two become one
+
+
+class Course:
+    """Up to 512 records of a race: one a block or, when there were more, one for 2, 4, 8 ... blocks.
+
+    Parameters
+    ----------
+    n_arms : int
+
+    Attributes
+    ----------
+    n_records : int
+        How many records there are; rows of the arrays from there on mean nothing, so that the arrays keep their shape.
+    n_seen, followed : ndarray of shape (512,), int64
+        The rows at the end of each record, and the number of the arm that was followed there.
+    errors : ndarray of shape (512, n_arms), float64
+        Error rate of each arm, the mean of the blocks of the record.
+
+    Examples
+    --------
+    >>> course = Course(2).with_block(100, 0, np.array([0.5, 0.3])).with_block(200, 1, np.array([0.5, 0.1]))
+    >>> course.n_records, course.n_seen[:2].tolist(), course.errors[:2].tolist()
+    (2, [100, 200], [[0.5, 0.3], [0.5, 0.1]])
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self.n_records, self.span, self.in_last = 0, 1, 1  # blocks a record, and of the last one
+        self.n_seen, self.followed = np.zeros(_MOST, np.int64), np.zeros(_MOST, np.int64)
+        self.errors = np.zeros((_MOST, n_arms))
+
+    def with_block(self, n_seen: int, followed: int, errors: Array) -> Self:
+        """Return the course with one block more; this one goes on knowing only its own."""
+        longer = copy.deepcopy(self)
+        if longer.in_last == longer.span:
+            if longer.n_records == _MOST:
+                longer._halve()
+            longer.n_records, longer.in_last = longer.n_records + 1, 0
+        at, longer.in_last = longer.n_records - 1, longer.in_last + 1
+        longer.n_seen[at], longer.followed[at] = n_seen, followed
+        before = longer.errors[at] if longer.in_last > 1 else 0.0
+        longer.errors[at] = before + (errors - before) / longer.in_last
+        return longer
+
+    def _halve(self) -> None:
+        half = _MOST // 2
+        self.n_seen[:half], self.followed[:half] = self.n_seen[1::2], self.followed[1::2].copy()
+        self.errors[:half] = (self.errors[::2] + self.errors[1::2]) / 2.0
+        self.n_records, self.span, self.in_last = half, 2 * self.span, 2 * self.span
+
+    def of(self, came_from: Array, goes_to: Array) -> Self:
+        """Return the course of other arms: what each was before, and what each that was is now."""
+        other = copy.copy(self)
+        other.errors, other.followed = self.errors[:, came_from], goes_to[self.followed]
+        return other
+
+    def records(self) -> dict[str, NDArray[Any]]:
+        """Return "n_seen", "followed" and "errors", a row for each record."""
+        names = ("n_seen", "followed", "errors")
+        return {name: getattr(self, name)[: self.n_records].copy() for name in names}
+
+    def summary(self, arms: list[str], n_points: int, lately: float) -> dict[str, Any]:
+        """Return at most so many stretches of the course in plain values; errors fade over `lately` rows.
+
+        The keys are "n_seen", "followed", "share" and "accuracy", as in :meth:`tamis.Auto.race_summary`.
+        """
+        n_seen, followed, errors = self.records().values()
+        n = len(n_seen)
+        starts = np.unique(np.linspace(0, n, min(n, n_points), endpoint=False).astype(int))
+        ends = np.append(starts[1:], n)[: len(starts)] - 1
+        rows = np.diff(n_seen, prepend=0)
+        share = np.bincount(followed, rows, len(arms)) / max(int(rows.sum()), 1)
+        recent, seen, faded = np.zeros(len(arms)), 0.0, np.zeros_like(errors)
+        for at, keep in enumerate((1.0 - 1.0 / lately) ** rows):
+            seen = keep * seen + 1.0 - keep
+            recent = recent + (1.0 - keep) / seen * (errors[at] - recent)
+            faded[at] = recent
+        by_share = np.argsort(-share, kind="stable")
+        by_errors = np.argsort(errors.sum(axis=0), kind="stable")
+        return {
+            "n_seen": n_seen[ends].tolist(),
+            "followed": [arms[arm] for arm in followed[ends]],
+            "share": {arms[arm]: float(share[arm]) for arm in by_share},
+            "accuracy": {arms[arm]: (1.0 - faded[ends, arm]).tolist() for arm in by_errors},
+        }

@@ -108,6 +108,9 @@ def test_keeps_the_last_rows_and_few_more(size):
         np.testing.assert_array_equal(kept[0], X[max(0, stop - 130) : stop])
         np.testing.assert_array_equal(kept[1], y[max(0, stop - 130) : stop])
         assert sum(len(labels) for _, labels in replay.batches) < 130 + size
+        again = Replay(None, 130)
+        again.restore(list(replay.batches))
+        replay = again
 
 
 def test_the_rows_are_copies():

@@ -61,6 +61,7 @@ class Replay:
             raise ValueError(f"replay must be 'auto', 'never' or a number of rows, got {replay!r}.")
         self.selector, self.replay = selector, replay
         self.batches: list[tuple[Rows, Array]] = []
+        self._n_kept = 0  # rows in them: to count them again at each row would take longer than to learn it
 
     @property
     def n_rows(self) -> int:
@@ -81,8 +82,13 @@ class Replay:
         if wanted == 0:
             return
         self.batches.append((X[-wanted:].copy(), y[-wanted:].copy()))
-        while sum(len(labels) for _, labels in self.batches[1:]) >= wanted:
-            del self.batches[0]
+        self._n_kept += len(self.batches[-1][1])
+        while self._n_kept - len(self.batches[0][1]) >= wanted:
+            self._n_kept -= len(self.batches.pop(0)[1])
+
+    def restore(self, batches: list[tuple[Rows, Array]]) -> None:
+        """Go on from the batches of another one."""
+        self.batches, self._n_kept = batches, sum(len(labels) for _, labels in batches)
 
     def rows(self) -> tuple[Rows, Array] | None:
         """Return the last rows and their labels, in order; None if none are kept."""

@@ -186,7 +186,7 @@ class SelectiveLearner:
         """Return a copy that learns without changing this one."""
         twin = copy(self)
         twin.replay, twin.learner = copy(self.replay), copy(self.learner)
-        twin.replay.batches = [*self.replay.batches]  # which are never written to
+        twin.replay.restore([*self.replay.batches])  # which are never written to
         twin.selector = twin.replay.selector = deepcopy(self.selector)
         twin.learner.model = deepcopy(self.learner.model)
         twin.learner.rest()
@@ -204,7 +204,7 @@ class SelectiveLearner:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what was saved; selector and model become the saved ones and stay the same objects."""
-        self.replay.batches = state.pop("recent")
+        self.replay.restore(state.pop("recent"))
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
         self.learner.restore(state.pop("learner"))

@@ -22,6 +22,7 @@ from tamis.catalog import CATALOG, LEARNERS
 from tamis.learners.hoeffding.member import Member
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
 from tamis.errors import DataError, StateError
+from tamis.evaluate import RunningErrors, RunningMetrics, SlidingAUC, SlidingPrecisionRecall, SlidingStability
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import Contingency
 from tamis.summaries.entropy import WindowCounts
@@ -68,6 +69,18 @@ def models():
     for detector in (ADWIN(), DDM(), ECDD(), HDDMA(), HDDMW()):
         detector.drifts(rng.random(100))
         yield type(detector).__name__, detector
+    for make in (RunningMetrics, RunningErrors, SlidingAUC, SlidingPrecisionRecall, SlidingStability):
+        measure = make(5 if make is SlidingStability else 60)
+        for start in range(0, 100, 10):
+            count(measure, slice(start, start + 10))
+        yield type(measure).__name__, measure
+
+
+def count(measure, rows):
+    if isinstance(measure, SlidingStability):
+        return measure.add(np.flatnonzero(X[rows.start] > 0))
+    codes = y[rows] > 0
+    measure.update(codes, codes.copy() if isinstance(measure, RunningMetrics) else X[rows, 0])
 
 
 def arrays(thing, path, seen):
@@ -139,6 +152,11 @@ def use(model):
         found += use_again(model)
     elif hasattr(model, "drifts"):
         found.append(np.array([model.update(float(v)) for v in X[:, 0] > 0]))
+    elif type(model).__module__.startswith("tamis.evaluate"):
+        count(model, slice(100, 105))
+        count(model, slice(105, 150))
+        found += [np.array(getattr(model, name)) for name in ("values", "value", "variance", "windowed", "mean")
+                  if hasattr(model, name) and not isinstance(getattr(model, name), dict)]
     elif type(model).__name__ == "RunningMoments":
         model.update(X[:9])
         found += [model.mean, model.m2]

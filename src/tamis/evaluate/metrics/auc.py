@@ -156,6 +156,10 @@ class SlidingAUC(Guarded):
     0.75
     """
 
+    _shapes = """
+        window (=w)  _labels (w)  _scores (w+1)  _children (w+1, 2)  _sizes (w+1, 2)  _priority (w+1)  _totals (2)
+    """
+
     def __init__(self, window: int = 1000) -> None:
         check_number("window", window, low=2, integer=True)
         self.window, self.n_seen = int(window), 0
@@ -190,7 +194,7 @@ class SlidingAUC(Guarded):
             )
         if np.isnan(values).any():
             raise ValueError("scores must be numbers, got NaN.")
-        if not np.isin(labels, (0, 1)).all():
+        if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
             raise ValueError(f"positive must hold zeros and ones, got {positive!r}.")
         codes = np.ascontiguousarray(labels, dtype=np.int64)
         self._sum += _slide(

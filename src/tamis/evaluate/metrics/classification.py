@@ -172,6 +172,9 @@ class RunningMetrics(Running):
     """
 
     _measures = MEASURES
+    _shapes = """
+        window (=w)  _counts (2, 3, c)  _baselines (2, 2)  _frequency (c)  _known (2)  _ring (3, w)  _values (15)
+    """
 
     def __init__(self, window: int = 1000) -> None:
         super().__init__(window)

@@ -104,12 +104,15 @@ class SlidingStability(Guarded):
     0.0
     """
 
+    _shapes = "n_features (=p)  window (=w)  _counts (p)  _room (=r)  _ring (w, r)  _sizes (w)  _totals (2)"
+
     def __init__(self, n_features: int, window: int = 10) -> None:
         check_number("n_features", n_features, low=1, integer=True)
         check_number("window", window, low=2, integer=True)
         self.n_features, self.window, self.n_sets = int(n_features), int(window), 0
         self._added = 0
         self._counts = np.zeros(self.n_features, np.int64)  # c_j
+        self._room = 1  # columns of the largest set that `_ring` has room for
         self._ring = np.zeros((self.window, 1), np.int32)  # the sets in the window
         self._sizes = np.zeros(self.window, np.int64)
         self._totals = np.zeros(2, np.int64)  # T, S
@@ -133,10 +136,11 @@ class SlidingStability(Guarded):
         if indices.ndim != 1 or (indices.dtype.kind not in "iu" and indices.shape[0]):
             raise ValueError(f"selected must be a list of column indices, got {selected!r}.")
         indices = indices.astype(np.int64, copy=False)
-        if indices.shape[0] > self._ring.shape[1]:
-            ring = np.zeros((self.window, min(2 * indices.shape[0], self.n_features + 1)), np.int32)
-            ring[:, : self._ring.shape[1]] = self._ring[:, : ring.shape[1]]
-            self._ring = ring
+        if indices.shape[0] > self._room:
+            room = min(2 * indices.shape[0], self.n_features + 1)
+            ring = np.zeros((self.window, room), np.int32)
+            ring[:, : self._room] = self._ring[:, :room]
+            self._ring, self._room = ring, room
         if not self._slide(indices):
             distinct = np.unique(indices)
             if len(distinct) < len(indices) or not self._slide(distinct):

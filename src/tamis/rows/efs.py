@@ -146,6 +146,28 @@ def _step(
         u[j], v[j] = max(u[j] * down, _LEAST), min(v[j] * up, _MOST)
 
 
+@njit(strict=True, allocates=False)
+def _step_all(
+    grow: Array, shrink: Array, cells: Array, unit: float, total: float, absent: bool, alpha: float, beta: float
+) -> None:
+    """Take `_step` at every cell of a whole row that counts once, also at cells that are 0 if `absent`, by vectors.
+
+    (3) has grow = u and shrink = v, and (4) the other way round. No branch: what grows is never near the least weight.
+    """
+    for j in range(cells.shape[0]):
+        x = cells[j] * unit / total
+        up, down = alpha * (1.0 + abs(x)), beta * (1.0 - abs(x))
+        grown = grow[j] * (up if x >= 0.0 else down)
+        shrunk = shrink[j] * (down if x >= 0.0 else up)
+        grown = grown if grown < _MOST else _MOST
+        grown = grown if grown > _LEAST else _LEAST
+        shrunk = shrunk if shrunk < _MOST else _MOST
+        shrunk = shrunk if shrunk > _LEAST else _LEAST
+        taken = absent or x != 0.0
+        grow[j] = grown if taken else grow[j]
+        shrink[j] = shrunk if taken else shrink[j]
+
+
 @njit(strict=True)
 def _learn_rows(
     data: Array, indptr: Array, indices: Array, dense: bool, by_range: bool, slots: Array, sample_weight: Array,
@@ -174,12 +196,19 @@ def _learn_rows(
             sign = 1.0 if k == slots[i] else -1.0
             if by_range:
                 if sign * (_score(u, v, columns, ranged, True, 1.0) - threshold) <= margin:
-                    for j in range(n_features):
-                        _step(u, v, j, ranged[j], sign, alpha, beta, weight)
+                    if weight == 1.0:
+                        grow, shrink = (u, v) if sign > 0.0 else (v, u)
+                        _step_all(grow, shrink, ranged, 1.0, 1.0, True, alpha, beta)
+                    else:
+                        for j in range(n_features):
+                            _step(u, v, j, ranged[j], sign, alpha, beta, weight)
                 continue
             score = _score(u, v, columns, cells, dense, unit) + unit * (u[n_features] - v[n_features])
             if sign * (score / total - threshold) <= margin:  # (2)
-                for m in range(columns.shape[0]):
+                if dense and weight == 1.0:
+                    grow, shrink = (u, v) if sign > 0.0 else (v, u)
+                    _step_all(grow, shrink, cells, unit, total, False, alpha, beta)
+                for m in range(0 if dense and weight == 1.0 else columns.shape[0]):
                     if cells[m] != 0.0:
                         _step(u, v, columns[m], cells[m] * unit / total, sign, alpha, beta, weight)
                 _step(u, v, n_features, unit / total, sign, alpha, beta, weight)

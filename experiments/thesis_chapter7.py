@@ -6,6 +6,7 @@
     python experiments/thesis_chapter7.py --real spam ads --data FOLDER
     python experiments/thesis_chapter7.py --tables        the tables of all that is in FOLDER
     python experiments/thesis_chapter7.py --figure        the weights over time, beside the truth
+    python experiments/thesis_chapter7.py --windows       Figure 6.1: the SU of a window beside that of all rows
 
 Streams are those of Table 4.1 as `tamis.load_stream` makes them: 100,000 rows, ten concepts, drifts of width 1000,
 uniform samplers; labels flipped: BG1, BG2, BG3, SEA 10 %, AN 5 %, none in AGR and RTG (AGR's numbers are perturbed by
@@ -41,6 +42,7 @@ from tamis.evaluate.significance import wilcoxon
 from tamis.learners import ResetOnDrift
 from tamis.streams import Irrelevant, Redundant, SyntheticStream
 from tamis.streams.concepts import BG1, BG2, SEA
+from tamis.summaries.entropy import WindowCounts
 
 ROOT = Path(__file__).resolve().parents[1]
 SEVEN = ("AGR", "AN", "BG1", "BG2", "BG3", "RTG", "SEA")
@@ -165,6 +167,8 @@ def score(stream: Any, name: str, categorical: list[int], window: int) -> dict[s
     result = prequential(
         stream, None, learner(name, categorical), window=window, stability_window=2, n_tracked=0
     )
+    if result.settings["interrupted"]:  # part of a run is no result
+        raise KeyboardInterrupt
     summary, steps = result.summary(), result.to_frame("steps", "pandas")
     return {
         "accuracy": 100 * steps["accuracy_windowed"].mean(),
@@ -210,8 +214,8 @@ def run_streams(options: argparse.Namespace) -> None:
                 write(file, title, name, seed, scores, time.perf_counter() - start)
 
 
-def real(data: Path, name: str, order: str) -> tuple[Any, list[int]]:
-    """Return a data set as batches, and its columns of 0 and 1 only."""
+def real(data: Path, name: str, order: str, size: int = 100) -> tuple[Any, list[int]]:
+    """Return a data set as batches of so many rows if it is sparse, and its columns of 0 and 1 only."""
     folder = data / {"spam": "spam_corpus", "ads": "internet_ads_part"}[name]
     with np.load(folder / "data.npz", allow_pickle=False) as arrays:
         y = arrays["y"].astype(np.int64)
@@ -222,7 +226,7 @@ def real(data: Path, name: str, order: str) -> tuple[Any, list[int]]:
     if sp.issparse(X):
         categorical = list(range(X.shape[1]))
         batches = (
-            (X[i : i + 100].toarray().astype(np.float64), y[i : i + 100]) for i in range(0, len(y), 100)
+            (X[i : i + size].toarray().astype(np.float64), y[i : i + size]) for i in range(0, len(y), size)
         )
         return batches, categorical
     return (X, y), np.flatnonzero((np.isin(X, [0, 1]) | np.isnan(X)).all(axis=0)).tolist()
@@ -361,6 +365,46 @@ def figure(path: Path) -> None:
     plt.savefig(path, dpi=110)
 
 
+def windows(path: Path) -> None:
+    """Draw Figure 6.1: how far the SU of the last w rows is from that of 100,000 rows without drift."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    sizes = (10, 20, 50, 100, 150, 200, 250, 300, 500, 1000)
+    picture, panels = plt.subplots(1, 2, figsize=(8, 3.4), sharey=True, layout="constrained")
+    print("| | corrected | " + " | ".join(str(size) for size in sizes) + " |")
+    for name in SEVEN:
+        stream = load_stream(name, seed=0, n_drifts=0)
+        X, y = stream.take(stream.n_rows)
+        counts = {
+            w: WindowCounts(X.shape[1], 2, window=w, categorical=stream.categorical) for w in (*sizes, len(y))
+        }
+        counts[len(y)].update(X, y)
+        for axis, corrected in zip(panels, (False, True), strict=True):
+            truth, gaps = counts[len(y)].symmetrical_uncertainty(corrected=corrected), []
+            for size in sizes:
+                found = []
+                for start in range(0, 200 * size, size)[: len(y) // size]:
+                    counts[size].update(X[start : start + size], y[start : start + size])
+                    told = counts[size].symmetrical_uncertainty(corrected=corrected)
+                    found.append(np.abs(told - truth).mean())
+                gaps.append(np.mean(found))
+            axis.plot(sizes, gaps, marker=".", label=name)
+            print(f"| {name} | {corrected} | " + " | ".join(f"{gap:.4f}" for gap in gaps) + " |")
+    for axis, title in zip(panels, ("as in the thesis", "corrected for chance"), strict=True):
+        axis.set(xscale="log", yscale="log")
+        axis.set_title(title, color="0.5", fontsize=10)
+        axis.set_xlabel("rows in the window", color="0.5")
+        axis.axhline(0.01, color="0.5", ls=":", lw=1)
+        axis.tick_params(colors="0.5", which="both")
+        axis.spines[:].set_color("0.5")
+    panels[0].set_ylabel("mean error of the SU", color="0.5")
+    panels[1].legend(fontsize=8, frameon=False, labelcolor="0.5")
+    picture.savefig(path, dpi=110, transparent=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=30)
@@ -372,7 +416,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("thesis_chapter7"))
     parser.add_argument("--tables", action="store_true", help="run nothing")
     parser.add_argument("--figure", type=Path, nargs="?", const=ROOT / "docs" / "weights_over_time.png")
+    parser.add_argument("--windows", type=Path, nargs="?", const=ROOT / "docs" / "su_of_windows.png")
     options = parser.parse_args()
+    if options.windows:
+        windows(options.windows)
+        return
     if options.figure:
         figure(options.figure)
         return

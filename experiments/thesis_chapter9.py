@@ -3,13 +3,17 @@
     python experiments/thesis_chapter9.py FOLDER [--irrelevant 100 200 500] [--seeds 30] [--learners nb knn ...]
         [--selectors none oracle abfs joint discuss] [--streams BG1 SEA ...] [--rows 200000] [--jobs 2]
         [--protocol chapter9] [--published TABLES] [--report page.html]
+    python experiments/thesis_chapter9.py FOLDER --real IADS SPAM [--learners nb ...] [--selectors none abfs ...]
 
 Streams of the chapter: 200,000 rows, three concepts, drifts of width 5000, and 100, 200 or 500 features that never
 matter, half of them numbers and half bits; or, with `--protocol thesis`, those of Table 4.1. Prints, for each number of
 irrelevant features, accuracy beside Tables 9.1 to 9.3, selection accuracy with its two parts, stability over time, rows
 until the accuracy has recovered, and seconds (Table 9.4 has those of another machine). The page of `--report` has the
 selection maps beside the truth and the curves over time with the drifts marked. Every finished cell is kept in FOLDER
-and not run again.
+and not run again. Memory is that of the numbers that selector and learner hold (Tables 9.5 and 9.8 have GB-hours).
+
+`--real`: Tables 9.6 to 9.8. IADS are 998 rows of 3,278, shuffled, with means in place of missing values. ABFS has the
+chapter's settings for real sets, a grace period of 100.
 """
 
 from __future__ import annotations
@@ -24,16 +28,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from thesis_chapter7 import real
 
-from tamis import run_experiment
+from tamis import prequential, run_experiment
+from tamis.catalog import find, find_learner
 from tamis.evaluate import ExperimentResult
 
+ROOT = Path(__file__).resolve().parents[1]
 # As in the published tables: no scaling, nothing beside the run.
 PLAIN: dict[str, Any] = {"scale": "none", "baselines": "none"}
 SEVEN = ("AGR", "AN", "BG1", "BG2", "BG3", "RTG", "SEA")
 NAMES = {"nb": "NB", "knn": "KNN", "hoeffding-tree": "HT", "hoeffding-adaptive-tree": "HAT"}
 SUFFIX = {"none": "", "oracle": "_ORACLE", "abfs": "_ABFS"}
 METRICS = ("accuracy", "selection_accuracy", "rsr", "cucp", "stability", "recovery_rows", "seconds")
+COSTS = ("seconds", "model_bytes", "ram_hours")
+REAL = {"IADS": ("ads", "shuffled"), "SPAM": ("spam", "")}
 
 
 def published(
@@ -52,6 +61,21 @@ def published(
         for name, value in row.items()
         if name != "experiment" and value
     }
+
+
+def ram_hours(folder: Path | None, table: str) -> dict[tuple[str, str], str]:
+    """Return the published GB-hours by stream and column; the exponent is ? where the text of the table lost it."""
+    path = folder / f"table_{table}.csv" if folder else None
+    if path is None or not path.exists():
+        return {}
+    with path.open(encoding="utf-8") as file:
+        return {
+            (
+                row["experiment"],
+                row["method"],
+            ): f"{row['mantissa'] or '?'}e{row['exponent_if_legible'] or '?'}"
+            for row in csv.DictReader(file)
+        }
 
 
 def value(result: ExperimentResult, stream: str, selector: str, learner: str, metric: str) -> float:
@@ -78,6 +102,24 @@ def tell(result: ExperimentResult, args: Any, n_irrelevant: int) -> None:
                 found = 100.0 * value(result, stream, selector, learner, "accuracy")
                 words.append(f"{found:.2f}" + (f" ({told:.2f})" if told is not None else ""))
             print(f"| {stream} | " + " | ".join(words) + " |")
+    here = args.published if n_irrelevant == 500 else None
+    columns = [(learner, selector) for learner in args.learners for selector in args.selectors]
+    times = {key: f"{told:.0f}" for key, told in published(here, 500, "9_4").items()}
+    for title, metric, shown_as, told in (
+        ("seconds", "seconds", "{:.1f}", times),
+        ("MB", "model_bytes", "{:.2f}", {}),
+        ("GB-hours", "ram_hours", "{:.1e}", ram_hours(here, "9_5")),
+    ):
+        print(f"\n### {title} (published), {n_irrelevant} irrelevant features\n")
+        head = " | ".join(f"{NAMES.get(a, a)}, {b}" for a, b in columns)
+        print(f"| stream | {head} |\n" + "| --- " * (len(columns) + 1) + "|")
+        for stream in args.streams:
+            words = []
+            for learner, selector in columns:
+                found = value(result, stream, selector, learner, metric) / (1e6 if title == "MB" else 1.0)
+                theirs = told.get((stream, NAMES.get(learner, "") + SUFFIX.get(selector, "?")))
+                words.append(shown_as.format(found) + (f" ({theirs})" if theirs else ""))
+            print(f"| {stream} | " + " | ".join(words) + " |")
     learner = args.learners[0]
     shown = [metric for metric in METRICS[1:] if metric in result.cells]
     print(f"\n### selections, {n_irrelevant} irrelevant features, with {learner}\n")
@@ -86,6 +128,65 @@ def tell(result: ExperimentResult, args: Any, n_irrelevant: int) -> None:
         for selector in args.selectors:
             words = [f"{value(result, stream, selector, learner, metric):.3f}" for metric in shown]
             print(f"| {stream} | {selector} | " + " | ".join(words) + " |")
+
+
+def cost(
+    seconds: float, size: float, hours: float, seconds_told: float | None, hours_told: str | None
+) -> str:
+    told = f" ({seconds_told:g} s, {hours_told or '-'})" if seconds_told is not None else ""
+    return f"{seconds:.1f} s, {size / 1e6:.2f}, {hours:.1e}{told}"
+
+
+def part(key: str, categorical: list[int]) -> Any:
+    """Return a selector or learner by its key; ABFS as the chapter sets it for real sets."""
+    if key == "none":
+        return None
+    entry = find_learner(key) if key in NAMES else find(key, "rows")
+    made = entry.load()(**dict(entry.parameters), **({"grace_period": 100} if key == "abfs" else {}))
+    return made.set_params(categorical=categorical) if "categorical" in made.get_params() else made
+
+
+def run_real(args: Any) -> None:
+    """Print Tables 9.6 to 9.8; a finished cell is kept in `real.csv` of the folder."""
+    place = args.folder / "real.csv"
+    args.folder.mkdir(parents=True, exist_ok=True)
+    metrics = ("accuracy", *COSTS, "n_selected")
+
+    def known() -> dict[tuple[str, ...], list[float]]:
+        if not place.exists():
+            return {}
+        with place.open(encoding="utf-8") as file:
+            return {tuple(row[:3]): [float(cell) for cell in row[3:]] for row in csv.reader(file)}
+
+    for name in args.real:
+        for learner in args.learners:
+            for selector in args.selectors:
+                if (name, learner, selector) in known():
+                    continue
+                stream, categorical = real(args.data, *REAL[name])
+                if isinstance(stream, tuple):  # ABFS takes no missing values
+                    X, y = stream
+                    stream = np.where(np.isnan(X), np.nanmean(X, axis=0), X), y
+                result = prequential(
+                    stream, part(selector, categorical), part(learner, categorical), n_tracked=0, **PLAIN
+                )
+                if result.settings["interrupted"]:  # part of a run is no result
+                    raise KeyboardInterrupt
+                told = result.summary()
+                with place.open("a", encoding="utf-8", newline="") as file:
+                    csv.writer(file).writerow(
+                        [name, learner, selector, *(told[metric] for metric in metrics)]
+                    )
+                print(name, learner, selector, *(f"{told[metric]:.4g}" for metric in metrics), flush=True)
+    right, times = published(args.published, 0, "9_6"), published(args.published, 0, "9_7")
+    memory, found = ram_hours(args.published, "9_8"), known()
+    print("\n| set | learner | selector | accuracy in % | seconds, MB, GB-hours (published) | features |")
+    print("| --- " * 6 + "|")
+    for (name, learner, selector), (accuracy, *costs, n_selected) in found.items():
+        told = (name, NAMES[learner] + SUFFIX.get(selector, "?"))
+        percent = f"{100 * accuracy:.1f}" + (f" ({right[told]:.1f})" if told in right else "")
+        spent = cost(*costs, times.get(told), memory.get(told))
+        print(f"| {name} | {learner} | {selector} | {percent} | {spent} | {n_selected:.0f} |")
 
 
 def main() -> None:
@@ -102,7 +203,12 @@ def main() -> None:
     parser.add_argument("--protocol", choices=["chapter9", "thesis"], default="chapter9")
     parser.add_argument("--published", type=Path)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--real", nargs="+", choices=list(REAL))
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     args = parser.parse_args()
+    if args.real:
+        run_real(args)
+        return
     for n_irrelevant in args.irrelevant if args.protocol == "chapter9" else [0]:
         options: dict[str, Any] = {"protocol": args.protocol}
         if args.protocol == "chapter9":

@@ -148,7 +148,14 @@ def _step(
 
 @njit(strict=True, allocates=False)
 def _step_all(
-    grow: Array, shrink: Array, cells: Array, unit: float, total: float, absent: bool, alpha: float, beta: float
+    grow: Array,
+    shrink: Array,
+    cells: Array,
+    unit: float,
+    total: float,
+    absent: bool,
+    alpha: float,
+    beta: float,
 ) -> None:
     """Take `_step` at every cell of a whole row that counts once, also at cells that are 0 if `absent`, by vectors.
 

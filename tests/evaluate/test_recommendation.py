@@ -64,10 +64,11 @@ def test_the_knee_is_within_one_standard_error_of_the_best():
     every = Contestant("perceptron", "all", 40, 0.80, base + 0.05, rows)
     gap, error = near.behind(best)
     assert 0 < gap < error
-    assert _judge([best, near, far, every], 5000, 40).chosen is near
-    assert _judge([best, far, every], 5000, 40).chosen is best
+    assert _judge([best, near, far, every], 5000, 40, 0.5).chosen is near
+    assert _judge([best, far, every], 5000, 40, 0.5).chosen is best
     assert (
-        "Every column" in _judge([far, Contestant("perceptron", "all", 40, 0.9, base, rows)], 5000, 40).reason
+        "Every column"
+        in _judge([far, Contestant("perceptron", "all", 40, 0.9, base, rows)], 5000, 40, 0.5).reason
     )
 
 
@@ -82,10 +83,10 @@ NOISE = np.tile([0.01, -0.01], 25)
 def test_the_reason_says_how_many_columns_and_beside_what():
     best, one = arm("forward", 9, 0.2 + NOISE), arm("fires", 1, 0.2002 - NOISE)
     far, draw = arm("fisher", 1, np.full(50, 0.4)), arm("random-0", 1, np.full(50, 0.4))
-    assert _judge([best, one, far, draw], 5000, 40).reason == (
+    assert _judge([best, one, far, draw], 5000, 40, 0.5).reason == (
         "1 of 40 columns is the fewest within one standard error of the best accuracy, 0.800 (forward, 9)."
     )
-    assert _judge([best, far, draw], 5000, 40).reason == (
+    assert _judge([best, far, draw], 5000, 40, 0.5).reason == (
         "9 of 40 columns are the fewest within one standard error of the best accuracy."
     )
 
@@ -93,19 +94,19 @@ def test_the_reason_says_how_many_columns_and_beside_what():
 def test_only_draws_of_the_same_size_and_learner_speak_against_a_selection():
     best = arm("forward", 5, 0.2 + NOISE)
     others = [arm("random-0", 6, 0.2 - NOISE), arm("random-1", 5, 0.2 - NOISE, "naive-bayes")]
-    assert "random" not in _judge([best, *others], 5000, 40).reason
-    assert _judge([best, *others, arm("random-2", 5, 0.2 - NOISE)], 5000, 40).reason.endswith(
+    assert "random" not in _judge([best, *others], 5000, 40, 0.5).reason
+    assert _judge([best, *others, arm("random-2", 5, 0.2 - NOISE)], 5000, 40, 0.5).reason.endswith(
         " But a random subset of that size does as well: do not expect much of the selection."
     )
 
 
 def test_of_arms_of_one_size_the_more_accurate_is_chosen_and_one_at_the_error_counts():
     best, worse = arm("forward", 3, 0.2 + NOISE), arm("fires", 3, 0.2001 - NOISE)
-    assert _judge([worse, best], 5000, 40).chosen is best
+    assert _judge([worse, best], 5000, 40, 0.5).chosen is best
     even = arm("fisher", 2, best.errors.copy())  # no gap and no error
-    assert _judge([best, even], 5000, 40).chosen is even
+    assert _judge([best, even], 5000, 40, 0.5).chosen is even
     other = arm("fires", 1, 0.2001 - NOISE, "naive-bayes")  # what another learner says does not count
-    assert _judge([best, other], 5000, 40).chosen is best
+    assert _judge([best, other], 5000, 40, 0.5).chosen is best
 
 
 @pytest.mark.parametrize(("max_rows", "n_rows"), [(100, 100), (250, 250), (400, 400), (1000, 400)])
@@ -133,6 +134,16 @@ def test_streams_that_tell_nothing_are_refused():
         recommend((X[:99], y[:99]))
     with pytest.raises(ValueError, match="learner"):
         recommend((X, y), learner="forest")
+
+
+def test_where_a_class_is_rare_it_says_that_accuracy_tells_little():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 6)), (rng.random(2000) < 0.01).astype(int)
+    X[y == 1, 0] += 1.5
+    found = recommend((X, y), learner="naive-bayes")
+    assert found.majority == 1.0 - y.mean()
+    assert f"right as often, {found.majority:.3f}" in found.reason
+    assert "right as often" not in recommend((X, X[:, 0] > 0), learner="naive-bayes").reason
 
 
 def test_the_command_ends_in_a_line_that_runs(tmp_path, capsys, monkeypatch):

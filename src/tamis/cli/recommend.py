@@ -95,6 +95,7 @@ def _show(found: Recommendation, name: str) -> None:
         row = "  ".join(f"{'' if v is None else f'{v:.3f}':>{w}}" for v, w in zip(cells, widths, strict=True))
         print(f"  {size:>7,}  {row}{mark}")
     print(f"\n  every column  {curves['all'][0][1]:.3f}")
+    print(f"  majority      {found.majority:.3f}, always the commonest class")
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
         print(f"  joint         {accuracy:.3f}, which decides itself: {size:,} columns at the end")

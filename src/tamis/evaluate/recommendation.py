@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,6 +108,8 @@ class Recommendation:
     contestants : list of Contestant
         All contestants, of every learner.
     n_rows, n_features : int
+    majority : float
+        Share of the commonest class: the accuracy of always naming it.
     reason : str
         The reason, in one or two sentences.
     """
@@ -116,6 +119,7 @@ class Recommendation:
     contestants: list[Contestant]
     n_rows: int
     n_features: int
+    majority: float
     reason: str
 
     def __repr__(self) -> str:
@@ -162,7 +166,8 @@ class Recommendation:
     def as_dict(self) -> dict[str, Any]:
         """Return everything in plain values."""
         return {
-            "n_rows": self.n_rows, "n_features": self.n_features, "arguments": self.arguments(), "reason": self.reason,
+            "n_rows": self.n_rows, "n_features": self.n_features, "majority": self.majority,
+            "arguments": self.arguments(), "reason": self.reason,
             "chosen": _plain(self.chosen), "best": _plain(self.best),
             "curves": {name: self.curve(name) for name in dict.fromkeys(one.learner for one in self.contestants)},
         }  # fmt: skip
@@ -230,7 +235,7 @@ def recommend(
     source = as_stream(stream)
     categorical = list(getattr(source, "categorical", ())) or None
     contests: dict[str, _Contest] = {}
-    n_rows = 0
+    n_rows, n_of = 0, Counter[Any]()
     for X, y in source.batches(100):
         X, y = X[: max_rows - n_rows], y[: max_rows - n_rows]
         if not contests:
@@ -240,6 +245,7 @@ def recommend(
         for contest in contests.values():
             contest.partial_fit(X, y)
         n_rows += len(y)
+        n_of.update(np.asarray(y).tolist())
         if on_progress is not None:
             on_progress(n_rows / max_rows)
         if n_rows >= max_rows:
@@ -249,10 +255,10 @@ def recommend(
     if next(iter(contests.values())).waiting_:
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
     found = [one for name, contest in contests.items() for one in contest.contestants(name)]
-    return _judge(found, n_rows, next(iter(contests.values())).n_features_in_)
+    return _judge(found, n_rows, next(iter(contests.values())).n_features_in_, max(n_of.values()) / n_rows)
 
 
-def _judge(contestants: list[Contestant], n_rows: int, n_features: int) -> Recommendation:
+def _judge(contestants: list[Contestant], n_rows: int, n_features: int, majority: float) -> Recommendation:
     """Return the fewest columns within one standard error of the best arm of the best learner."""
     serious = [one for one in contestants if not one.selector.startswith("random-")]
     best = max(serious, key=lambda one: one.accuracy)
@@ -273,7 +279,12 @@ def _judge(contestants: list[Contestant], n_rows: int, n_features: int) -> Recom
         ]
         if any(_within(one, chosen) for one in draws):
             reason += " But a random subset of that size does as well: do not expect much of the selection."
-    return Recommendation(chosen, best, contestants, n_rows, n_features, reason)
+    if best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
+        reason += (
+            f" Always naming the commonest class is right as often, {majority:.3f}, so accuracy tells little of a"
+            " selection here: compare the AUC and the average precision of a few with tamis run."
+        )
+    return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason)
 
 
 def _within(one: Contestant, best: Contestant) -> bool:

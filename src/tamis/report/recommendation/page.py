@@ -35,6 +35,7 @@ class Found(Protocol):
 
     n_rows: int
     n_features: int
+    majority: float
     reason: str
 
     def arguments(self) -> str:
@@ -73,7 +74,7 @@ def _page(found: Found, title: str, repeat: Mapping[str, str]) -> str:
     told = found.as_dict()
     lead = (
         f"{plural(found.n_rows, 'row', 'rows')} of {plural(found.n_features, 'column', 'columns')}, each predicted"
-        " before anything had learned from it."
+        f" before anything had learned from it. Always naming the commonest class is right in {found.majority:.3f}."
     )
     above = (
         f"<p><b>{text(found.reason)}</b></p>"

@@ -66,10 +66,10 @@ def matrix(bins: int) -> Callable[..., object]:
     return lambda X, y: xgboost.QuantileDMatrix(X, label=y, max_bin=bins, nthread=1)
 
 
-def seconds(of: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def seconds(of: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     of()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def error(found: object, X: np.ndarray) -> float:
@@ -154,6 +154,29 @@ def lengths() -> None:
             promise = statistics.mean(promised(name, summary) for summary in found)
             print(f"{name:>18}, m = {shortest:>6}: {size:>6.0f} bytes, error {worst:.4f}, promised {promise:.4f},"
                   f" error x bytes {worst * size:.1f}", flush=True)  # fmt: skip
+
+
+def batches(n_rows: int, n_rounds: int) -> None:
+    """Few columns, small batches: where calls cost more than values."""
+    print(f"\n{n_rows} rows, nanoseconds of processor time a value, medians of {n_rounds} rounds;"
+          " KLL's time over ours at eps=0.01")  # fmt: skip
+    for n_features, batch in ((100, 100), (500, 100), (1000, 100), (1000, 1000)):
+        X, y = data(n_rows, n_features)
+        build = {f"tamis eps={eps:g}": ours(eps, batch) for eps in (0.01, 0.02)}
+        if importlib.util.find_spec("datasketches"):
+            build["KLL k=200"] = kll(200, batch)
+        build["sort of the columns"] = lambda X, y: np.sort(np.ascontiguousarray(X.T), axis=1)
+        for one in build.values():
+            one(X[:2000], y[:2000])  # compiles
+        rounds = [
+            {name: seconds(functools.partial(one, X, y), time.process_time) for name, one in build.items()}
+            for _ in range(n_rounds)
+        ]
+        shown = [f"{name} {statistics.median(r[name] for r in rounds) / X.size * 1e9:.1f}" for name in build]
+        if "KLL k=200" in build:
+            ratio = statistics.median(r["KLL k=200"] / r["tamis eps=0.01"] for r in rounds)
+            shown.append(f"{ratio:.1f} times")
+        print(f"{n_features} columns, batches of {batch}: {', '.join(shown)}", flush=True)
 
 
 # -- alone -------------------------------------------------------------------------------------------------
@@ -259,7 +282,7 @@ def plot(cost: Series, sizes: Series, file: str) -> None:
 
 
 def main() -> None:
-    parts = ("peers", "lengths", "reading", "sparse", "memory", "threads")
+    parts = ("peers", "batches", "lengths", "reading", "sparse", "memory", "threads")
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--rows", type=int, default=10_000)
@@ -270,6 +293,8 @@ def main() -> None:
     wanted = arguments.only
     if "peers" in wanted:
         peers(arguments.rows, arguments.features, arguments.rounds)
+    if "batches" in wanted:
+        batches(arguments.rows, arguments.rounds)
     for name, part in (("lengths", lengths), ("reading", reading), ("threads", threads)):
         if name in wanted:
             part()

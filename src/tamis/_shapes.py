@@ -12,6 +12,7 @@ its `_fit_together`.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -69,11 +70,19 @@ class Shapes:
             return
         if found != self._last:  # quicker than the hash
             if found not in self._known:
-                self._compare(model)
+                if not self._fits(found):
+                    self._compare(model)
                 if len(self._known) >= _REMEMBERED:
                     self._known.clear()
                 self._known.add(found)
             self._last = found
+
+    @functools.cached_property
+    def _fits(self) -> Callable[[Any], bool]:
+        """Say whether shapes that were read are sure to fit: arrays that grow have other shapes in each call."""
+        scope: dict[str, Any] = {"flat": _flat}
+        exec(_comparison(self._entries), scope)
+        return scope["fits"]  # type: ignore[no-any-return]
 
     def _compare(self, model: Any) -> None:
         sizes: dict[str, int] = {}
@@ -106,7 +115,54 @@ def _expression(path: str, optional: bool, size: str, owner: str = "model") -> s
     if not optional:
         return whole if size[0] == "=" else f"{whole}.shape"
     owner, _, name = whole.rpartition(".")
-    return f"getattr(getattr({owner}, {name!r}, None), 'shape', None)"
+    return f"(part.shape if (part := getattr({owner}, {name!r}, None)) is not None else None)"
+
+
+def _comparison(entries: list[tuple[str, str]]) -> str:
+    """Return, as Python, a function that says whether shapes that were read are sure to fit together."""
+    letters = sorted(
+        {letter for _, size in entries if size != _ITS_OWN for letter in re.findall("[a-z]", size)}
+    )
+    lines = ["def fits(found):", "    of_item = {}", *(f"    {letter} = None" for letter in letters)]
+    for n, (path, size) in enumerate(entries):
+        if size == _ITS_OWN:
+            continue
+        if size[0] == "=":
+            lines.append(f"    {size[1]} = found[{n}]")
+            continue
+        names = size.split(", ")
+        lines.append(f"    for i, shape in enumerate(flat(found[{n}], {path.count('[]')})):")
+        lines.append(f"        if len(shape) != {len(names)}: return False")
+        for axis, name in enumerate(names):
+            lines += _comparison_of_size(f"shape[{axis}]", name)
+    return "\n".join([*lines, "    return True"])
+
+
+def _comparison_of_size(size: str, name: str) -> list[str]:
+    """Return the lines that compare one size with what the sizes before say; the first of a letter says it."""
+    expression = name.strip(">?")
+    if expression == "*":
+        return []
+    known = [
+        f"{a} is not None" if a.islower() else f"({a!r}, i) in of_item"
+        for a in set(re.findall("[a-zA-Z]", name))
+    ]
+    value = re.sub("[A-Z]", r"of_item['\g<0>', i]", expression)
+    differs = f"{size} <= {value}" if name[0] == ">" else f"{size} != {value}"
+    differs += f" and {size} != 0" if name[-1] == "?" else ""
+    lines = [f"        if {' and '.join([*known, differs])}: return False"]
+    return [*lines, f"        {value} = {size}"] if name.isidentifier() else lines
+
+
+def _flat(found: Any, depth: int) -> Iterator[tuple[int, ...]]:
+    """Give the shapes that were read in lists of lists, but not of what a model does not have."""
+    if found is None:
+        return
+    if depth == 0:
+        yield found
+        return
+    for item in found:
+        yield from _flat(item, depth - 1)
 
 
 def _own(part: Any) -> None:

@@ -84,7 +84,7 @@ class ClassPoints:
     def _stage(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64], block: int) -> None:
         held, need = self.n_staged, self.n_staged + len(rows)
         if len(self.staged) < need:
-            room = min(block, max(need, held + block // 8))
+            room = block if self.levels.buffers else min(block, max(need, held + block // 8))
             staged, staged_weight = np.zeros((room, self.staged.shape[1]), self.dtype), np.zeros(room)
             staged[:held], staged_weight[:held] = self.staged[:held], self.staged_weight[:held]
             self.staged, self.staged_weight = staged, staged_weight

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tamis.rows.discuss.bayes_watch import count, cuts, expect, judge, nothing, watch
+from tamis.rows.discuss.bayes_watch import _cut, count, cuts, expect, judge, nothing, watch
 from tamis.rows.discuss.discuss import DISCUSS
 
 
@@ -22,6 +23,20 @@ def test_every_row_is_counted_where_its_value_lies(rng):
         np.testing.assert_array_equal(tables[1, value], np.bincount(codes[at], minlength=3))
     np.testing.assert_array_equal(tables[2, -1], np.bincount(codes[np.isnan(X[:, 2])], minlength=3))
     np.testing.assert_array_equal(tables[0, 0], np.bincount(codes[X[:, 0] <= edges[0, 0]], minlength=3))
+
+
+@pytest.mark.parametrize("n", [1, 8, 60, 700])
+def test_edges_of_all_features_are_those_of_each_alone(rng, n):
+    X = rng.normal(size=(n, 40))
+    X[:, :10] = rng.integers(0, rng.integers(1, 14, 10), (n, 10))
+    X[:, 10:20] = X[:, 10:20].round(1)
+    X[rng.random((n, 40)) < 0.01] = np.nan
+    X[:, 20] = np.nan
+    exact = rng.random(40) < 0.5
+    alone = np.full((40, 9), np.inf)
+    for j in range(40):
+        _cut(X[:, j], bool(exact[j]), alone[j])
+    np.testing.assert_array_equal(cuts(X, exact), alone)
 
 
 def test_evidence_rises_when_the_class_turns(rng):

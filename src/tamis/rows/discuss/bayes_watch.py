@@ -92,16 +92,37 @@ def watch(selected: list[int], X: Array, codes: Array, exact: Array, before: Bay
             continue
         mine[0][0], mine[2][0] = j, exact[j]
         _cut(X[:, j], bool(exact[j]), mine[1][0])
-        _learn(X[:, j], codes, mine[1][0], bool(exact[j]), mine[3][0], mine[4][0])
+        count(np.ascontiguousarray(X[:, j : j + 1]), codes, *mine[1:4])
+        mine[4][0] += np.bincount(codes, minlength=mine[4].shape[1])
     return BayesWatch._make((*features, *before[5:]))
 
 
-def cuts(X: Array, exact: Array) -> NDArray[np.float64]:
+def cuts(X: Array, exact: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the edges of every feature, shape (n_features, 9)."""
     edges = np.full((X.shape[1], _EDGES), np.inf)
-    for j in range(X.shape[1]):
+    columns = np.sort(np.ascontiguousarray(X.T), axis=1)
+    n_values = 1 + np.count_nonzero(columns[:, 1:] != columns[:, :-1], axis=1)
+    known, n = ~np.isnan(columns[:, -1]), columns.shape[1]
+    few = known & (n_values <= np.where(exact, _EDGES, _EDGES + 1))
+    many = known & ~few & ~exact
+    ranks = np.searchsorted(np.arange(1, n + 1) / n * (_EDGES + 1), np.arange(1, _EDGES + 1))
+    _write_distinct(columns, few, n_values - ~exact, edges)
+    _write_distinct(columns[:, ranks], many, np.full(len(edges), _EDGES), edges)
+    for j in np.flatnonzero(~few & ~many):
         _cut(X[:, j], bool(exact[j]), edges[j])
     return edges
+
+
+def _write_distinct(columns: Array, which: NDArray[np.bool_], most: Array, edges: Array) -> None:
+    """Write the first distinct values of some sorted columns, at most so many of each."""
+    features = np.flatnonzero(which)
+    values = columns[features]
+    new = np.ones(values.shape, np.bool_)
+    new[:, 1:] = values[:, 1:] != values[:, :-1]
+    row, at = np.nonzero(new)
+    place = new.cumsum(axis=1)[row, at] - 1
+    kept = place < most[features[row]]
+    edges[features[row[kept]], place[kept]] = values[row[kept], at[kept]]
 
 
 def _cut(column: Array, exact: bool, edges: Array) -> None:
@@ -128,17 +149,10 @@ def _bin(x: float, edges: Array, exact: bool) -> int:
 
 
 @njit(strict=True)
-def _learn(column: Array, codes: Array, edges: Array, exact: bool, table: Array, total: Array) -> None:
-    for i in range(len(column)):
-        table[_bin(column[i], edges, exact), codes[i]] += 1.0
-        total[codes[i]] += 1.0
-
-
-@njit(strict=True)
 def count(X: Array, codes: Array, edges: Array, exact: Array, tables: Array) -> None:
     """Add rows to the tables of every feature, shape (n_features, 11, n_classes)."""
-    for j in range(X.shape[1]):
-        for i in range(X.shape[0]):
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
             tables[j, _bin(X[i, j], edges[j], exact[j]), codes[i]] += 1.0
 
 

@@ -69,7 +69,7 @@ from tamis._guard import looked_at
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
-from tamis.rows.discuss.bayes_watch import expect, judge
+from tamis.rows.discuss.bayes_watch import expect, judge, nothing
 from tamis.rows.discuss.present import LOOK, Present
 from tamis.rows.discuss.uncertainty_walk import Rules, View, view
 from tamis.rows.squash import EARLY, Squash
@@ -421,7 +421,13 @@ class DISCUSS(RowSelector):
         rows, codes = self._counts.rows()
         self._squash = Squash(rows[:, self._numeric])
         self._counts = self._new_counts(rows.shape[1])
-        self._counts.update(np.ascontiguousarray(self._seen(rows)), codes)
+        X, none = np.ascontiguousarray(self._seen(rows)), np.zeros(len(self._su))
+        never, watch = np.full(len(self._low), np.inf), tuple(nothing(self._counts.n_classes))
+        while len(X):  # the kernel of the rows after them: one that only counts takes seconds to compile
+            n = self._counts.prepare(X, codes)
+            state = self._counts.state
+            _watch(X[:n], codes[:n], state, False, 0.0, n, -1, -never, never, none, none, 0, watch, np.inf)
+            X, codes = X[n:], codes[n:]
 
     def _take_rows(self, X: Array, y: Array, fading: float) -> None:
         counts, limit = self._counts, -np.log(self._present.alpha)

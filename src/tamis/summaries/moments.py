@@ -7,6 +7,7 @@ a factor, which scales the count and the sum of squares and leaves the mean as i
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -137,6 +138,12 @@ class RunningMoments(Guarded):
         self.weight = 0.0
         self.mean = np.zeros(n_features)
         self.m2 = np.zeros(n_features)
+
+    def copied(self) -> RunningMoments:
+        """Return the same moments in arrays of their own."""
+        found: RunningMoments = copy.copy(self)
+        found.mean, found.m2 = self.mean.copy(), self.m2.copy()
+        return found
 
     def update(self, X: Rows, sample_weight: Array | None = None, keep: float = 1.0) -> bool:
         """Add a batch of rows.

@@ -287,13 +287,11 @@ class FIRES(RowSelector):
             _check_counts(y)
         n_rows, size = X.shape[0], self.batch_size
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):
-            self._models = copy.deepcopy(self._models)
+            self._models = self._models.copied()
             self._models.grow(len(self.classes_))
         if n_rows > size or len(self._models.mu) > 1:  # a failure in a later step must undo the earlier ones
             refuse_nonfinite(X, self._names())
-            self._models, self._moments, self._target = copy.deepcopy(
-                (self._models, self._moments, self._target)
-            )
+            self._models, self._moments = self._models.copied(), self._moments.copied()
         weight = _NOTHING if sample_weight is None else sample_weight
         for start in range(0, n_rows, size):
             part = slice(start, start + size)

@@ -6,6 +6,7 @@ Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`. One step of one
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -343,6 +344,13 @@ class NormalLinear:
 
     def _new_bias(self, n_models: int) -> NDArray[np.float64]:
         return np.tile([0.0, self.prior**2 if self.intercept else 0.0], (n_models, 1))
+
+    def copied(self) -> NormalLinear:
+        """Return the same state in arrays of its own."""
+        found = copy.copy(self)
+        found.mu, found.sigma, found.bias = self.mu.copy(), self.sigma.copy(), self.bias.copy()
+        found._average = self._average.copy()
+        return found
 
     def grow(self, n_models: int) -> None:
         """Give every class its model; the one model of two classes is the second's, its mirror image the first's."""

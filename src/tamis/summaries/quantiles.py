@@ -35,9 +35,13 @@ from tamis.summaries.quantile_levels import CHUNK
 from tamis.summaries.quantile_points import ClassPoints
 from tamis.summaries.quantile_reading import Runs, between, select, weigh
 
-__all__ = ["QuantileSummary"]
+__all__ = ["QuantileSummary", "first_lost"]
 
 _LARGEST_GAIN = 1e100
+_LARGEST, _SMALLEST = (
+    {name: float(getattr(np.finfo(name), size)) for name in ("float32", "float64")}
+    for size in ("max", "smallest_subnormal")
+)
 
 
 @njit()
@@ -72,6 +76,21 @@ def _weigh_missing(X: Array, codes: Array, weight: Array, largest: float, missin
             elif not abs(x) <= largest:
                 return False
     return True
+
+
+def first_lost(X: Rows, dtype: str) -> int:
+    """Return the column of the first value that `dtype`, "float32" or "float64", rounds to 0, or -1.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features), floating
+    dtype : str
+    """
+    values, smallest = X.data.reshape(1, -1) if sp.issparse(X) else X, _SMALLEST[dtype]
+    if X.dtype == dtype or not _count_lost(values, smallest):
+        return -1
+    lost = (values != 0.0) & (np.abs(values) < smallest)
+    return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
 
 
 class QuantileSummary(Guarded):
@@ -237,7 +256,7 @@ class QuantileSummary(Guarded):
             self._rescale()
         gain = self._gain / keep
         weight = gain[codes] if sample_weight is None else gain[codes] * sample_weight
-        largest = float(np.finfo(self.dtype).max)
+        largest = _LARGEST[self.dtype]
         missing = np.zeros((0, 0))
         values = X.data.reshape(1, -1) if sp.issparse(X) else X
         if _count_unfit(values, largest):
@@ -255,23 +274,6 @@ class QuantileSummary(Guarded):
         else:
             self._take_dense(X, codes, weight, missing)
         return True
-
-    def first_lost(self, X: Rows) -> int:
-        """Return the column of the first value that `dtype` rounds to 0, or -1.
-
-        Parameters
-        ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features), floating
-
-        Returns
-        -------
-        int
-        """
-        values, smallest = X.data if sp.issparse(X) else X, np.finfo(self.dtype).smallest_subnormal
-        if not _count_lost(np.atleast_2d(values), float(smallest)):
-            return -1
-        lost = (values != 0.0) & (np.abs(values) < smallest)
-        return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
 
     def _take_dense(self, X: Array, codes: Array, weight: Array, missing: Array) -> None:
         if missing.size:

@@ -18,7 +18,7 @@ from tamis.dependence.information_band import information_band
 from tamis.errors import DataError
 from tamis.summaries.contingency import Contingency, gini_decrease
 from tamis.summaries.fixed_bins import FixedBins
-from tamis.summaries.quantiles import QuantileSummary
+from tamis.summaries.quantiles import QuantileSummary, first_lost
 
 __all__ = ["BinCounts", "gini_of_categories"]
 
@@ -130,6 +130,8 @@ class BinCounts:
 
     def check_categories(self, X: Rows, names: list[str] | None) -> None:
         """Raise DataError if a value of a categorical column is no category, naming its column and row."""
+        if not len(self.categorical):
+            return
         values = self._part(X, self.categorical)
         fit = (values >= 0) & (values < _MOST_CATEGORIES) & (values == np.floor(values))
         if (fit | np.isnan(values)).all():
@@ -151,9 +153,7 @@ class BinCounts:
 
     def first_lost(self, X: Rows) -> int:
         """Return the column of the first number that the dtype rounds to 0, or -1."""
-        if not len(self.numeric) or X.dtype.name == self._quantiles.dtype:
-            return -1
-        at = self._quantiles.first_lost(self._part(X, self.numeric, dense=False))
+        at = first_lost(self._part(X, self.numeric, dense=False), self._quantiles.dtype)
         return -1 if at < 0 else int(self.numeric[at])
 
     def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:

@@ -414,6 +414,12 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
     assert len(below) == 1
     assert "is below the majority class, 0.950" in below[0]
     assert below[0].endswith("standardised columns.")
+    shifted = np.random.default_rng(0).normal(size=(2000, 8))
+    shifted[:, 0] += 2 * rare
+    ranks = prequential((shifted, rare), None, Perceptron(random_state=0)).remarks()
+    assert [
+        "below the majority class" in remark and "but the model ranks the rows" in remark for remark in ranks
+    ] == [True]
     assert prequential((X[:100], y[:100]), FIRES(2)).remarks() == []  # nothing was tested
 
 

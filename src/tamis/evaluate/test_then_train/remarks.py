@@ -9,6 +9,8 @@ from tamis.evaluate.test_then_train.baselines import error_of_mean
 
 __all__ = ["remarks_on"]
 
+_RANKS = 0.6  # the AUC of a model that is worth something, however often it errs
+
 
 def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     """Return a sentence or two for each baseline that the run does not beat, and why fewer features are selected.
@@ -50,9 +52,12 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     if accuracy < total["majority_accuracy"]:
         scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
         first = "another learner, more features" if scale else "another learner, or more features"
+        below = f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}"
         found.append(
-            f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}: the model is worth"
-            f" less than a constant. Try {first}{scale}."
+            f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Where one class is rare, read AUC and"
+            " average precision; accuracy says little there."
+            if total.get("auc", 0.5) > _RANKS
+            else f"{below}: the model is worth less than a constant. Try {first}{scale}."
         )
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:

@@ -46,12 +46,12 @@ def main() -> None:
     models = {
         "boosting, all 57 columns": HistGradientBoostingClassifier(random_state=0),
         "AdaptiveIFC2F": AdaptiveIFC2F(random_state=0),
-        'AdaptiveIFC2F(decision="boosting")': AdaptiveIFC2F(decision="boosting", random_state=0),
+        'AdaptiveIFC2F(decision="ensemble")': AdaptiveIFC2F(decision="ensemble", random_state=0),
     }
     AdaptiveIFC2F(max_steps=2).fit(X[:500], y[:500]).predict(X[:9])
     print("| 3,601 x 57, 1,000 to predict | fit, s | predict, s | columns used |\n|---|---|---|---|")
     for name, model in models.items():
-        rounds = 1 if "boosting" in name else 3
+        rounds = 1 if "ensemble" in name else 3
         fit = seconds(lambda model=model: model.fit(X[train], y[train]), rounds)  # type: ignore[misc]
         predict = seconds(lambda model=model: model.predict(X[test]))  # type: ignore[misc]
         used = model.n_features_used_.mean() if isinstance(model, AdaptiveIFC2F) else 57

@@ -132,7 +132,7 @@ def methods(sparse: bool, wide: bool, n_bins: int) -> dict[str, Make]:
             n_bins=n_bins if n_bins > 4 else 3, random_state=0, **narrow
         ),
         "AdaptiveIFC2F": lambda: AdaptiveIFC2F(decision="tree", random_state=0),
-        "AdaptiveIFC2F, boosting": lambda: AdaptiveIFC2F(decision="boosting", random_state=0),
+        "AdaptiveIFC2F, boosting": lambda: AdaptiveIFC2F(decision="ensemble", random_state=0),
     }
     if sparse:
         found["IFC2F, threshold=60"] = lambda: own_ifc2f(threshold=60, random_state=0)
@@ -181,7 +181,7 @@ def gdfs() -> None:
     print(
         "| method | accuracy | values | fit, s | predict, s | GDFS, values rounded up |\n|---|---|---|---|---|---|"
     )
-    for decision in ("tree", "boosting"):
+    for decision in ("tree", "ensemble"):
         for budget in (1, 2, 3, 4, 5, 6, 7, 8, 10):
             found = judge(
                 lambda b=budget, d=decision: AdaptiveIFC2F(1.0, mean_budget=b, decision=d, random_state=0),  # type: ignore[misc]
@@ -216,7 +216,7 @@ def madelon() -> None:
         "boosting, all 500 columns",
         judge(lambda: HistGradientBoostingClassifier(random_state=0), X, y, split),
     )
-    for decision in ("tree", "boosting"):
+    for decision in ("tree", "ensemble"):
         for n in (5, 8, 10, 12, 20, 64):
             for cost in (0.01, 0.003):
                 row(f"AdaptiveIFC2F, {decision}, max_features={n}, cost {cost}",

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import tamis
 from tamis import IFC2F, AdaptiveIFC2F
 from tamis.cells.held_out import best_thresholds, groups_of
 from tests.cells.test_ifc2f import rows
@@ -180,7 +181,7 @@ def test_boosting_sees_what_a_tree_cannot(rng):
     X[:, 3] = y + 1.0 * rng.normal(size=3000)
     tree, boosting = (
         AdaptiveIFC2F(0.001, n_bins=2, decision=d, random_state=0).fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])
-        for d in ("tree", "boosting")
+        for d in ("tree", "ensemble")
     )  # fmt: skip
     assert boosting > tree + 0.1
 
@@ -192,7 +193,7 @@ def test_boosting_keeps_columns_that_tell_only_together(rng):
     X[:, 50] = np.nan
     tree, boosting = (
         AdaptiveIFC2F(0.01, max_features=3, decision=d, random_state=0).fit(X[:1500], y[:1500])
-        for d in ("tree", "boosting")
+        for d in ("tree", "ensemble")
     )
     assert {7, 31} <= set(boosting.candidates_.tolist())
     assert not {7, 31} <= set(tree.candidates_.tolist())
@@ -204,7 +205,7 @@ def test_spambase_is_ahead_of_a_greedy_network(load_shared):
     X, y, _ = load_shared("spambase")
     X, order = np.asarray(X, dtype=float), np.random.default_rng(0).permutation(len(y))
     test, train = order[:920], order[1840:]
-    model = AdaptiveIFC2F(0.006, decision="boosting", max_steps=15, random_state=0)
+    model = AdaptiveIFC2F(0.01, decision="ensemble", max_steps=15, random_state=0)
     assert model.fit(X[train], y[train]).score(X[test], y[test]) > 0.909
     assert model.n_features_used_.mean() < 5.0
 
@@ -220,7 +221,7 @@ def test_sparse_wide_rows(rng):
 
 def test_same_seed_same_model(rng):
     X, y = rows(rng, n=120, d=4)
-    settings = {"decision": "boosting", "max_steps": 3, "random_state": 1}
+    settings = {"decision": "ensemble", "max_steps": 3, "random_state": 1}
     first, second = (AdaptiveIFC2F(**settings).fit(X, y).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
@@ -263,3 +264,12 @@ def test_a_first_value_that_pays_is_bought_though_the_shares_are_as_sure_as_wher
     assert model.score(X[200:], y[200:]) > 0.6
     assert (model.n_features_used_ >= 1).all()
     assert [trace.features[:1] for trace in model.acquire(X[200:203])] == [[0]] * 3
+
+
+def test_a_saved_ensemble_decides_as_before(rng, tmp_path):
+    y = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 4)) + y[:, None]
+    model = AdaptiveIFC2F(decision="ensemble", max_steps=3, random_state=0).fit(X, y)
+    assert model.belief_ == "ensemble"
+    again = tamis.load(tamis.save(model, tmp_path / "model.tamis"))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -16,7 +16,7 @@ def test_a_tree_is_its_definition(seed):
     weight = np.full(n, 0.7)
     tree = np.empty(7, np.int64), np.empty(7, np.int64), np.empty(7, bool), np.empty(8)
     rows = np.flatnonzero(rng.random(n) < 0.8)
-    _grow(codes, rows, g, h, weight, n_codes, *tree)
+    _grow(codes, rows, g, h, _LEAST / 0.7, *np.empty((2, 4, K, n_codes, 3)), *tree)
     expected = twin.leaves(codes.tolist(), rows.tolist(), g, h, weight, n_codes, 3, _LEAST)
     assert len(set(expected.values())) > 2
     for i in rows:

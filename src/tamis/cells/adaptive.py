@@ -14,8 +14,8 @@ chosen and counted without it, and those are kept that make errors and prices to
 it, or, with infinite thresholds, none.
 
 What a tree cannot see, a parity of three features say, a richer classifier may. An ensemble of a discriminant analysis
-and boosted trees (:mod:`tamis.cells.ensemble`) decides where that surely costs less on the walks; with
-``decision="boosting"`` it is larger trees, trained on what the walks had seen at each step and on the tree's word.
+and boosted trees (:mod:`tamis.cells.ensemble`) decides where that surely costs less on the walks, or always with
+``decision="ensemble"``; then columns that tell only beside others are candidates, too.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from tamis._check import Array, Rows
 from tamis._parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
-from tamis.cells.booster import Booster, boosted, most_gain
-from tamis.cells.discriminant import Judge, Worth
+from tamis.cells.discriminant import Judge, Worth, judged
 from tamis.cells.ensemble import calibrated, joined, kinds_of, taught
 from tamis.cells.held_out import (
     FOLDS,
@@ -42,6 +41,7 @@ from tamis.cells.held_out import (
     better,
     decided,
     folds_of,
+    longer,
     pays,
     stops_at,
 )
@@ -49,6 +49,7 @@ from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.offers import Offers
 from tamis.cells.relevance import NothingTellsError, relevance
+from tamis.cells.scikit_trees import most_gain
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
@@ -59,7 +60,7 @@ Floats = NDArray[np.float64]
 _QUANTILES = np.linspace(
     0.0, 1.0, 25
 )  # of the rates met: those that are tried where a mean budget is exceeded
-_WALKS = 3_000  # rows walked to find the thresholds, and that boosting learns from
+_WALKS = 3_000  # rows walked to find the thresholds, and that trees learn from
 _GROWN = 1_000  # columns that boosting chooses from
 _NUMBERS = 1 << 20  # offers looked at at once
 
@@ -81,23 +82,22 @@ class AdaptiveIFC2F(CellClassifier):
     mean_budget : float, optional
         The most to pay per row on average, over rows like those of `fit`. `cost` then only gives the ratio of the
         prices.
-    decision : {"auto", "tree", "discriminant", "boosting"}, default="auto"
-        The model that decides: the tree, a discriminant analysis of the values bought, or gradient boosting over them.
-        "auto": whichever costs least on held-out rows of the tree, the discriminant analysis, and an ensemble of the
-        latter and boosted trees; the ensemble only if it is surely ahead.
+    decision : {"auto", "tree", "discriminant", "ensemble"}, default="auto"
+        The model that decides: the tree, a discriminant analysis of the values bought, or an ensemble of the latter and
+        boosted trees. "auto": whichever costs least on held-out rows; the ensemble only if it is surely ahead.
     classifier : scikit-learn classifier with `predict_proba`, optional
         The classifier that decides, with ``decision="auto"``; see :class:`tamis.cells.masked.Masked`. Gradient boosting
         accepts missing values. For a classifier that does not, they are replaced by means.
     n_bins : int, default=4
         V: levels of each column, from 2 on (quantiles).
     max_features : int, default=64
-        The most columns in the tree. Where there are more, it has the most relevant, or, with boosting as the decision,
-        those with the largest gain in the boosting. If columns are relevant only together, choose a small number, so
-        that all of them are bought.
+        The most columns in the tree. Where there are more, it has the most relevant, or, with ``decision="ensemble"``,
+        those with the largest gain in gradient boosting. If columns are relevant only together, choose a small
+        number, so that all of them are bought.
     max_steps : int, default=30
         The most features to buy for a row.
     random_state : int, optional
-        Seed of the boosting.
+        Seed of the rows walked, where there are many, and of gradient boosting.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class AdaptiveIFC2F(CellClassifier):
         As in :class:`tamis.base.CellClassifier`.
     parent_ : ndarray of shape (K,), int
         The tree: the parent of each candidate.
-    belief_ : {"tree", "discriminant", "ensemble", "boosting", "classifier"}
+    belief_ : {"tree", "discriminant", "ensemble", "classifier"}
         The model that decides.
     max_risk_, min_rate_ : float
         tau_risk and tau_rate of (2).
@@ -158,7 +158,7 @@ class AdaptiveIFC2F(CellClassifier):
         ),
         budget=(number("[0, inf]"), None),
         mean_budget=(number("[0, inf]"), None),
-        decision=("auto", "tree", "discriminant", "boosting"),
+        decision=("auto", "tree", "discriminant", "ensemble"),
         max_features=integer("[1, inf)"),
         max_steps=integer("[1, inf)"),
     )
@@ -191,7 +191,6 @@ class AdaptiveIFC2F(CellClassifier):
         self.random_state = random_state
 
     _numbers_count = True
-    _booster: Booster | None
     _judge: Judge | None
 
     # -- fitting -------------------------------------------------------------------------------------------
@@ -206,8 +205,8 @@ class AdaptiveIFC2F(CellClassifier):
         worth = self._calibrate(X[rows], y[rows], bins)
         values, codes = self._cells(X, np.arange(X.shape[0]))
         self._plant(codes, y)
-        if self.belief_ not in ("tree", "boosting"):
-            order = None if self.belief_ == "discriminant" else self._walk_to_the_end(values, codes).order
+        if self.belief_ != "tree":
+            order = None if self.belief_ == "discriminant" else self._walk_to_the_end(codes).order
             self._judge = self._taught(self.belief_, values, y, order)
             self._judge.worth = worth
         self.parent_ = self._tree.parent
@@ -228,11 +227,11 @@ class AdaptiveIFC2F(CellClassifier):
         vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
             return vary
-        boosting = self.decision == "boosting"
-        scores, least = relevance(tables, _GROWN if boosting else self.max_features)
+        together = self.decision == "ensemble"
+        scores, least = relevance(tables, _GROWN if together else self.max_features)
         known = np.flatnonzero(scores > least)
         ranked = known[np.argsort(-scores[known], kind="stable")]
-        if boosting:
+        if together:
             grown = vary if len(vary) <= _GROWN else ranked[:_GROWN]
             gained = most_gain(X[:, grown], y, self.random_state)
             ranked = np.concatenate([grown[gained], np.setdiff1d(ranked, grown[gained], assume_unique=True)])
@@ -265,7 +264,7 @@ class AdaptiveIFC2F(CellClassifier):
 
         Returns what the evidence of who decides, if not the tree, is worth.
         """
-        self._booster, self._judge = None, None
+        self._judge = None
         self.belief_, self.max_risk_, self.min_rate_ = "tree", np.inf, np.inf
         fold = folds_of(y)
         held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
@@ -278,39 +277,32 @@ class AdaptiveIFC2F(CellClassifier):
         beliefs: dict[str, tuple[Floats, Worth]] = {}
         if self.classifier is None and self.decision in ("tree", "auto"):
             beliefs["tree"] = paths.posterior, 1.0
-        if self.decision == "boosting":
-            believed, self._booster = boosted(
-                paths.posterior, paths.numbers, label, fold[rows], self.random_state
-            )
-            beliefs["boosting"] = believed, 1.0
-        elif self.decision != "tree":
+        if self.decision != "tree":
             evidence = joined(list(self._evidence(self._decides, X, y, held, walks)))
-            beliefs[self._decides] = calibrated(evidence, prior, label)
-        limits = {name: self._limits(belief, paths, label) for name, (belief, _) in beliefs.items()}
-        self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
-        if self.classifier is None and self.decision == "auto":
+            if self.decision != "ensemble":
+                beliefs[self._decides] = calibrated(evidence, prior, label)
+        if self.classifier is None and self.decision in ("auto", "ensemble"):
             trees = joined(list(self._evidence("trees", X, y, held, walks)))
             beliefs["ensemble"] = calibrated(np.concatenate([evidence, trees]), prior, label)
-            limits["ensemble"] = self._limits(beliefs["ensemble"][0], paths, label)
-            if better("ensemble", limits["ensemble"][0], limits[self.belief_][0], self._Q):
-                self.belief_ = "ensemble"
+        limits = {name: self._limits(belief, paths, label) for name, (belief, _) in beliefs.items()}
+        ensemble = limits.pop("ensemble", None)
+        if limits:
+            self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
+        if ensemble and (not limits or better("ensemble", ensemble[0], limits[self.belief_][0], self._Q)):
+            self.belief_, limits["ensemble"] = "ensemble", ensemble
         _, self.max_risk_, self.min_rate_ = limits[self.belief_]
         return beliefs[self.belief_][1]
 
     @property
     def _decides(self) -> str:
-        """Who may decide besides the tree."""
-        if self.decision != "auto":
-            return self.decision
+        """Who may decide besides the tree, without boosted trees."""
         return "discriminant" if self.classifier is None else "classifier"
 
     def _held_out_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
         """Return a model that has not seen these rows, and their walks by it."""
         others = np.setdiff1d(np.arange(len(y)), rows)
         model = self._learned_from(X[others], y[others], bins)
-        path = model._walk_to_the_end(*model._cells(X[rows], np.arange(len(rows))))
-        path.numbers = self._among_mine(path.numbers, model.candidates_)
-        return model, path
+        return model, model._walk_to_the_end(model._cells(X[rows], np.arange(len(rows)))[1])
 
     def _evidence(
         self, kind: str, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
@@ -344,13 +336,6 @@ class AdaptiveIFC2F(CellClassifier):
         model._plant(model._cells(X, np.arange(X.shape[0]))[1], y)
         return model
 
-    def _among_mine(self, numbers: Floats, candidates: NDArray[np.int64]) -> Floats:
-        """Return values bought of other candidates at the places of this model's; what it does not have is left out."""
-        found = np.full((*numbers.shape[:2], len(self.candidates_)), np.nan)
-        of_mine, of_theirs = np.nonzero(self.candidates_[:, None] == candidates)
-        found[:, :, of_mine] = numbers[:, :, of_theirs]
-        return found
-
     def _taught(self, kind: str, values: Array, y: Array, order: Array | None) -> Judge:
         """Return who decides, if not the tree, taught by rows that come to know their values in this order."""
         settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
@@ -368,13 +353,9 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _keep_within(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Ask for a higher rate if the last tree would spend more than those that found the thresholds."""
-        paths = self._walk_to_the_end(values, codes)
-        numbers, posterior = (part.reshape(-1, part.shape[2]) for part in (paths.numbers, paths.posterior))
-        if self._booster is not None:
-            posterior = self._booster.posterior(numbers, posterior)
-        if self._judge is not None:
-            posterior = self._judge.posterior(numbers)
-        risk = (posterior @ self._Q).min(axis=1).reshape(paths.rate.shape)
+        paths = self._walk_to_the_end(codes)
+        believed = paths.posterior if self._judge is None else judged(self._judge, values, paths.order)
+        risk = (believed @ self._Q).min(axis=2)
         rates, rate = paths.rate[np.isfinite(paths.rate)], paths.rate.copy()
         rate[0] = np.inf
         for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rates, _QUANTILES)]):
@@ -383,26 +364,24 @@ class AdaptiveIFC2F(CellClassifier):
             if paths.spent[at, np.arange(len(at))].mean() <= mean_budget + ROUNDING:
                 return
 
-    def _walk_to_the_end(self, values: Array, codes: Array) -> Paths:
+    def _walk_to_the_end(self, codes: Array) -> Paths:
         """Walk rows by the tree until nothing is left to buy, and the decisions be the tree's."""
         state, rows = self._start(len(codes)), np.arange(len(codes))
-        state.numbers = np.full(codes.shape, np.nan)
-        found: list[tuple[Floats, Floats, Floats, Floats]] = []
+        found: list[tuple[Floats, Floats, Floats]] = []
         most = min(self.max_steps, max(1, codes.shape[1]))  # no column is asked for twice
         order = np.full((len(codes), most), -1)
         for step in range(most + 1):
             position, rate, believed = self._best(state)
-            found.append((believed, state.numbers.copy(), rate, state.spent.copy()))
+            found.append((believed, rate, state.spent.copy()))
             go_on = rows[position >= 0]
             if step == most or not len(go_on):
-                continue
+                break
             at = order[go_on, step] = position[go_on]
             code = codes[go_on, at]
             state.spent[go_on] += np.where(code >= 0, self._price(state.of(go_on), at), 0.0)
-            state.values[go_on, at], state.numbers[go_on, at] = code, values[go_on, at]
-            state.asked[go_on, at] = True
-        posterior, numbers, rate, spent = (np.stack(part) for part in zip(*found, strict=True))
-        return Paths(posterior, numbers, rate, spent, order)
+            state.values[go_on, at], state.asked[go_on, at] = code, True
+        posterior, rate, spent = (longer(np.stack(part), most + 1) for part in zip(*found, strict=True))
+        return Paths(posterior, rate, spent, order)
 
     # -- walking -------------------------------------------------------------------------------------------
 
@@ -443,10 +422,7 @@ class AdaptiveIFC2F(CellClassifier):
         state.values[rows, position], state.numbers[rows, position] = code, value
         state.asked[rows, position] = True
         if self._judge is None:
-            believed = self._tree.inform(state.values)[0]
-            state.posterior[:] = (
-                believed if self._booster is None else self._booster.posterior(state.numbers, believed)
-            )
+            state.posterior[:] = self._tree.inform(state.values)[0]
             return
         found = self._judge.posterior(state.numbers)
         state.posterior[:] = np.where((code >= 0)[:, None], found, state.posterior)

@@ -109,8 +109,6 @@ class Paths:
     Attributes
     ----------
     posterior : ndarray of shape (n_steps + 1, n_rows, n_classes)
-    numbers : ndarray of shape (n_steps + 1, n_rows, K)
-        Values bought so far, NaN where unknown.
     rate : ndarray of shape (n_steps + 1, n_rows)
         What the best offer tells per price.
     spent : ndarray of shape (n_steps + 1, n_rows)
@@ -119,7 +117,6 @@ class Paths:
     """
 
     posterior: Floats
-    numbers: Floats
     rate: Floats
     spent: Floats
     order: NDArray[np.int64]
@@ -130,7 +127,7 @@ class Paths:
         n_steps = max(part.order.shape[1] for part in parts)
         steps = {
             name: np.concatenate([longer(getattr(part, name), n_steps + 1) for part in parts], axis=1)
-            for name in ("posterior", "numbers", "rate", "spent")
+            for name in ("posterior", "rate", "spent")
         }
         order = np.concatenate(
             [

@@ -20,8 +20,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from tamis._check import Array
-from tamis.cells.booster import Trees, few_threads
 from tamis.cells.discriminant import posterior_of
+from tamis.cells.scikit_trees import Trees, few_threads
 
 __all__ = ["Masked", "check_classifier", "moments"]
 

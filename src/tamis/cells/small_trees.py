@@ -28,7 +28,7 @@ __all__ = ["SmallTrees"]
 Floats = NDArray[np.float64]
 
 _ROUNDS, _RATE = 100, 0.1
-_DEPTH = 3
+_DEPTH = 5
 _BINS = 16
 _LEAST = 5.0  # rows in a leaf
 _RECORDS = 10_000  # rows at a moment of their walk that it learns from
@@ -36,58 +36,91 @@ _SHARE = 2  # of the records, one in so many is learned from in each round
 
 
 @njit(strict=True)
+def _add_up(
+    codes: Array, rows: Array, at: Array, first: int, g: Array, h: Array, above: Array, sums: Array
+) -> None:
+    """Fill in g, h and the number of rows of each code of each column, for each node of a level.
+
+    Of two children only the one of fewer rows is added up; the other has what is left of their parent, in `above`.
+    """
+    K, n_nodes = codes.shape[1], first + 1
+    n = np.zeros(n_nodes, np.int64)
+    for r in range(len(rows)):
+        n[at[r] - first] += 1
+    sums[:n_nodes] = 0.0
+    for r in range(len(rows)):
+        node, i = at[r] - first, rows[r]
+        if first > 0 and _is_rest(n, node):
+            continue
+        for j in range(K):
+            c = codes[i, j]
+            sums[node, j, c, 0] += g[i]
+            sums[node, j, c, 1] += h[i]
+            sums[node, j, c, 2] += 1.0
+    for node in range(n_nodes):
+        if first > 0 and _is_rest(n, node):
+            sums[node] = above[node // 2] - sums[node ^ 1]
+
+
+@njit(strict=True)
+def _is_rest(n: Array, node: int) -> bool:
+    """Return whether a child has more rows than the other; of equals it is the second."""
+    found: bool = n[node] > n[node ^ 1] or (n[node] == n[node ^ 1] and node % 2 == 1)
+    return found
+
+
+@njit(strict=True)
+def _split(sums: Array, least: float) -> tuple[int, int, bool]:
+    """Return the column of the best split of a node, (1), its cut, and whether unknown values go left; -1 if none."""
+    K, n_codes = sums.shape[:2]
+    total_g = total_h = total_n = 0.0
+    for c in range(n_codes):
+        total_g += sums[0, c, 0]
+        total_h += sums[0, c, 1]
+        total_n += sums[0, c, 2]
+    feature, cut, unknown_left = -1, 0, True
+    best = total_g * total_g / (total_h + 1.0) + 1e-9
+    for j in range(K):
+        for side in range(2):
+            left_g = left_h = left_n = 0.0
+            if side == 0:
+                left_g, left_h, left_n = sums[j, 0, 0], sums[j, 0, 1], sums[j, 0, 2]
+            elif sums[j, 0, 2] == 0.0:
+                continue
+            for c in range(n_codes - 1):
+                if c > 0:
+                    left_g += sums[j, c, 0]
+                    left_h += sums[j, c, 1]
+                    left_n += sums[j, c, 2]
+                if left_n < least or total_n - left_n < least:
+                    continue
+                right_g, right_h = total_g - left_g, total_h - left_h
+                gain = left_g * left_g / (left_h + 1.0) + right_g * right_g / (right_h + 1.0)
+                if gain > best:
+                    best, feature, cut, unknown_left = gain, j, c, side == 0
+    return feature, cut, unknown_left
+
+
+@njit(strict=True)
 def _grow(
-    codes: Array, rows: Array, g: Array, h: Array, weight: Array, n_codes: int,
+    codes: Array, rows: Array, g: Array, h: Array, least: float, sums: Array, above: Array,
     feature: Array, cut: Array, unknown_left: Array, leaf: Array,
 ) -> None:  # fmt: skip
     """Fill in one tree of complete levels: children of node i are 2 i + 1 and 2 i + 2.
 
-    A node of feature -1 is passed on the left. Code 0 is unknown; codes 1 to cut go left.
+    A node of feature -1 is passed on the left. Code 0 is unknown; codes 1 to cut go left. A leaf has `least` rows or
+    more. `sums` and `above` are room for g, h and the number of rows of the nodes of two levels.
     """
-    n_inner, K = len(feature), codes.shape[1]
+    n_inner = len(feature)
     at = np.zeros(len(rows), np.int64)
-    sums = np.empty((K, n_codes, 3))
     first = 0
     while first < n_inner:
+        _add_up(codes, rows, at, first, g, h, above, sums)
         for node in range(first, 2 * first + 1):
-            feature[node], cut[node], unknown_left[node] = -1, 0, True
-            sums[:] = 0.0
-            total_g = total_h = total_w = 0.0
-            for r in range(len(rows)):
-                if at[r] != node:
-                    continue
-                i = rows[r]
-                total_g += g[i]
-                total_h += h[i]
-                total_w += weight[i]
-                for j in range(K):
-                    c = codes[i, j]
-                    sums[j, c, 0] += g[i]
-                    sums[j, c, 1] += h[i]
-                    sums[j, c, 2] += weight[i]
-            best = total_g * total_g / (total_h + 1.0) + 1e-9
-            for j in range(K):
-                for side in range(2):
-                    left_g = left_h = left_w = 0.0
-                    if side == 0:
-                        left_g, left_h, left_w = sums[j, 0, 0], sums[j, 0, 1], sums[j, 0, 2]
-                    elif sums[j, 0, 2] == 0.0:
-                        continue
-                    for c in range(n_codes - 1):
-                        if c > 0:
-                            left_g += sums[j, c, 0]
-                            left_h += sums[j, c, 1]
-                            left_w += sums[j, c, 2]
-                        if left_w < _LEAST or total_w - left_w < _LEAST:
-                            continue
-                        right_g, right_h = total_g - left_g, total_h - left_h
-                        gain = left_g * left_g / (left_h + 1.0) + right_g * right_g / (right_h + 1.0)
-                        if gain > best:
-                            best = gain
-                            feature[node], cut[node], unknown_left[node] = j, c, side == 0
+            feature[node], cut[node], unknown_left[node] = _split(sums[node - first], least)
         for r in range(len(rows)):
             at[r] = _child(codes[rows[r]], at[r], feature, cut, unknown_left)
-        first = 2 * first + 1
+        first, sums, above = 2 * first + 1, above, sums
     sums_g, sums_h = np.zeros(n_inner + 1), np.zeros(n_inner + 1)
     for r in range(len(rows)):
         sums_g[at[r] - n_inner] += g[rows[r]]
@@ -117,7 +150,7 @@ def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Ar
 
 @njit(strict=True)
 def _boost(
-    codes: Array, y: Array, weight: Array, log_prior: Array, mixed: Array, n_codes: int, rate: float,
+    codes: Array, y: Array, weight: float, log_prior: Array, mixed: Array, n_codes: int, rate: float,
     feature: Array, cut: Array, unknown_left: Array, leaf: Array,
 ) -> None:  # fmt: skip
     """Fill in the trees (n_rounds, n_outputs, n_inner), each fitted to every second record, in turn."""
@@ -125,6 +158,8 @@ def _boost(
     n_rounds, n_outputs = feature.shape[:2]
     score = np.zeros((n, n_classes))
     p, g, h = np.empty((n, n_classes)), np.empty(n), np.empty(n)
+    widest = (feature.shape[2] + 1) // 2
+    sums, above = np.empty((2, widest, codes.shape[1], n_codes, 3))
     for t in range(n_rounds):
         rows = mixed[t % _SHARE :: _SHARE] if n > 2 * _LEAST else mixed
         for i in range(n):
@@ -141,11 +176,12 @@ def _boost(
         for o in range(n_outputs):
             c = o + n_classes - n_outputs  # of two classes only the second has trees
             for i in range(n):
-                g[i] = weight[i] * (p[i, c] - (y[i] == c))
-                h[i] = weight[i] * p[i, c] * (1.0 - p[i, c])
+                g[i] = weight * (p[i, c] - (y[i] == c))
+                h[i] = weight * p[i, c] * (1.0 - p[i, c])
             _grow(
-                codes, rows, g, h, weight, n_codes, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o]
-            )
+                codes, rows, g, h, _LEAST / weight, sums, above,
+                feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o],
+            )  # fmt: skip
             for k in range(leaf.shape[2]):
                 leaf[t, o, k] *= rate
             for i in range(n):
@@ -180,7 +216,7 @@ def _walk(
     codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
 ) -> None:
     """Fill in the evidence of each row before the first of the columns in order, and after each."""
-    seen = np.empty(codes.shape[1], np.int64)
+    seen = np.empty(codes.shape[1], codes.dtype)
     for i in range(len(codes)):
         seen[:] = 0
         found[i, 0] = 0.0
@@ -213,10 +249,11 @@ class SmallTrees:
     """
 
     _fit_together = Shapes(
-        "prior (k)  _bins.edges (d, 15)  _feature (r, o, 7)  _cut (r, o, 7)  _unknown_left (r, o, 7)  _leaf (r, o, 8)"
+        "prior (k)  _bins.edges (d, 15)  _feature (r, o, 31)  _cut (r, o, 31)  _unknown_left (r, o, 31)"
+        "  _leaf (r, o, 32)"
     )
 
-    # State, after fit, of R rounds with O = n_classes trees, or one for two classes, of N = 7 inner nodes:
+    # State, after fit, of R rounds with O = n_classes trees, or one for two classes, of N = 31 inner nodes:
     #   _bins                          edges of the columns
     #   _feature, _cut  (R, O, N)      int64; children of node i are 2 i + 1 and 2 i + 2
     #   _unknown_left   (R, O, N)      bool
@@ -260,7 +297,7 @@ class SmallTrees:
             None if order is None else order[some],
             _RECORDS // len(some),
         )
-        weight = np.full(len(rows), len(some) / max(len(rows), 1))
+        weight = len(some) / max(len(rows), 1)
         mixed = np.random.default_rng(0).permutation(len(rows))
         log_prior = np.log(np.maximum(self.prior, 1e-12))
         _boost(self._codes(taught), y[some[rows]], weight, log_prior, mixed, _BINS + 1, _RATE, *self._trees())
@@ -292,5 +329,5 @@ class SmallTrees:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (2)."""
         return posterior_of(self.said(values), self.prior, self.worth)
 
-    def _codes(self, values: Floats) -> NDArray[np.int64]:
-        return self._bins.codes(np.asarray(values, dtype=np.float64)).astype(np.int64) + 1
+    def _codes(self, values: Floats) -> NDArray[np.int8]:
+        return (self._bins.codes(np.asarray(values, dtype=np.float64)) + 1).astype(np.int8)

@@ -26,8 +26,8 @@ _NUMBERS = 1 << 22  # expectations held at once by a chain
 
 @njit(strict=True)
 def _sweep(
-    values: Array, parent: Array, order: Array, tables: Array, up: Array, below: Array, down: Array
-) -> float:
+    values: Array, parent: Array, order: Array, tables: Array, up: Array, below: Array, rest: Array, down: Array
+) -> float:  # fmt: skip
     """Fill in P(x_f = v, e), up to a factor, as `down` of one row and class; return log P(e)."""
     K, V = below.shape
     log_p = 0.0
@@ -56,15 +56,15 @@ def _sweep(
         f = order[at]
         p = parent[f]
         total = 0.0
+        if p >= 0:
+            for u in range(V):  # the rest of the tree, without what f itself said
+                rest[u] = down[p, u] / up[f, u] if up[f, u] > 0.0 else 0.0
         for v in range(V):
-            if p < 0:
-                down[f, v] = tables[f, v, 0] * below[f, v]
-            else:
-                mass = 0.0
+            mass = tables[f, v, 0] if p < 0 else 0.0
+            if p >= 0:
                 for u in range(V):
-                    if up[f, u] > 0.0:
-                        mass += down[p, u] / up[f, u] * tables[f, v, u]
-                down[f, v] = mass * below[f, v]
+                    mass += rest[u] * tables[f, v, u]
+            down[f, v] = mass * below[f, v]
             total += down[f, v]
         for v in range(V):
             down[f, v] /= total
@@ -76,11 +76,11 @@ def _infer(
     values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array, given: Array
 ) -> None:
     K, V, L = tables.shape[1], tables.shape[2], tables.shape[0]
-    up, below = np.empty((K, V)), np.empty((K, V))
+    up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
     down, log_p = np.empty((L, K, V)), np.empty(L)
     for i in range(len(values)):
         for c in range(L):
-            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, down[c])
+            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, rest, down[c])
             log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
         largest = log_p.max()
         total = 0.0
@@ -102,11 +102,11 @@ def _inform(
 ) -> None:  # fmt: skip
     """Fill in the posterior of each row, and what each feature is expected to tell of the class."""
     L, K, V = tables.shape[:3]
-    up, below = np.empty((K, V)), np.empty((K, V))
+    up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
     down, log_p = np.empty((L, K, V)), np.empty(L)
     for i in range(len(values)):
         for c in range(L):
-            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, down[c])
+            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, rest, down[c])
             log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
         largest, total, before = log_p.max(), 0.0, 0.0
         for c in range(L):

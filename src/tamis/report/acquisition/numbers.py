@@ -177,7 +177,7 @@ class _Boosting:
     def _fitted(self, columns: list[int]) -> float:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        from tamis.cells.booster import few_threads
+        from tamis.cells.scikit_trees import few_threads
 
         dense, other = (
             part.toarray() if sp.issparse(part) else part

@@ -1,7 +1,9 @@
-"""Gradient boosting over the values bought so far, whichever they are; its trees are plain arrays, so it is saved.
+"""Gradient boosting of scikit-learn: what it learned as plain arrays, and which columns it splits on.
 
-scikit-learn grows the trees. What it learned is copied out of it: the nodes of all trees under one another, a leaf
-being its own child. A row goes left where its value is at most the threshold, a missing one where the node says.
+Who decides with boosted trees by default has :mod:`tamis.cells.small_trees`. These are for a user who gives
+``HistGradientBoostingClassifier`` as the classifier, and to find columns that tell only beside others. What it learned
+is copied out of it: the nodes of all trees under one another, a leaf being its own child. A row goes left where its
+value is at most the threshold, a missing one where the node says.
 """
 
 from __future__ import annotations
@@ -16,11 +18,9 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._jit import njit
 
-__all__ = ["Booster", "Trees", "boosted", "few_threads", "most_gain"]
+__all__ = ["Trees", "few_threads", "most_gain"]
 
 Floats = NDArray[np.float64]
-_RECORDS = 60_000  # rows that it learns from
-_LEAF = 40  # rows
 _SMALL = 500_000  # cells up to which boosting has one thread
 
 
@@ -79,82 +79,6 @@ class Trees:
         p: Floats = np.exp(raw - raw.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         return p
-
-
-class Booster:
-    """Gradient boosting over the values bought and what the tree of features makes of them.
-
-    Parameters
-    ----------
-    n_classes : int
-    random_state : int, optional
-    """
-
-    # State, after fit:
-    #   _known      (K,)        bool     columns bought in enough rows; only these are looked at
-    #   _classes    (L',)       int64    classes met
-    #   _trees                  Trees
-
-    def __init__(self, n_classes: int, random_state: int | None) -> None:
-        self.n_classes, self.random_state = n_classes, random_state
-
-    def fit(self, numbers: Floats, believed: Floats, y: Array) -> None:
-        """Learn from walks, each step a row; values not bought are NaN."""
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        if len(y) > _RECORDS:
-            rows = np.linspace(0, len(y) - 1, _RECORDS).astype(np.int64)
-            numbers, believed, y = numbers[rows], believed[rows], y[rows]
-        # A column known in fewer rows than a leaf has cannot be split; one never bought has nothing to be binned by.
-        self._known = (~np.isnan(numbers)).sum(axis=0) >= _LEAF
-        model = HistGradientBoostingClassifier(
-            max_iter=150, min_samples_leaf=_LEAF, l2_regularization=1.0, random_state=self.random_state
-        )
-        given = self._rows(numbers, believed)
-        with few_threads(given):
-            model.fit(given, y)
-        self._classes, self._trees = model.classes_.astype(np.int64), Trees(model)
-
-    def posterior(self, numbers: Floats, believed: Floats) -> Floats:
-        """Return P(class) of each row; the tree's where nothing was bought."""
-        found = believed.copy()
-        bought = np.flatnonzero(~np.isnan(numbers).all(axis=1))
-        found[bought] = 0.0
-        given = self._rows(numbers[bought], believed[bought])
-        found[bought[:, None], self._classes] = self._trees.predict_proba(given)
-        return found
-
-    def _rows(self, numbers: Floats, believed: Floats) -> Floats:
-        return np.column_stack([numbers[:, self._known], np.log(np.maximum(believed, 1e-9))])
-
-
-def boosted(
-    posterior: Floats, numbers: Floats, y: Array, fold: Array, random_state: int | None
-) -> tuple[Floats, Booster]:
-    """Return the posteriors of boosting at each step, each row's by a model that has not seen it, and one of all rows.
-
-    Parameters
-    ----------
-    posterior, numbers : ndarray of shape (n_steps, n_rows, n_classes) and (n_steps, n_rows, K)
-        What the tree of features believed at each step of each walk, and the values bought so far.
-    y, fold : ndarray of shape (n_rows,), int
-    """
-    n_steps, n, n_classes = posterior.shape
-    seen = np.arange(n_steps * n).reshape(n_steps, n)
-    believed, known, label = (
-        posterior.reshape(-1, n_classes),
-        numbers.reshape(n_steps * n, -1),
-        np.tile(y, n_steps),
-    )
-    found = believed.copy()
-    for held in np.unique(fold):
-        others, rows = seen[:, fold != held].ravel(), seen[:, fold == held].ravel()
-        booster = Booster(n_classes, random_state)
-        booster.fit(known[others], believed[others], label[others])
-        found[rows] = booster.posterior(known[rows], believed[rows])
-    booster = Booster(n_classes, random_state)
-    booster.fit(known, believed, label)
-    return found.reshape(posterior.shape), booster
 
 
 def few_threads(rows: Array) -> AbstractContextManager[object]:

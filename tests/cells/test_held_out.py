@@ -63,7 +63,7 @@ def test_the_policy_is_nearly_the_best_of_all(rng):
         p = 1 / (1 + np.exp(-np.concatenate([np.zeros((1, n)), score])))
         spent = np.arange(6)[:, None] * np.full(n, 0.02)
         walks.append(Walks("own", np.stack([1 - p, p], axis=2), spent, rng.random((6, n)) < 0.3))
-    policy = best_policy(walks, y, Q)
+    policy, _ = best_policy(walks, y, Q)
     best = by_trying_all(walks, y, Q)
     found = min(by_trying_one(walk, policy, y, Q) for walk in walks)
     assert best - 1e-12 <= found < best + 0.05  # of the levels of risk only some are tried
@@ -79,7 +79,7 @@ def test_a_policy_is_judged_where_it_was_not_chosen(rng):
         p[0] = y.mean()
         spent = np.full((4, n), 0.001) * np.arange(4)[:, None]
         walks = [Walks("own", np.stack([1 - p, p], axis=2), spent)]
-        bought += best_policy(walks, y, np.array([[0.0, 10.0], [1.0, 0.0]])).most > 0
+        bought += best_policy(walks, y, np.array([[0.0, 10.0], [1.0, 0.0]]))[0].most > 0
     assert bought <= 1
 
 
@@ -102,7 +102,7 @@ def test_no_rule_tells_the_folds_apart():
     first = np.where(np.arange(200) < 100, 0.49, 0.47)  # the share of class 1 in two folds
     after = np.where(y == 1, 0.6, 0.4) + np.where(np.arange(200) < 100, 0.0, 0.35 * (1 - 2 * y))
     posterior = np.stack([np.column_stack([1 - p, p]) for p in (first, after)])
-    policy = best_policy([Walks("own", posterior, np.array([[0.0] * 200, [0.3] * 200]))], y, 1 - np.eye(2))
+    policy, _ = best_policy([Walks("own", posterior, np.array([[0.0] * 200, [0.3] * 200]))], y, 1 - np.eye(2))
     assert policy.most == 0 or policy.max_risk == -np.inf
 
 

@@ -11,7 +11,8 @@ from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, load, save
 from tamis.cells.masked import Masked
 
 BOOSTING = HistGradientBoostingClassifier(max_iter=20, random_state=0)
-ALL = [IFC2F(order="relevance", random_state=0), ETANA(random_state=0), FETANA(n_iterations=200, random_state=0),
+ALL = [IFC2F(order="relevance", random_state=0), ETANA(order="spread", random_state=0),
+       FETANA(order="spread", n_iterations=200, random_state=0),
        AdaptiveIFC2F(max_steps=4, random_state=0), FixedSubset()]  # fmt: skip
 names = pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
 

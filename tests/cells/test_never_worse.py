@@ -1,6 +1,7 @@
 """Random problems: buying is never dearer than deciding at once, whatever data, price and cost of errors."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,3 +83,24 @@ def test_the_loss_grows_with_the_price(model):
     error = 1.0 / np.sqrt(HELD)
     assert all(b >= a - error for a, b in itertools.pairwise(found))
     assert bought[0] > 1.5 > bought[-1] == 0.0  # a price of 0.6 is never worth it
+
+
+@pytest.mark.parametrize(
+    ("costs", "best"),
+    [([0.25, 0.3, 0.31], 2), ([0.1, 0.3, 0.31], 0), ([0.12, 0.1, 0.31], 1), ([0.31, 0.31, 0.31], 2)],
+)
+def test_the_order_of_the_fixed_subset_is_used_unless_another_is_surely_ahead(costs, best):
+    """Of 100 rows, nineteen errors less are surely fewer, six are not."""
+    rows = (np.arange(100) * 37 % 100) / 100
+    model = IFC2F()
+    model._Q = 1.0 - np.eye(2)
+    held = [SimpleNamespace(cost=np.where(rows < cost, 1.0, 0.0)) for cost in costs]
+    assert model._best_order(held) == best
+    assert model._best_order([None, None]) == 0
+
+
+@pytest.mark.parametrize("method", [IFC2F, ETANA, FETANA])
+def test_of_equal_orders_that_of_the_fixed_subset_is_used(rng, method):
+    X = rng.normal(size=(300, 4))
+    y = (X[:, 0] + 0.1 * rng.normal(size=300) > 0).astype(int)
+    assert method(random_state=0).fit(X, y).order_ == "mrmr"

@@ -131,8 +131,8 @@ class FETANA(Independent):
         every column, as published.
     order : {"auto", "spread", "mrmr"}, default="auto"
         The order of the columns. "spread", as published: by how much they differ between the classes. "mrmr": minimum
-        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": whichever costs less on held-out rows;
-        without `calibrate`, as published.
+        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": "mrmr", unless the published one surely
+        costs less on held-out rows; without `calibrate`, as published.
     max_features : int, optional
         Use at most this many of the columns, the first in order.
     calibrate : bool, default=True

@@ -17,7 +17,7 @@ from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import Judge, Worth, judged
 from tamis.cells.ensemble import calibrated, joined, kinds_of, taught
-from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer
+from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer, pays
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.relevance import NothingTellsError
@@ -44,7 +44,10 @@ class _Fold:
 
 @dataclass
 class _HeldOut:
-    """What was learned from the walks of rows held out: the columns of each fold, who may decide, and its evidence."""
+    """What was learned from the walks of rows held out: the columns of each fold, who may decide, and its evidence.
+
+    `cost` is what each row costs by the policy, where that was not chosen on.
+    """
 
     columns: list[NDArray[np.int64]]
     walks: list[Walks]
@@ -52,6 +55,7 @@ class _HeldOut:
     evidence: Floats
     prior: Floats
     y: Array
+    cost: Floats
 
 
 class FixedOrder(CellClassifier):
@@ -72,7 +76,8 @@ class FixedOrder(CellClassifier):
         calibrate=(False, True),
     )
 
-    _orders: tuple[str, ...]  # those that order="auto" chooses from, the published one first
+    # Those that order="auto" chooses from: the published one first, that of the fixed subset last.
+    _orders: tuple[str, ...]
 
     calibrate: bool
     order: str
@@ -125,12 +130,22 @@ class FixedOrder(CellClassifier):
             model.order_ = order
         folds = self._folds(X, y, bins, tables) if self.calibrate else []
         walked = [model._calibrate(X, y, bins, folds) for model in models]
-        # Of equals the first; where no row could be held out, nothing is known of their costs.
-        costs = [np.inf if model.policy_ is None else model.policy_.cost for model in models]
-        best = int(np.argmin(costs))
+        best = self._best_order(walked)
         self.__dict__.update(vars(models[best]))
         self._learn_own(X, y, bins, tables)
         self._appoint(X, y, folds, walked[best])
+
+    def _best_order(self, walked: list[_HeldOut | None]) -> int:
+        """Return which order costs least; that of the fixed subset, the last, unless another is surely ahead of it.
+
+        On few rows the best of several orders looks better than it is. Where no row could be held out, nothing is known
+        of their costs, and the first is taken.
+        """
+        known = [held.cost for held in walked if held is not None]
+        if not known:
+            return 0
+        ahead = [i for i, cost in enumerate(known) if pays(cost, known[-1], self._Q, n_tried=len(known))]
+        return min(ahead, key=lambda i: known[i].mean(), default=len(known) - 1)
 
     def _folds(self, X: Rows, y: Array, bins: Bins, tables: Array) -> list[_Fold]:
         """Return the rows that are held out in turn, and those that a model then learns from.
@@ -165,10 +180,10 @@ class FixedOrder(CellClassifier):
         walks = [Walks(self._decides, believed, own.spent)]
         if self.classifier is None:
             walks.append(own)
-        self.policy_ = self._policy(walks, walked)
-        return _HeldOut([columns for columns, *_ in parts], walks, worth, evidence, prior, walked)
+        self.policy_, cost = self._policy(walks, walked)
+        return _HeldOut([columns for columns, *_ in parts], walks, worth, evidence, prior, walked, cost)
 
-    def _policy(self, walks: list[Walks], y: Array) -> Policy:
+    def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         return best_policy(walks, y, self._Q)
 
     @property
@@ -183,7 +198,7 @@ class FixedOrder(CellClassifier):
         worth = held.worth
         if self.classifier is None and self._may_have_trees:
             decided, of_all = self._ensemble(X, y, folds, held)
-            self.policy_ = self._policy([*held.walks, decided], held.y)
+            self.policy_, _ = self._policy([*held.walks, decided], held.y)
             worth = of_all if self.policy_.belief == "ensemble" else worth
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))

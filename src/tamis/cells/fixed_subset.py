@@ -146,10 +146,10 @@ class FixedSubset(FixedOrder):
             self._judge = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
             self._judge.worth = 1.0 if held is None else held.worth
 
-    def _policy(self, walks: list[Walks], y: Array) -> Policy:
+    def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         if self.n_features is None:
             return best_policy(walks[:1], y, self._Q, every_row_alike=True)
-        return Policy("discriminant", "risk", self.n_features, -np.inf)
+        return Policy("discriminant", "risk", self.n_features, -np.inf), np.zeros(len(y))
 
     def _own_walks(self, X: Rows) -> Walks:
         """Return walks that believe nothing: the model has no probabilities of its own."""

@@ -158,10 +158,13 @@ def folds_of(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
     return found
 
 
-def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: bool = False) -> Policy:
+def best_policy(
+    walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: bool = False
+) -> tuple[Policy, Floats]:
     """Return the policy that cost least on these walks, of the family that costs least where it was not chosen on.
 
-    Nothing is bought unless that is surely dearer.
+    Nothing is bought unless that is surely dearer. The second result is what each row costs where the policy was not
+    chosen on, shape (n_rows,).
 
     Parameters
     ----------
@@ -179,7 +182,7 @@ def best_policy(walks: list[Walks], y: Array, Q: Floats, *, every_row_alike: boo
         for policy, per_row in _families(walk, y, Q, every_row_alike):
             if better(walk.belief, per_row, least, Q):
                 best, least = policy, per_row
-    return best if pays(least, nothing, Q) else none
+    return (best, least) if pays(least, nothing, Q) else (none, nothing)
 
 
 def _families(

@@ -95,7 +95,8 @@ class IFC2F(FixedOrder):
     order : {"auto", "markov_blanket", "relevance", "mrmr"}, default="auto"
         "markov_blanket", as published: leave out the neighbours of the features already bought. "relevance": keep all,
         which is more accurate and buys more. "mrmr": minimum redundancy and maximum relevance, as
-        :class:`tamis.FixedSubset`. "auto": whichever costs least on held-out rows; without `calibrate`, as published.
+        :class:`tamis.FixedSubset`. "auto": "mrmr", unless another surely costs less on held-out rows; without
+        `calibrate`, as published.
     inference : {"links", "exact"}, default="links"
         What the probability of a value is conditioned on. "links": the nearest ancestor that was bought, as published.
         "exact": all known values.

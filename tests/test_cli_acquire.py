@@ -136,9 +136,9 @@ def test_a_program_goes_on_where_another_stopped(call, model):
     assert said[-1]["cost"] == pytest.approx(0.03)
 
 
-def test_report_and_boosting_are_kept(call, folder):
+def test_report_and_ensemble_are_kept(call, folder):
     code, out, err = call(
-        "train", "table.csv", "--label", "state", "--set", "decision=boosting", "--set", "max_steps=2",
+        "train", "table.csv", "--label", "state", "--set", "decision=ensemble", "--set", "max_steps=2",
         "--save", "b.tamis", "--report", "b.html", "--quiet",
     )  # fmt: skip
     assert (code, err) == (0, "")

@@ -16,7 +16,7 @@ from tamis._check import Array, Rows
 from tamis.errors import StateError
 from tamis.summaries.batch import without_columns
 
-__all__ = ["WaitingBlock", "joined", "padded"]
+__all__ = ["WaitingBlock", "joined", "own", "padded"]
 
 
 class WaitingBlock:
@@ -99,6 +99,12 @@ class WaitingBlock:
     def emptied(self) -> Self:
         """Return a block without rows, in memory of its own: who goes back to this one finds its rows."""
         return type(self)(self.size, self.X.shape[1])
+
+
+def own(X: Rows, y: Array, weight: Array) -> tuple[Rows, Array, Array]:
+    """Return copies of rows, targets and weights, as a block gives them back."""
+    rows = sp.csr_matrix(X, copy=True) if sp.issparse(X) else np.array(X, dtype=np.float64)
+    return rows, y.copy(), weight.copy()
 
 
 def padded(X: Rows, n_features: int) -> Rows:

@@ -51,11 +51,12 @@ from tamis._check import Array, Rows, check_choice, check_number
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.forward.error_watch import ErrorWatch
+from tamis.rows.forward.linear_model import fitted, guess, inverse, inverse_root, solve, target_scales
 from tamis.rows.forward.marginals import Marginals
-from tamis.rows.forward.recency import FAR, Recency, standardise
+from tamis.rows.forward.recency import Recency, standardised
 from tamis.rows.forward.scatter import Scatter
-from tamis.rows.forward.steps import ERRORS, HELD, HELD_LOOSELY, choose, favoured, solve
-from tamis.rows.waiting_block import WaitingBlock, joined, padded
+from tamis.rows.forward.steps import ERRORS, HELD, HELD_LOOSELY, choose, favoured
+from tamis.rows.waiting_block import WaitingBlock, joined, own, padded
 from tamis.summaries.batch import without_columns
 
 __all__ = ["ForwardPartialCorrelation"]
@@ -64,7 +65,6 @@ _BLOCK = 100  # rows learned from at once
 _FIRST = (10, 25, 50)  # the first blocks end sooner
 _STEPS = 250  # features chosen one after the other; any more follow by what each would add to these
 _NEXT_TO_NOTHING = 1e-6
-_NO_SPREAD = 1e-280  # in units of the column, which are near its spread
 _LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
 _SETTLING = 1000  # rows after a drift within which a learner is told of a new set
 _AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
@@ -257,7 +257,7 @@ class ForwardPartialCorrelation(RowSelector):
     def _widen(self, n_features: int) -> None:
         n, more = len(self._columns), min(n_features, self.max_columns) - len(self._columns)
         if self._marginals is None and n_features > n + more:
-            self._marginals = self._marginals_of_matrix()
+            self._marginals = Marginals.of_matrix(self._scatter, n)
         if self._marginals is not None:
             self._marginals = copy.copy(self._marginals)
             self._marginals.widen(n_features)
@@ -292,17 +292,6 @@ class ForwardPartialCorrelation(RowSelector):
         if self._scatter.weight > 0.0:
             self._choose()
 
-    def _marginals_of_matrix(self) -> Marginals:
-        """Return what is known of each feature alone, where all of them are in the matrix in their order."""
-        scatter, n = self._scatter, len(self._columns)
-        known = Marginals(n, self._n_targets)
-        known.weight = scatter.weight
-        if scatter.weight > 0.0:
-            known.mean, known.target_mean = scatter.mean[:n].copy(), scatter.mean[n:].copy()
-            known.variance = np.diag(scatter.S)[:n] * scatter.unit[:n] ** 2 / scatter.weight
-            known.covariance = (scatter.S[:n, n:] * scatter.unit[n:]).T * scatter.unit[:n] / scatter.weight
-        return known
-
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self.drift_detected_ = False
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
@@ -312,12 +301,16 @@ class ForwardPartialCorrelation(RowSelector):
         while start < len(y):
             end = min(start + self._block_end() - self._rows - self._pending.n_rows, len(y))
             end, drift = self._watch(X, y, start, end)
-            part = slice(start, end)
-            self._pending = self._pending.with_rows(X[part], y[part], weight[part])
-            if drift:
-                self._begin_anew()
-            elif self._rows + self._pending.n_rows == self._block_end():
-                self._take_block()
+            part = X[start:end], y[start:end], weight[start:end]
+            full = self._rows + self._pending.n_rows + end - start == self._block_end()
+            if full and not drift and not self._pending.n_rows:
+                self._take_block(whole=own(*part))
+            else:
+                self._pending = self._pending.with_rows(*part)
+                if drift:
+                    self._begin_anew()
+                elif full:
+                    self._take_block()
             start = end
 
     def _block_end(self) -> int:
@@ -325,11 +318,12 @@ class ForwardPartialCorrelation(RowSelector):
         since = self._rows - self._start_row
         return self._start_row + next((n for n in _FIRST if n > since), since - since % _BLOCK + _BLOCK)
 
-    def _take_block(self, *, choose: bool = False) -> None:
-        """Learn from the pending rows."""
-        X, y, weight = block = self._pending.rows()
-        self._keep(block)
-        self._pending, before = self._pending.emptied(), self._chosen()
+    def _take_block(self, *, whole: tuple[Rows, Array, Array] | None = None, choose: bool = False) -> None:
+        """Learn from a block that has come whole, or else from the pending rows."""
+        if whole is None:
+            whole, self._pending = self._pending.rows(), self._pending.emptied()
+        (X, y, weight), before = whole, self._chosen()
+        self._keep(whole)
         self._learn_rows(X, y, weight)
         self._rows += len(y)
         if self._errors is not None:
@@ -342,7 +336,9 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _learn_rows(self, X: Rows, y: Array, weight: Array) -> None:
         factor, n = self._fading(), len(y)
-        self._add(X, self._targets(y), weight * factor ** np.arange(n - 1, -1, -1.0), factor**n)
+        if factor < 1.0:
+            weight = weight * factor ** np.arange(n - 1, -1, -1.0)
+        self._add(X, self._targets(y), weight, factor**n)
 
     def _keep(self, block: tuple[Rows, Array, Array]) -> None:
         """Keep the last rows, in no more memory than the matrix may take."""
@@ -392,9 +388,9 @@ class ForwardPartialCorrelation(RowSelector):
         Z[:, :n], Z[:, n:] = X.toarray() if sp.issparse(X) else X, targets
         self._scatter.update(Z, weight, fade)
         if self._recency is not None:
-            at = np.arange(n + self._is_regression())
-            standardise(Z, self._scatter.unit_or_one, self._scatter.mean, self._inverse_deviations(at))
-            self._recency.learn(Z[:, :n], Z[:, n:], weight, fade)
+            rows = self._standardised(Z, np.arange(n + self._is_regression()))
+            targets = rows[:, n:] if self._is_regression() else targets
+            self._recency.learn(rows[:, :n], targets, weight, fade)
         self._known = fade * self._known + float(weight.sum())
 
     def _chosen(self) -> set[int]:
@@ -413,21 +409,15 @@ class ForwardPartialCorrelation(RowSelector):
             return end, False
         heard = self._errors.hear(guesses, codes)
         at = self._recency.columns
-        rows = X[start : start + heard, self._columns[at]]
-        rows = self._standardised(rows.toarray() if sp.issparse(rows) else rows, at)
+        rows = self._standardised(_picked(X[start : start + heard], self._columns[at]), at)
         heard = self._recency.hear(rows, codes[:heard])
         return start + heard, self._errors.found or self._recency.found
 
-    def _standardised(self, Z: Array, at: Array) -> NDArray[np.float64]:
-        """Return columns of the matrix in standard deviations from their means, within some."""
-        unit = self._scatter.unit_or_one[at]
-        far: NDArray[np.float64] = (Z / unit - self._scatter.mean[at] / unit) * self._inverse_deviations(at)
-        return far.clip(-FAR, FAR)
-
-    def _inverse_deviations(self, at: Array) -> NDArray[np.float64]:
-        """Return one over the standard deviation of columns of the matrix, in their units."""
-        found: NDArray[np.float64] = np.sqrt(self._scatter.weight) * _inverse_root(self._scatter.S[at, at])
-        return found
+    def _standardised(self, Z: Array, at: Array) -> Array:
+        """Return the first columns, which have these places in the matrix, in standard deviations from their means."""
+        return standardised(
+            Z, at, self._scatter.unit, self._scatter.mean, self._scatter.S, self._scatter.weight
+        )
 
     def _guesses(self, X: Rows, y: Array) -> tuple[Array, Array]:
         """Return the class of each row as the model guesses it, all classes alike, and as it is.
@@ -435,12 +425,8 @@ class ForwardPartialCorrelation(RowSelector):
         The classes of a regression are whether the target is above its mean.
         """
         columns, weights, offset = self._model
-        rows = X[:, columns]
-        found = (rows.toarray() if sp.issparse(rows) else rows) @ weights + offset
-        if self._is_regression():
-            above = self._scatter.mean[-1]
-            return (found[:, 0] > 0.0).astype(np.int64), (y > above).astype(np.int64)
-        return found.argmax(axis=1), y
+        codes = y > self._scatter.mean[-1] if self._is_regression() else y
+        return guess(_picked(X, columns), 0, weights, offset), codes.astype(np.int64, copy=False)
 
     def _begin_anew(self) -> None:
         """Let the past fade, and count the rows that speak for a drift once more."""
@@ -478,9 +464,9 @@ class ForwardPartialCorrelation(RowSelector):
         if self._marginals is not None:
             self._let_in(self._marginals)
         scatter, n = self._scatter, len(self._columns)
-        inverse = _inverse_root(np.diag(scatter.S))
-        scale, back = self._target_scales(inverse[n:])
-        b = np.ascontiguousarray(scatter.S[:n, n:].T) * inverse[:n] * scale[:, None]
+        one_over = inverse_root(np.diag(scatter.S))
+        scale, back = target_scales(scatter, one_over[n:], n, of_number=self._is_regression())
+        b = np.ascontiguousarray(scatter.S[:n, n:].T) * one_over[:n] * scale[:, None]
         n_effective, freedom = scatter.n_effective, max(np.count_nonzero(scale) - 1.0, 1.0)
         place = np.full(n, n)
         place[self._order] = np.arange(len(self._order))
@@ -492,31 +478,15 @@ class ForwardPartialCorrelation(RowSelector):
             self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
             most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
-            scatter.S, inverse[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b, self._ridge,
-            min(most, _STEPS), place, ends, n_effective, bar, freedom, held,
+            scatter.S, one_over[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b,
+            self._ridge, min(most, _STEPS), place, ends, n_effective, bar, freedom, held,
         )  # fmt: skip
-        self._fit_model(solve(factor, self._order, made) * inverse[self._order, None] * back)
+        slopes, at = solve(factor, self._order, made) * one_over[self._order, None] * back, self._order
+        self._model = self._columns[at], *fitted(scatter, at, slopes, n, of_number=self._is_regression())
         self._relevance_now = self._scores(before, n_effective)
 
     def _n_kept(self) -> int:
         return n_to_select(self.n_features_to_select, self.n_features_in_)
-
-    def _fit_model(self, slopes: Array) -> None:
-        """Read the model that guesses rows: how much more than its share a class is expected, in its share."""
-        at, n = self._order, len(self._columns)
-        unit, mean = self._scatter.unit_or_one[at], self._scatter.mean
-        share = np.ones(1) if self._is_regression() else mean[n:]
-        weights = slopes / unit[:, None] * _inverse(share)
-        offset = np.where(share > 0.0, -mean[at] @ weights, -np.inf)
-        self._model = self._columns[at], weights, offset
-
-    def _target_scales(self, inverse: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what makes b of the scatter with the targets, and a prediction of what b gives."""
-        if self._is_regression():
-            return inverse, _inverse(inverse)
-        n = len(self._columns)
-        root = np.sqrt(self._scatter.weight * np.maximum(self._scatter.mean[n:], 0.0))
-        return self._scatter.unit[n:] * _inverse(root), root
 
     def _let_in(self, marginals: Marginals) -> None:
         """Put the features that tell most by themselves into the matrix, in the places of those that no longer do."""
@@ -549,7 +519,7 @@ class ForwardPartialCorrelation(RowSelector):
             share = np.array([self._scatter.S[-1, -1] * self._scatter.unit[-1] ** 2 / self._scatter.weight])
         else:
             share = np.maximum(marginals.target_mean, 0.0)
-        of_each = marginals.covariance**2 * _inverse(share)[:, None] * _inverse(marginals.variance)
+        of_each = marginals.covariance**2 * inverse(share)[:, None] * inverse(marginals.variance)
         found: NDArray[np.float64] = of_each.sum(axis=0)
         return found
 
@@ -582,20 +552,21 @@ class ForwardPartialCorrelation(RowSelector):
             )  # the earlier one first where both gain as much
             falling = np.maximum.accumulate((entered / ahead)[::-1])[::-1] * ahead
             above = scores.max() / falling[-1]
-            scores *= (
-                (1.0 - 1e-9) / above if above >= 1.0 else 1.0
-            )  # one favoured (4) may add less than its rival
+            if above >= 1.0:  # one favoured (4) may add less than its rival
+                scores *= (1.0 - 1e-9) / above
             scores[chosen] = falling
         return scores
 
     def _keep_more(self, gains: Array, before: Array, n_effective: float) -> NDArray[np.int64]:
         """Return the features kept beside those chosen one after the other, by what each adds; who was kept stays."""
         n_more = 0 if self._decides_how_many else self._n_kept() - len(self._order)
+        if n_more <= 0:
+            return np.zeros(0, np.int64)
         rivals = gains.copy()
         ridge = np.sqrt(1.0 + self._ridge) - 1.0  # these are held more firmly, for they are nearer to chance
         rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, HELD)
         rivals[gains == 0.0] = 0.0
-        best = np.argsort(-rivals, kind="stable")[: max(n_more, 0)]
+        best = np.argsort(-rivals, kind="stable")[:n_more]
         return best[rivals[best] > 0.0]
 
     def _selection(self) -> NDArray[np.bool_]:
@@ -714,12 +685,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._choose()
 
 
-def _inverse(values: Array) -> NDArray[np.float64]:
-    """Return one over each value, 0 of 0."""
-    found: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
-    return found
-
-
-def _inverse_root(squares: Array) -> NDArray[np.float64]:
-    """Return one over the root of each sum of squares, 0 of a column that does not vary."""
-    return _inverse(np.sqrt(np.where(squares > _NO_SPREAD, squares, 0.0)))
+def _picked(X: Rows, columns: Array) -> NDArray[np.float64]:
+    """Return some columns, dense."""
+    found = X[:, columns].toarray() if sp.issparse(X) else X.take(columns, axis=1)
+    return np.asarray(found, dtype=np.float64, order="C")

@@ -7,14 +7,20 @@ once.
 
 from __future__ import annotations
 
+from typing import Self, TypeAlias
+
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis.rows.forward.scatter import Scatter
 
-__all__ = ["Marginals"]
+__all__ = ["Marginals", "Moments", "moments"]
+
+Moments: TypeAlias = tuple[
+    float, Array, Array, Array, Array
+]  # weight, mean, variance, target mean, covariance
 
 
 @njit()
@@ -29,6 +35,34 @@ def _sum_csr(
             s2[j] += weight[i] * x * x
             for c in range(targets.shape[1]):
                 sy[c, j] += weight[i] * x * targets[i, c]
+
+
+@njit(strict=True)
+def _of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Array, Array, Array, Array]:
+    """Return mean, variance, target mean and covariances of rows; the first is the origin, so no digit is lost."""
+    p, n_targets = X.shape[1], targets.shape[1]
+    mean, variance, target_mean = np.zeros(p), np.zeros(p), np.zeros(n_targets)
+    covariance = np.zeros((n_targets, p))
+    for i in range(1, X.shape[0]):
+        share = weight[i] / total
+        for j in range(p):
+            x = X[i, j] - X[0, j]
+            mean[j] += share * x
+            variance[j] += share * x * x
+        for c in range(n_targets):
+            t = share * (targets[i, c] - targets[0, c])
+            target_mean[c] += t
+            if t != 0.0:  # two at the most, of indicators
+                for j in range(p):
+                    covariance[c, j] += t * (X[i, j] - X[0, j])
+    for c in range(n_targets):
+        for j in range(p):
+            covariance[c, j] -= target_mean[c] * mean[j]
+        target_mean[c] += targets[0, c]
+    for j in range(p):
+        variance[j] = max(variance[j] - mean[j] * mean[j], 0.0)
+        mean[j] += X[0, j]
+    return mean, variance, target_mean, covariance
 
 
 @njit(strict=True)
@@ -80,33 +114,36 @@ class Marginals:
         self.mean, self.variance = np.zeros(n_features), np.zeros(n_features)
         self.target_mean, self.covariance = np.zeros(n_targets), np.zeros((n_targets, n_features))
 
+    @classmethod
+    def of_matrix(cls, scatter: Scatter, n: int) -> Self:
+        """Return what a scatter matrix tells of its first `n` columns; the others are the targets."""
+        known = cls(n, len(scatter.mean) - n)
+        known.weight = scatter.weight
+        if scatter.weight > 0.0:
+            known.mean, known.target_mean = scatter.mean[:n].copy(), scatter.mean[n:].copy()
+            known.variance = np.diag(scatter.S)[:n] * scatter.unit[:n] ** 2 / scatter.weight
+            known.covariance = (scatter.S[:n, n:] * scatter.unit[n:]).T * scatter.unit[:n] / scatter.weight
+        return known
+
     def update(self, X: Rows, targets: Array, weight: Array, fade: float) -> None:
         """Take in a block of rows; the arguments are those of :meth:`tamis.rows.scatter.Scatter.update`."""
-        arriving = float(weight.sum())
-        target_mean = weight @ targets / arriving
-        mean, variance, covariance = _of_block(X, targets - target_mean, weight, arriving)
-        self._combine(fade * self.weight, arriving, mean, variance, target_mean, covariance)
+        self.merge(moments(X, targets, weight), fade)
 
-    def _combine(
-        self, old: float, new: float, mean: Array, variance: Array, target_mean: Array, covariance: Array
-    ) -> None:
-        self.weight = total = old + new
-        self.mean, self.variance, self.target_mean, self.covariance = _merged(
-            old / total, new / total, self.mean, self.variance, self.target_mean, self.covariance, mean, variance,
-            target_mean, covariance,
-        )  # fmt: skip
+    def merge(self, later: Moments, fade: float) -> None:
+        """Take in the moments of rows that came after those of this one; these weigh so much less then."""
+        new, mean, variance, target_mean, covariance = later
+        if new > 0.0:
+            old = fade * self.weight
+            self.weight = total = old + new
+            self.mean, self.variance, self.target_mean, self.covariance = _merged(
+                old / total, new / total, self.mean, self.variance, self.target_mean, self.covariance, mean, variance,
+                target_mean, covariance,
+            )  # fmt: skip
 
-    def merge(self, later: Marginals, fade: float) -> None:
-        """Take in the rows of others as if they had come after those of this one."""
-        if later.weight > 0.0:
-            self._combine(
-                fade * self.weight,
-                later.weight,
-                later.mean,
-                later.variance,
-                later.target_mean,
-                later.covariance,
-            )
+    @property
+    def moments(self) -> Moments:
+        """What another one takes in of this one."""
+        return self.weight, self.mean, self.variance, self.target_mean, self.covariance
 
     def grow(self, n_targets: int) -> None:
         """Append targets that were 0 in all rows so far."""
@@ -135,17 +172,14 @@ class Marginals:
         self.weight *= keep
 
 
-def _of_block(
-    X: Rows, targets: Array, weight: Array, total: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean, variance and covariances of the rows of a block."""
-    if sp.issparse(X):
-        s1, s2, sy = np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.zeros((targets.shape[1], X.shape[1]))
-        _sum_csr(X.data, X.indices, X.indptr, targets, weight, s1, s2, sy)
-        mean = s1 / total
-        return mean, np.maximum(s2 / total - mean * mean, 0.0), sy / total
-    first = X[0].astype(np.float64)
-    deviation = X - first
-    mean = weight @ deviation / total
-    variance = np.maximum(weight @ (deviation * deviation) / total - mean * mean, 0.0)
-    return first + mean, variance, (weight[:, None] * targets).T @ deviation / total
+def moments(X: Rows, targets: Array, weight: Array) -> Moments:
+    """Return weight, mean, variance, target mean and covariances of a block of rows."""
+    total = float(weight.sum())
+    if not sp.issparse(X):
+        X, targets = np.ascontiguousarray(X, dtype=np.float64), np.ascontiguousarray(targets)
+        return total, *_of_dense(X, targets, weight, total)
+    s1, s2, sy = np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.zeros((targets.shape[1], X.shape[1]))
+    target_mean = weight @ targets / total
+    _sum_csr(X.data, X.indices, X.indptr, targets - target_mean, weight, s1, s2, sy)
+    mean = s1 / total
+    return total, mean, np.maximum(s2 / total - mean * mean, 0.0), target_mean, sy / total

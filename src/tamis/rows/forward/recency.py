@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes
-from tamis.rows.forward.marginals import Marginals
+from tamis.rows.forward.linear_model import NO_SPREAD, guess
+from tamis.rows.forward.marginals import Marginals, moments
 
-__all__ = ["FAR", "Recency", "standardise"]
+__all__ = ["Recency", "standardised"]
 
 FAR = 10.0  # standard deviations that a value counts for
 
@@ -65,25 +66,51 @@ def _hear(old: Array, young: Array, codes: Array, limit: float, stakes: Array, e
 
 
 @njit(strict=True)
-def standardise(Z: Array, unit: Array, mean: Array, inverse: Array) -> None:
-    """Put the first columns in standard deviations from their means, within some; in place."""
-    for i in range(Z.shape[0]):
-        for j in range(len(inverse)):
-            far = (Z[i, j] / unit[j] - mean[j] / unit[j]) * inverse[j]
-            Z[i, j] = min(max(far, -FAR), FAR)
+def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight: float) -> Array:
+    """Return the first columns, at these places in a scatter matrix, in standard deviations from their means."""
+    n, p = X.shape[0], len(at)
+    found, shift, inverse, root = np.empty((n, p)), np.empty(p), np.empty(p), np.empty(p)
+    for j in range(p):
+        a = at[j]
+        inverse[j] = 1.0 / unit[a] if unit[a] > 0.0 else 1.0
+        shift[j] = mean[a] * inverse[j]
+        root[j] = np.sqrt(weight) / np.sqrt(S[a, a]) if S[a, a] > NO_SPREAD else 0.0
+    for i in range(n):
+        for j in range(p):
+            far = (X[i, j] * inverse[j] - shift[j]) * root[j]
+            far = far if far < FAR else FAR
+            found[i, j] = far if far > -FAR else -FAR
+    return found
 
 
 @njit(strict=True)
-def _told(share: Array, variance: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return what each column tells of each target (1), in the target's share, and how much of all; negative."""
+def _model(mean: Array, variance: Array, target_mean: Array, covariance: Array) -> tuple[Array, Array, Array]:
+    """Return (1): columns, weights, and the offset; how much more than its share a class is expected, in its share."""
     n_targets, p = covariance.shape
-    told, less = np.zeros((n_targets, p)), np.zeros(p)
+    share = np.ones(1) if n_targets == 1 else target_mean
+    told = np.zeros(p)
     for c in range(n_targets):
         for j in range(p):
             if share[c] > 0.0 and variance[j] > _NO_SPREAD:
-                told[c, j] = covariance[c, j] / variance[j] / share[c]
-            less[j] -= told[c, j] * covariance[c, j]
-    return told, less
+                told[j] += covariance[c, j] * covariance[c, j] / variance[j] / share[c]
+    best, n_best = np.zeros(min(_COLUMNS, p), np.int64), 0
+    for j in range(p):  # in order of what they tell
+        at = n_best
+        while at > 0 and told[j] > told[best[at - 1]]:
+            at -= 1
+        if at < len(best):
+            n_best = min(n_best + 1, len(best))
+            for later in range(n_best - 1, at, -1):
+                best[later] = best[later - 1]
+            best[at] = j
+    weights, offset = np.zeros((len(best), n_targets)), np.full(n_targets, -np.inf)
+    for c in range(n_targets):
+        if share[c] > 0.0:
+            offset[c] = 0.0
+            for k, j in enumerate(best):
+                weights[k, c] = covariance[c, j] / variance[j] / share[c] if variance[j] > _NO_SPREAD else 0.0
+                offset[c] -= mean[j] * weights[k, c]
+    return best, weights, offset
 
 
 class Recency:
@@ -120,10 +147,9 @@ class Recency:
     """)
 
     def __init__(self, alpha: float, n_features: int, n_targets: int) -> None:
-        self.limit = float(-np.log(alpha))
-        self.evidence, self.stakes = np.zeros(2), np.full(max(n_targets, 2), _STAKE)
+        self.limit, self.evidence = float(-np.log(alpha)), np.zeros(2)
         self.memory = (Marginals(n_features, n_targets), Marginals(n_features, n_targets))
-        self.models = (_model(self.memory[0]), _model(self.memory[1]))
+        self._remember(*self.memory)
 
     def learn(self, X: Array, targets: Array, weight: Array, fade: float) -> None:
         """Take in rows.
@@ -138,15 +164,16 @@ class Recency:
         fade : float in (0, 1]
             What the weight of all earlier rows is multiplied by first, in the memory of all rows.
         """
-        block = Marginals(X.shape[1], targets.shape[1])
-        block.update(X, targets, weight, 1.0)
-        known = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
+        block, known = moments(X, targets, weight), (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
         for memory, factor in zip(known, (fade, _FADING ** len(weight)), strict=True):
             if targets.shape[1] > len(memory.target_mean):
                 memory.grow(targets.shape[1])
             memory.merge(block, factor)
-        self.memory, self.models = known, (_model(known[0]), _model(known[1]))
-        self.stakes = _stakes(known[1])
+        self._remember(*known)
+
+    def _remember(self, every: Marginals, last: Marginals) -> None:
+        self.memory, self.models = (every, last), (_model(*every.moments[1:]), _model(*last.moments[1:]))
+        self.stakes = _stakes(last.target_mean)
 
     @property
     def columns(self) -> NDArray[np.intp]:
@@ -168,9 +195,8 @@ class Recency:
         int
             How many rows were taken in.
         """
-        (first, *_), (last, *_) = self.models
-        old = _guess(X[:, : len(first)], *self.models[0][1:])
-        young = _guess(X[:, len(first) : len(first) + len(last)], *self.models[1][1:])
+        (columns, *model), (_, *younger) = self.models
+        old, young = guess(X, 0, *model), guess(X, len(columns), *younger)
         return int(_hear(old, young, codes, self.limit, self.stakes, self.evidence))
 
     @property
@@ -205,9 +231,9 @@ class Recency:
         known = tuple(_recoded(memory, codes, n_targets) for memory in later.memory)
         mine = copy.copy(self.memory[0])
         mine.grow(n_targets)
-        mine.merge(known[0], fade)
-        self.memory, self.models = (mine, known[1]), (_model(mine), _model(known[1]))
-        self.evidence, self.stakes = later.evidence.copy(), _stakes(known[1])
+        mine.merge(known[0].moments, fade)
+        self._remember(mine, known[1])
+        self.evidence = later.evidence.copy()
 
     def widen(self, n_features: int) -> None:
         """Append columns that were 0 in all rows so far."""
@@ -220,7 +246,7 @@ class Recency:
         self.memory = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
         for memory in self.memory:
             memory.forget(columns)
-        self.models = (_model(self.memory[0]), _model(self.memory[1]))
+        self._remember(*self.memory)
 
     def replace(self, at: Array) -> None:
         """Put standardised columns of which nothing is known yet in the place of some."""
@@ -229,20 +255,11 @@ class Recency:
             memory.mean[at], memory.variance[at], memory.covariance[:, at] = 0.0, 1.0, 0.0
 
 
-def _model(known: Marginals) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return (1): columns, weights, and the offset; how much more than its share a class is expected, in its share."""
-    share = np.ones(1) if len(known.target_mean) == 1 else known.target_mean
-    told, less = _told(share, known.variance, known.covariance)
-    best = np.argsort(less, kind="stable")[:_COLUMNS]
-    weights = told[:, best].T
-    return best, weights, np.where(share > 0.0, -known.mean[best] @ weights, -np.inf)
-
-
-def _stakes(known: Marginals) -> NDArray[np.float64]:
+def _stakes(share: Array) -> NDArray[np.float64]:
     """Return what a row of each class counts for (2)."""
-    if len(known.target_mean) == 1:
+    if len(share) < 2:
         return np.full(2, _STAKE)
-    often = np.maximum(known.target_mean, _RARE)
+    often = np.maximum(share, _RARE)
     stakes: NDArray[np.float64] = _STAKE * often.min() / often
     return stakes
 
@@ -254,8 +271,3 @@ def _recoded(known: Marginals, codes: Array, n_targets: int) -> Marginals:
     codes = codes[: len(known.target_mean)]  # not all may have been met
     found.target_mean[codes], found.covariance[codes] = known.target_mean, known.covariance
     return found
-
-
-def _guess(X: Array, weights: Array, offset: Array) -> NDArray[np.int64]:
-    found = X @ weights + offset
-    return (found[:, 0] > 0.0).astype(np.int64) if found.shape[1] == 1 else found.argmax(axis=1)

@@ -46,23 +46,30 @@ def _half_range(Z: Array, mean: Array, unit: Array, spread: Array) -> int:
 
 @njit(strict=True)
 def _deviations(
-    Z: Array, weight: Array, total: float, mean: Array, inverse: Array, gap_weight: float, rows: Array
+    Z: Array, weight: Array, old: float, arriving: float, mean: Array, unit: Array, rows: Array
 ) -> Array:
-    """Write the deviations of (2), times the root of their weights; return the step between the means."""
-    n, p = Z.shape
-    step = np.zeros(p)
+    """Write the deviations of (2), times the root of their weights; return the mean of all rows (3)."""
+    (n, p), share, gap_weight = (
+        Z.shape,
+        arriving / (old + arriving),
+        np.sqrt(old * arriving / (old + arriving)),
+    )
+    step, inverse, found = np.zeros(p), np.empty(p), np.empty(p)
+    for j in range(p):
+        inverse[j] = 1.0 / unit[j] if unit[j] > 0.0 else 1.0
     for i in range(n):
         for j in range(p):
             rows[i, j] = Z[i, j] * inverse[j] - mean[j] * inverse[j]
             step[j] += weight[i] * rows[i, j]
     for j in range(p):
-        step[j] /= total
+        step[j] /= arriving
         rows[n, j] = gap_weight * step[j]
+        found[j] = mean[j] + share * step[j] * (unit[j] if unit[j] > 0.0 else 1.0)
     for i in range(n):
         root = np.sqrt(weight[i])
         for j in range(p):
             rows[i, j] = (rows[i, j] - step[j]) * root
-    return step
+    return found
 
 
 def _outgrown(spread: Array, unit: Array) -> NDArray[np.intp]:
@@ -129,12 +136,11 @@ class Scatter:
             self.mean = Z[0].copy()  # a constant column deviates from its first row by exactly nothing
         self._find_units(Z)
         old, arriving = fade * self.weight, float(weight.sum())
-        total = old + arriving
-        rows, inverse = np.empty((len(Z) + 1, Z.shape[1])), 1.0 / self.unit_or_one
-        step = _deviations(Z, weight, arriving, self.mean, inverse, np.sqrt(old * arriving / total), rows)
+        rows = np.empty((len(Z) + 1, Z.shape[1]))
+        mean = _deviations(Z, weight, old, arriving, self.mean, self.unit, rows)
         self.S = dsyrk(1.0, rows.T, beta=fade, c=self.S, overwrite_c=1)  # (2)
-        self.mean = self.mean + (arriving / total * step) * self.unit_or_one  # (3)
-        self.weight, self.squares = total, fade**2 * self.squares + float(weight @ weight)
+        self.mean, self.weight = mean, old + arriving
+        self.squares = fade**2 * self.squares + float(weight @ weight)
 
     def _find_units(self, Z: Array) -> None:
         """Choose the unit of columns that vary for the first time, or that have outgrown theirs."""

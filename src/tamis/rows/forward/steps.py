@@ -12,7 +12,7 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit, overwrite
 
-__all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured", "solve"]
+__all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured"]
 
 ERRORS = 3.5  # standard errors that are no chance
 HELD = (2.0, ERRORS)  # by how many times its gain, or standard errors, a chosen feature is favoured (4)
@@ -114,15 +114,3 @@ def choose(
                 most[a], blame[a] = gain[a] - after[a], j
         overwrite(gain, after)
     return order[:chosen], entered[:chosen], alone, gain, blame, L[:chosen], u[:chosen]
-
-
-@njit()
-def solve(factor: Array, order: Array, made: Array) -> Array:
-    """The weights of the model, in standard deviations: back substitution in the triangle that the chosen have in L."""
-    weights = made.copy()
-    for i in range(len(order) - 1, -1, -1):
-        for c in range(weights.shape[1]):
-            weights[i, c] /= factor[i, order[i]]
-            for h in range(i):
-                weights[h, c] -= factor[h, order[i]] * weights[i, c]
-    return weights

@@ -18,6 +18,8 @@ from tamis.summaries.quantile_thinning import copy_columns
 
 __all__ = ["ClassPoints"]
 
+_ROOM = 1 << 15  # values for which there is room at once: to make room often takes longer than to fill it
+
 
 class ClassPoints:
     """The points of one class. Arrays are replaced, never written to in place, except what is staged or waits.
@@ -84,7 +86,8 @@ class ClassPoints:
     def _stage(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64], block: int) -> None:
         held, need = self.n_staged, self.n_staged + len(rows)
         if len(self.staged) < need:
-            room = block if self.levels.buffers else min(block, max(need, held + block // 8))
+            more = max(block // 8, _ROOM // max(self.staged.shape[1], 1) if self.levels.buffers else 0)
+            room = min(block, max(need, held + more))
             staged, staged_weight = np.zeros((room, self.staged.shape[1]), self.dtype), np.zeros(room)
             staged[:held], staged_weight[:held] = self.staged[:held], self.staged_weight[:held]
             self.staged, self.staged_weight = staged, staged_weight

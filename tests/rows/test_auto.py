@@ -15,8 +15,9 @@ from tamis import RandomSubset, load_stream, prequential
 from tamis._shapes import Shapes
 from tamis.errors import DataError
 from tamis.rows import Auto, ForwardPartialCorrelation
-from tamis.rows.auto.column_sets import Perceptrons, bayes_predictions
+from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
 from tamis.rows.auto.course import Course
+from tamis.rows.auto.switching import lead
 from tamis.rows.waiting_block import joined
 from tamis.summaries.class_moments import ClassMoments
 
@@ -301,8 +302,41 @@ def test_linear_learners_begin_with_every_column():
 def test_few_rows_do_not_decide_what_linear_learners_begin_anew_for():
     """Ten errors fewer of 200 rows are chance where eighteen arms are compared; fifty of 2000 rows are not."""
     race = Auto().partial_fit(*load_stream("SEA", seed=1, n_rows=100, n_drifts=0).take(100))
-    assert race._margin(0.3, 200) > 0.05
-    assert race._margin(0.3, 2000) == race._margin(0.3, 20_000) < 0.025
+    few, many, more = (race._margins(1, 0.3, n_rows)[1:] for n_rows in (200, 2000, 20_000))
+    assert (few > 0.05).all()
+    assert (many < 0.025).all()
+    assert np.array_equal(many, more)
+
+
+def test_every_column_is_left_only_beyond_chance_and_taken_back_at_once():
+    """Two standard errors of the difference on the same rows; one of ten sets them apart here."""
+    race = Auto().partial_fit(*two_worlds(100, 30))
+    race._apart = np.where(race._which < 0, 0.0, 0.1)
+    errors = np.where(race._which < 0, 0.3, 0.31)
+    for by, then in ((0.02, 0), (0.027, 2)):  # .6 points and two standard errors are .026
+        better = np.where(np.arange(len(errors)) == 2, 0.3 - by, errors)
+        assert lead(0, better, race._margins(0, 0.3, 1000)) == then
+    assert lead(2, errors, race._margins(2, 0.31, 1000)) == 0
+    assert lead(2, errors, race._margins(2, 0.31, 59)) == 2  # not before two rows a column
+    bayes = Auto(learner="naive-bayes").partial_fit(*two_worlds(100))
+    assert bayes._margins(0, 0.3, 1000) == pytest.approx(0.008)  # the same for all, whoever leads
+
+
+def test_where_no_column_tells_anything_every_column_is_kept():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        race = learned(Auto(), rng.normal(size=(3000, 30)), rng.integers(0, 2, 3000))
+        assert race.followed_ == "all"
+
+
+def test_the_rows_where_an_arm_and_every_column_are_apart_are_counted():
+    X, y = two_worlds(400, 10)
+    race = Auto().partial_fit(X[:700], y[:700])
+    before, wrong = race._apart, race._learners.predict(Scale(race._old).of(X[700:]), race._masks) != y[700:]
+    race.partial_fit(X[700:], y[700:])
+    news = (1 - (1 - 1 / 2000) ** 100) / race._seen
+    assert race._apart[0] == 0.0
+    assert race._apart == pytest.approx(before + news * ((wrong != wrong[0]).mean(axis=1) - before))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
 from tamis.rows.auto.course import Course
-from tamis.rows.auto.switching import follow, lead, regret_bound, reweigh
+from tamis.rows.auto.switching import follow, lead, paired_margin, regret_bound, reweigh
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
@@ -69,6 +69,7 @@ _LATELY = 2000.0  # rows that the leader is chosen by
 _MARGIN = 0.006  # by how much it must be better, at least
 _FAVOUR = {"naive-bayes": 0.005, "linear": 0.015}  # of every column: no selection is risked for less
 _CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
+_SETTLED = 2  # rows a column, from which on the errors of a linear learner of every column say something
 _YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
 _WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
@@ -85,6 +86,7 @@ _LARGEST = 1e100
 #   _which (A,), _size (A,) int64   ranking (-1: none) and size of each arm; _masks (A, J) bool
 #   _weights (A + 1,) float64       of the arms and of the leader, in the net
 #   _recent (2, A) float64          share of errors lately, of learners with old moments and with young ones
+#   _apart (A,) float64             share of rows lately where one of the arm and every column errs; for linear learners
 #   _leaders (2,) int               who leads the two races
 #   _window       blocks of the last rows
 
@@ -155,7 +157,8 @@ class Auto(RowSelector):
 
     The race begins with every column. With linear learners and more columns than rows, it begins with forward selection
     of a tenth, until there are as many rows: a linear learner of fewer rows than columns fits any classes, also by
-    chance. (Not with rows that stay sparse.)
+    chance. (Not with rows that stay sparse.) From two rows a column on, linear learners leave every column only for an
+    arm that is better beyond chance: by two standard errors, on the same rows. They go back to it without a margin.
 
     The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
     to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
@@ -168,7 +171,8 @@ class Auto(RowSelector):
     References
     ----------
     Herbster, Warmuth (1998). Tracking the best expert, Machine Learning 32(2). Geulen, Voecking, Winkler (2010). Regret
-    minimization for online buffering problems using the weighted majority algorithm, COLT. Page (1954). Continuous
+    minimization for online buffering problems using the weighted majority algorithm, COLT. McNemar (1947). Note on the
+    sampling error of the difference between correlated proportions, Psychometrika 12. Page (1954). Continuous
     inspection schemes, Biometrika 41. Frias-Blanco et al. (2015), IEEE TKDE 27(3) (HDDM-A).
 
     Examples
@@ -191,7 +195,7 @@ class Auto(RowSelector):
 
     _shapes = """
         _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
-        _recent (2, a)  _learners.W (a, o, j)  _learners.b (a, o)
+        _recent (2, a)  _apart (a)  _learners.W (a, o, j)  _learners.b (a, o)
         _course.n_seen (g)  _course.followed (g)  _course.errors (g, a)
         _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
         _window[][0] (W, j)  _window[][1] (W)  _window[][2] (W)
@@ -236,6 +240,7 @@ class Auto(RowSelector):
         self._gaps = self._ahead = 0.0
         self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
         self._recent, self._seen = np.zeros((2, len(self.arms_))), 0.0
+        self._apart = np.zeros(len(self.arms_))
         self._woke = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4)
         self.resting_ = list[str]()
@@ -319,7 +324,8 @@ class Auto(RowSelector):
         self._size = np.where(keeps, race._size[came_from], self._size)
         weights = np.append(np.where(is_new, 0.0, race._weights[came_from]), race._weights[-1])
         self._weights = self._before = weights / weights.sum()
-        self._recent, self._learners = race._recent[:, came_from], race._learners.of(came_from)
+        self._recent, self._apart = race._recent[:, came_from], race._apart[came_from]
+        self._learners = race._learners.of(came_from)
         self._course = race._course.of(came_from, np.array(goes_to))
         self._leaders = [goes_to[leader] for leader in race._leaders]
         self._arm = goes_to[race._arm]
@@ -421,13 +427,13 @@ class Auto(RowSelector):
         told = np.append(told, told[self._leaders[0]])
         self._weights, gap = reweigh(self._weights, told, _RATE, _SHARE)
         self._raced, self._gaps = self._raced + 1, self._gaps + gap
-        self._note(losses / len(y), len(y))
+        self._note(losses / len(y), (wrong != wrong[0]) @ worth / len(y), len(y))
         begun = self._to_begin_with(self._rows + len(y), X)
         if begun != self._to_begin_with(self._rows, X):
             self._leaders = [begun, begun]
         if self._rows >= _BLOCK or not self._is_linear(X):  # before, linear learners learn with every column
             self._leaders = [
-                lead(old, lately - favour, self._margin(lately[old], self._rows + len(y)))
+                lead(old, lately - favour, self._margins(old, lately[old], self._rows + len(y)))
                 for old, lately in zip(self._leaders, self._recent, strict=True)
             ]
         found = self._detector.drifts(wrong[self._arm].astype(np.float64))
@@ -448,15 +454,26 @@ class Auto(RowSelector):
         off = np.abs(self._size - _USUAL * self.n_features_in_)
         return int(np.where(self._which == 0, off, np.inf).argmin())
 
-    def _margin(self, error: float, n_rows: int) -> float:
-        """Return by how much an arm must be better than the leader, which errs so often.
+    def _margins(self, leader: int, error: float, n_rows: int) -> Array:
+        """Return by how much each arm must be better than the leader, which errs so often.
 
         The weights of a linear learner go with the columns beside them, so a rash choice costs it more than naive
-        Bayes. So the arm must also be better by one standard error of the difference.
+        Bayes. So there an arm must also be better by one standard error of the difference. Where every column leads, it
+        must be better by two, on the same rows; and every column itself needs no margin, to be taken back at once. Both
+        wait for two rows a column: before, every column has learned too little to be judged by its errors.
         """
-        if self.learner == "linear":
-            return _MARGIN + float(np.sqrt(2.0 * error / min(n_rows, _LATELY)))
-        return _MARGIN + _CAUTION / n_rows
+        margins = np.full(len(self.arms_), _MARGIN)
+        if self.learner != "linear":
+            return margins + _CAUTION / n_rows
+        lately = min(n_rows, _LATELY)
+        settled = n_rows >= _SETTLED * self.n_features_in_
+        if settled and self._which[leader] < 0:
+            margins += paired_margin(self._apart, lately)
+        else:
+            margins += np.sqrt(2.0 * error / lately)
+        if settled:
+            margins[self._which < 0] = 0.0
+        return margins
 
     def _is_late(self) -> bool:
         """Whether young learners are so far ahead that the old ones should restart."""
@@ -465,11 +482,13 @@ class Auto(RowSelector):
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
         return self._ahead > (_ALARMED if alarmed else _RESTART)
 
-    def _note(self, errors: Array, n: int) -> None:
-        """Keep the share of errors of every arm: lately, and for the course of the race."""
+    def _note(self, errors: Array, apart: Array, n: int) -> None:
+        """Keep the share of errors of every arm, lately and for the course of the race, and where it is apart."""
         keep = (1.0 - 1.0 / _LATELY) ** n
         self._seen = keep * self._seen + 1.0 - keep
-        self._recent = self._recent + (1.0 - keep) / self._seen * (errors - self._recent)
+        news = (1.0 - keep) / self._seen
+        self._recent = self._recent + news * (errors - self._recent)
+        self._apart = self._apart + news * (apart - self._apart)
         self._course = self._course.with_block(self._rows + n, self._arm, errors[0])
 
     def _teach(self, X: Rows, y: Array, weight: Array) -> None:

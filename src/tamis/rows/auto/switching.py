@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 
-__all__ = ["follow", "lead", "regret_bound", "reweigh"]
+__all__ = ["follow", "lead", "paired_margin", "regret_bound", "reweigh"]
 
 
 def reweigh(weights: Array, losses: Array, rate: float, share: float) -> tuple[NDArray[np.float64], float]:
@@ -87,14 +87,34 @@ def follow(arm: int, before: Array, after: Array, chance: float) -> int:
     )
 
 
-def lead(leader: int, errors: Array, margin: float) -> int:
-    """Return the leader: the arm of the smallest error, if it is smaller than the present leader's by the margin.
+def lead(leader: int, errors: Array, margins: Array | float) -> int:
+    """Return the leader: another arm where it errs less than the present one by its margin, the one most beyond it.
 
     >>> lead(0, np.array([0.20, 0.199]), 0.006), lead(0, np.array([0.20, 0.19]), 0.006)
     (0, 1)
+    >>> lead(0, np.array([0.20, 0.17, 0.18]), np.array([0.0, 0.04, 0.01]))
+    2
     """
-    best = int(errors.argmin())
-    return best if errors[best] < errors[leader] - margin else leader
+    beyond = errors[leader] - margins - errors
+    best = int(beyond.argmax())
+    return best if beyond[best] > 0.0 else leader
+
+
+def paired_margin(apart: Array, n_rows: float) -> NDArray[np.float64]:
+    """Return two standard errors of the difference in error of two arms that are tested on the same rows.
+
+    On the rows where both err or neither does, the arms do not differ. If that leaves a share d of n rows, the
+    difference of their error rates has a variance of at most d / n (a paired test: McNemar 1947), so the margin is::
+
+        2 sqrt(d / n)                                                                            (6)
+
+    Two arms that err on other rows in one of ten:
+
+    >>> paired_margin(np.array([0.1]), 1000).round(3)
+    array([0.02])
+    """
+    margin: NDArray[np.float64] = 2.0 * np.sqrt(apart / n_rows)
+    return margin
 
 
 def regret_bound(

@@ -136,7 +136,7 @@ class AdaptiveIFC2F(CellClassifier):
     >>> X = rng.normal(size=(3000, 3))
     >>> X[:, 0] = which
     >>> X[:, 1:] += 3 * (2 * y[:, None] - 1) * (which[:, None] == [0, 1])
-    >>> model = AdaptiveIFC2F(cost=0.02).fit(X[:2000], y[:2000])
+    >>> model = AdaptiveIFC2F(cost=0.01).fit(X[:2000], y[:2000])
     >>> round(model.score(X[2000:], y[2000:]), 2)
     1.0
     >>> [trace.features for trace in model.acquire(X[2001:2004])]

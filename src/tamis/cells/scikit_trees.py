@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _SMALL = 500_000  # cells up to which boosting has one thread
 
 
-@njit()
+@njit(strict=True)
 def _add_trees(
     X: Array, root: Array, output: Array, feature: Array, threshold: Array, missing_left: Array, left: Array,
     right: Array, value: Array, raw: Array,

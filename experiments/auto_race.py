@@ -6,6 +6,10 @@
 Test-then-train in the honest order, batches of 100 rows, accuracy in percent; Gaussian naive Bayes and a Perceptron on
 standardised columns. A method that says so has the learner restarted. Drifting streams have five drifts of 500 rows,
 and the same seeds for all. Each cell is kept in --out as it is done, and not done again.
+
+`--streams new` has nine kinds on which no rule of `Auto` was chosen: make_classification with 20, 60 and 150 columns,
+and with other columns from half-way; handwritten digits with 64 columns of noise; 60 columns of which each is like the
+one before it, or that hold still in time.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 
@@ -50,6 +55,8 @@ REAL = (
     "coil20",
     "madelon",
 )
+INFORMATIVE = {20: 5, 60: 10, 150: 15}  # of so many columns
+NEW = (*(f"mc{p}{drift}" for p in INFORMATIVE for drift in ("", "-drift")), "digits", "ar-columns", "ar-time")
 IN_TIME = ("electricity", "usenet", "usenet2")  # kept in their order; the others are shuffled
 LEARNERS: dict[str, Callable[[], Any]] = {
     "naive-bayes": GaussianNB,
@@ -70,11 +77,38 @@ def rows_of(name: str, data: Path, n_rows: int, seed: int) -> Any:
         found = load_stream(name.removesuffix("50"), seed=seed, n_rows=n_rows, n_drifts=5, width=500, **more)
         X, y = found.take(n_rows)
         return np.asarray(X, dtype=np.float64), y
+    if name in NEW:
+        return new_rows(name, seed - 1)
     source = load_dataset(name, data_home=data)
     X, y = source.take(source.n_rows)
     order = np.arange(len(y)) if name in IN_TIME else np.random.default_rng(seed - 1).permutation(len(y))
     X = np.asarray(X[order[:n_rows]], dtype=np.float64)
     return np.where(np.isnan(X), np.nanmean(X, axis=0), X), np.asarray(y)[order[:n_rows]]
+
+
+def new_rows(name: str, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    if name.startswith("mc"):
+        p = int(name.removesuffix("-drift")[2:])
+        k = INFORMATIVE[p]
+        X, y = make_classification(
+            6000, p, n_informative=k, n_redundant=k // 2, class_sep=0.7, flip_y=0.05, random_state=seed
+        )
+        if name.endswith("drift"):
+            X[3000:] = X[3000:, rng.permutation(p)]
+        return X, y
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        at = np.concatenate([rng.permutation(len(y)) for _ in range(3)])
+        return np.hstack([X[at], rng.normal(size=(len(at), 64))]), y[at]
+    X = rng.normal(size=(6000, 60))
+    along = X.T if name == "ar-columns" else X
+    for i in range(1, len(along)):
+        along[i] = 0.9 * along[i - 1] + np.sqrt(1 - 0.81) * along[i]
+    weights = np.zeros(60)
+    weights[rng.choice(60, 6, False)] = rng.normal(size=6)
+    signal = X @ weights
+    return X, (signal + 0.5 * signal.std() * rng.normal(size=6000) > 0).astype(int)
 
 
 def cell(rows: Any, method: str, learner: str) -> dict[str, Any]:
@@ -110,7 +144,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     for learner in args.learners.split(","):
         print(f"\n{learner}\n| stream | {' | '.join(FIXED)} | auto | to best | to all | rows/s |")
-        for name in args.streams.split(","):
+        for name in NEW if args.streams == "new" else args.streams.split(","):
             print(row(name, learner, args), flush=True)
 
 

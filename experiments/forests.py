@@ -185,7 +185,9 @@ def main() -> None:
                     print(f"{name:12} {arm:24} {shown}", flush=True)
                     place.write_text(json.dumps(found, indent=1))
     whole = averaged(found, arms)
-    print(f"{table(whole, arms)}\n\n{claim(whole, arms)}")
+    print(table(whole, arms))
+    if FOREST in arms:
+        print(f"\n{claim(whole, arms)}")
 
 
 if __name__ == "__main__":

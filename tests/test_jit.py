@@ -93,6 +93,29 @@ def test_kernels_call_kernels_of_other_modules(kernels: Path) -> None:
     assert list((kernels / "cache").rglob("*.nbi"))
 
 
+def test_a_kernel_that_changed_is_compiled_again_in_its_callers(kernels: Path) -> None:
+    """Numba looks at the file of a kernel alone: callers in other files would go on with what it was."""
+    code = "import kernels_outer as k; print(k.double_after_two(1.0))"
+    cache = {"NUMBA_CACHE_DIR": str(kernels / "cache")}
+    assert run(code, kernels, **cache) == ["6.0"]
+    (kernels / "kernels_inner.py").write_text(INNER.replace("x + 1.0", "x + 10.0"))
+    assert run(code, kernels, **cache) == ["42.0"]
+    (kernels / "kernels_inner.py").write_text("STEP = 3.0\n" + INNER.replace("x + 1.0", "x + STEP"))
+    assert run(code, kernels, **cache) == ["14.0"]
+    (kernels / "kernels_inner.py").write_text("STEP = 4.0\n" + INNER.replace("x + 1.0", "x + STEP"))
+    assert run(code, kernels, **cache) == ["18.0"]
+
+
+def test_a_kernel_that_python_called_first_is_part_of_its_callers_all_the_same(kernels: Path) -> None:
+    code = """
+        import kernels_inner as k
+        k.add_one(1.0)
+        print(k.add_two(1.0))
+    """
+    assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["3.0"]
+    assert [path.name for path in (kernels / "cache").rglob("*add_one.inner*.nbi")]
+
+
 def test_a_second_process_compiles_nothing(kernels: Path) -> None:
     code = """
         import kernels_outer as k

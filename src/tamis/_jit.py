@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
 
 __all__ = ["njit", "overwrite"]
 
@@ -30,6 +33,7 @@ class _Kernel:
     def compiled(self) -> Any:
         """Return the kernel as Python calls it, which takes the place of this object wherever it was imported."""
         kernel = self._compile()
+        kernel.of_kernel = self
         importing = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("tamis.")]
         for names in (self.function.__globals__, *importing):
             if names.get(self.function.__name__) is self:
@@ -56,15 +60,40 @@ class _Kernel:
         """
         return bool(self.options["fastmath"])
 
+    @functools.cached_property
+    def _used(self) -> dict[str, Any]:
+        """The kernels and constants that the kernel reads, by their names, whether they are compiled yet or not."""
+        scope = self.function.__globals__
+        found = {name: scope[name] for name in self.function.__code__.co_names if name in scope}
+        return {name: getattr(value, "of_kernel", value) for name, value in found.items()}
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        """What the kernel is made of: its code, and the kernels and constants that it reads, wherever they stand.
+
+        Numba looks at the file of a kernel alone. It would take one from the cache as it was before a kernel of another
+        file changed that is part of it.
+        """
+        code = self.function.__code__
+        parts = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
+        parts += [f"{self._reorders} {self.options['_nrt']}"]
+        for name, value in self._used.items():
+            if isinstance(value, _Kernel) and value is not self:
+                parts.append(f"{name}: {value._digest}")
+            elif isinstance(value, int | float | str | tuple | np.generic | np.ndarray):
+                parts.append(f"{name} = {value if not isinstance(value, np.ndarray) else value.tolist()!r}")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
     def _compile(self, suffix: str = "", **options: Any) -> Any:
         import numba
 
         own, scope = self.function, dict(self.function.__globals__)
-        for name in own.__code__.co_names:
-            if isinstance(callee := scope.get(name), _Kernel) and callee is not self:
+        for name, callee in self._used.items():
+            if isinstance(callee, _Kernel) and callee is not self:
                 scope[name] = callee.inner
         function = FunctionType(own.__code__, scope, own.__name__, own.__defaults__)
-        functools.update_wrapper(function, own).__qualname__ += suffix  # which names the file in the cache
+        # Its name is that of its file in the cache.
+        functools.update_wrapper(function, own).__qualname__ += f"{suffix}.{self._digest}"
         options = {"nogil": True, **self.options, **options}
         try:
             kernel = numba.njit(cache=True, **options)(function)

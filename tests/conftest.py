@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -29,19 +28,10 @@ def _package_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def _kernels_hash(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        if b"njit" in (source := path.read_bytes()):
-            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + source)
-    return digest.hexdigest()[:16]
-
-
-# Numba's cache does not notice that a kernel called from another module was edited: it runs the old one.
-# A cache named by the source of all kernels cannot be stale, and compiles nothing while they stay the same.
-# It is set at import, before any test can import numba, and subprocesses inherit it.
+# Set at import, before any test can import numba; subprocesses inherit it. What the tests compile is kept beside them,
+# and compiled again when it changes (tamis/_jit.py).
 _TAMIS = _package_folder()
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba" / _kernels_hash(_TAMIS)))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
 
 # With the compiler off, kernels are NumPy scalars' arithmetic, which warns where compiled code is silent.
 if os.environ.get("NUMBA_DISABLE_JIT") == "1":

@@ -62,10 +62,11 @@ class _Kernel:
 
     @functools.cached_property
     def _used(self) -> dict[str, Any]:
-        """The kernels and constants that the kernel reads, by their names, whether they are compiled yet or not."""
+        """The other kernels and the constants that the kernel reads, whether they are compiled yet or not."""
         scope = self.function.__globals__
         found = {name: scope[name] for name in self.function.__code__.co_names if name in scope}
-        return {name: getattr(value, "of_kernel", value) for name, value in found.items()}
+        found = {name: getattr(value, "of_kernel", value) for name, value in found.items()}
+        return {name: value for name, value in found.items() if value is not self}
 
     @functools.cached_property
     def _digest(self) -> str:
@@ -78,7 +79,7 @@ class _Kernel:
         parts = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
         parts += [f"{self._reorders} {self.options['_nrt']}"]
         for name, value in self._used.items():
-            if isinstance(value, _Kernel) and value is not self:
+            if isinstance(value, _Kernel):
                 parts.append(f"{name}: {value._digest}")
             elif isinstance(value, int | float | str | tuple | np.generic | np.ndarray):
                 parts.append(f"{name} = {value if not isinstance(value, np.ndarray) else value.tolist()!r}")
@@ -89,7 +90,7 @@ class _Kernel:
 
         own, scope = self.function, dict(self.function.__globals__)
         for name, callee in self._used.items():
-            if isinstance(callee, _Kernel) and callee is not self:
+            if isinstance(callee, _Kernel):
                 scope[name] = callee.inner
         function = FunctionType(own.__code__, scope, own.__name__, own.__defaults__)
         # Its name is that of its file in the cache.

@@ -215,9 +215,10 @@ def _learn_rows(
                 if dense and weight == 1.0:
                     grow, shrink = (u, v) if sign > 0.0 else (v, u)
                     _step_all(grow, shrink, cells, unit, total, False, alpha, beta)
-                for m in range(0 if dense and weight == 1.0 else columns.shape[0]):
-                    if cells[m] != 0.0:
-                        _step(u, v, columns[m], cells[m] * unit / total, sign, alpha, beta, weight)
+                else:
+                    for m in range(columns.shape[0]):
+                        if cells[m] != 0.0:
+                            _step(u, v, columns[m], cells[m] * unit / total, sign, alpha, beta, weight)
                 _step(u, v, n_features, unit / total, sign, alpha, beta, weight)
 
 

@@ -58,7 +58,7 @@ class Course:
 
     def _halve(self) -> None:
         half = _MOST // 2
-        self.n_seen[:half], self.followed[:half] = self.n_seen[1::2], self.followed[1::2].copy()
+        self.n_seen[:half], self.followed[:half] = self.n_seen[1::2], self.followed[1::2]
         self.errors[:half] = (self.errors[::2] + self.errors[1::2]) / 2.0
         self.n_records, self.span, self.in_last = half, 2 * self.span, 2 * self.span
 

@@ -16,12 +16,13 @@ from typing import Any
 
 from bench_hoeffding import beside_river, of_river  # sets the number of threads first
 
-from tamis import VFDR, HoeffdingTree
+from tamis import VFDR, HoeffdingTree, RandomRules
 
 OURS: dict[str, Callable[[], Any]] = {
     "ordered": VFDR,
     "unordered": lambda: VFDR(ordered=False),
     "ordered, drift": lambda: VFDR(drift=0.002),
+    "ten random sets": RandomRules,
     "Hoeffding tree": HoeffdingTree,
 }
 

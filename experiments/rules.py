@@ -23,7 +23,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import CVFDT, VFDR, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes, load_stream
+from tamis import (
+    CVFDT,
+    VFDR,
+    HoeffdingAdaptiveTree,
+    HoeffdingTree,
+    RandomRules,
+    WeightedNaiveBayes,
+    load_stream,
+)
 from tamis.streams import load_dataset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +50,8 @@ ARMS: dict[str, Callable[[Any], Any]] = {
     "unordered": lambda c: VFDR(ordered=False, categorical=c),
     "ordered, drift": lambda c: VFDR(drift=0.002, categorical=c),
     "unordered, drift": lambda c: VFDR(ordered=False, drift=0.002, categorical=c),
+    "random": lambda c: RandomRules(categorical=c),
+    "random, published": lambda c: RandomRules(grace_period=200, delta=1e-7, drift=None, categorical=c),
     "ordered, majority": lambda c: VFDR(leaf="majority", categorical=c),
     "tree, majority": lambda c: HoeffdingTree(leaf="majority", categorical=c),
 }  # fmt: skip
@@ -70,7 +80,7 @@ def cell(X: np.ndarray, y: np.ndarray, model: Any) -> dict[str, float]:
         model.partial_fit(X[part], y[part], classes=classes)
     seconds = time.process_time() - start
     size = getattr(model, "n_rules_", getattr(model, "n_leaves_", 1))
-    return {"accuracy": right / (len(y) - 100), "seconds": seconds, "size": float(size)}
+    return {"accuracy": right / (len(y) - 100), "seconds": seconds, "size": float(np.sum(size))}
 
 
 def mean_of(cells: list[dict[str, float]]) -> dict[str, float]:

@@ -114,6 +114,16 @@ LEARNERS: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             for name in BARE
         },
     },
+    "rules": {
+        **{
+            f"RR-{m}": (
+                "random-rules",
+                {"n_estimators": 100, "max_features": m, "grace_period": 200, "delta": 1e-7, "drift": None},
+            )
+            for m in (1, 2)
+        },
+        "RR": ("random-rules", {}),
+    },
     "ensembles": {
         **{f"SRF-{m}": ("streaming-random-forest", {"max_features": m}) for m in (1, 2)},
         "HEFT": ("heft-stream", {}),
@@ -135,6 +145,7 @@ SHOWN = {
         for name in BARE
     },
     "Table 5.3": {
+        "RR-1": "RandomRules_M1", "RR-2": "RandomRules_M2", "RR": None,
         "SRF-1": "SRF_M1", "SRF-2": "SRF_M2", "HEFT": "HEFT", "stacking": "StreamingStacking", "ARF": "ARF",
     },
     "Table 7.1": {

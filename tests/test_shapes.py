@@ -19,6 +19,7 @@ BREAK = """
 import copy, faulthandler, inspect, sys, warnings
 import numpy as np
 from tamis.catalog import CATALOG, LEARNERS
+from tamis.learners.hoeffding import VFDR
 from tamis.learners.hoeffding.member import Member
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
 from tamis.errors import DataError, StateError
@@ -93,7 +94,7 @@ def arrays(thing, path, seen):
         for key in thing:
             yield from arrays(thing[key], (*path, key), seen)
     elif isinstance(thing, (list, tuple)):
-        of_one_kind = len(thing) > 3 and isinstance(thing[0], (tuple, Member))  # batches that wait, trees of a forest
+        of_one_kind = len(thing) > 3 and isinstance(thing[0], (tuple, Member, VFDR))  # batches, trees, sets of rules
         for i, item in enumerate(thing[:2] if of_one_kind else thing):
             yield from arrays(item, (*path, i), seen)
     elif type(thing).__module__.startswith("tamis.") and hasattr(thing, "__dict__"):

@@ -47,6 +47,7 @@ _NAMES = {
     "OFSDensity": "tamis.columns.ofs_density",
     "OSFS": "tamis.columns.osfs",
     "SAOLA": "tamis.columns.saola",
+    "RandomRules": "tamis.learners.hoeffding",
     "RandomSubset": "tamis.rows.random_subset",
     "ResetOnDrift": "tamis.learners.reset",
     "StreamingRandomPatches": "tamis.learners.hoeffding",

@@ -113,7 +113,8 @@ def test_every_learner_has_a_way():
         "hoeffding-adaptive-tree": "missing", "hoeffding-tree-adwin": "missing", "hoeffding-tree-ecdd": "missing",
         "adaptive-random-forest": "missing", "streaming-random-patches": "missing",
         "streaming-random-forest": "missing",
-        "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "heft-stream": "missing",
+        "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "random-rules": "missing",
+        "heft-stream": "missing",
         "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
     }  # fmt: skip
     for entry in LEARNERS:

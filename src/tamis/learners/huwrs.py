@@ -47,6 +47,7 @@ from tamis._parameters import SEED, Kind, check_parameters, having, integer, nam
 from tamis.catalog import find_learner
 from tamis.learners.chunked import ChunkedEnsemble, made
 from tamis.learners.leaving_out import takes_nan
+from tamis.learners.subsets import dealt
 
 __all__ = ["HUWRS", "SubspaceMember"]
 
@@ -126,16 +127,6 @@ def _cuts_of(column: Floats, n_bins: int, *, is_category: bool) -> Floats:
         up_to = np.cumsum(counts)
         cuts = values[np.searchsorted(up_to, up_to[-1] * np.arange(1, n_bins) / n_bins)]
     return np.pad(cuts, (0, n_bins - 1 - len(cuts)), constant_values=np.inf)
-
-
-def _dealt(n_subsets: int, size: int, n_features: int, seed: int) -> Ints:
-    """Return random subsets of the features, each feature in as many of them as another, or one more."""
-    rng, used = np.random.default_rng(seed), np.zeros(n_features, dtype=np.int64)
-    subsets = np.empty((n_subsets, size), dtype=np.int64)
-    for subset in subsets:
-        subset[:] = np.sort(np.lexsort((rng.random(n_features), used))[:size])
-        used[subset] += 1
-    return subsets
 
 
 class HUWRS(ChunkedEnsemble):
@@ -286,7 +277,7 @@ class HUWRS(ChunkedEnsemble):
         self._size_, self.n_seen_ = int(self.n_estimators), 0
         share = self.max_features if isinstance(self.max_features, float) else self.max_features / n_features
         size = min(max(1, round(share * n_features)), n_features)
-        self._columns_ = _dealt(self._size_, size, n_features, int(self.random_state))
+        self._columns_ = dealt(self._size_, size, n_features, int(self.random_state))
         self._cuts_ = np.full((self._size_, size, int(self.n_bins) - 1), np.inf)
         self._then_ = np.zeros((self._size_, len(self.classes_), size, int(self.n_bins)), dtype=np.int64)
         self.weights_, self.drifts_ = np.ones(self._size_), list[int]()

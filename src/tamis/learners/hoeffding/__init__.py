@@ -3,6 +3,7 @@
 from tamis.learners.hoeffding.cvfdt import CVFDT
 from tamis.learners.hoeffding.export import export_text, plot_tree
 from tamis.learners.hoeffding.forest import AdaptiveRandomForest, StreamingRandomPatches
+from tamis.learners.hoeffding.random_rules import RandomRules
 from tamis.learners.hoeffding.shape import Node
 from tamis.learners.hoeffding.stacking import StreamingStacking
 from tamis.learners.hoeffding.tree import HoeffdingAdaptiveTree, HoeffdingTree
@@ -16,6 +17,7 @@ __all__ = [
     "HoeffdingTree",
     "Literal",
     "Node",
+    "RandomRules",
     "Rule",
     "StreamingRandomPatches",
     "StreamingStacking",

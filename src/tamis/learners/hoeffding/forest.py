@@ -24,7 +24,6 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,20 +36,14 @@ from scipy.stats import poisson
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array
-from tamis._parameters import SEED, Kind, integer, number, parameters
+from tamis._parameters import SEED, integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.member import DRIFTED, WARNED, Draws, Member
 from tamis.learners.hoeffding.nodes import LIVE
 from tamis.learners.hoeffding.shape import Node, importances, nodes_of
+from tamis.learners.subsets import SHARE_OR_COUNT, n_drawn
 
 __all__ = ["AdaptiveRandomForest", "StreamingRandomPatches"]
-
-_SHARE_OR_COUNT = Kind(
-    "an integer from 1 on, a float in (0, 1]",
-    lambda value: (
-        integer("[1, inf)").fits(value) or (isinstance(value, float) and number("(0, 1]").fits(value))
-    ),
-)
 
 
 class AdaptiveRandomForest(TreeClassifier):
@@ -142,7 +135,7 @@ class AdaptiveRandomForest(TreeClassifier):
 
     _allowed = parameters(
         n_estimators=integer("[1, 1000]"),
-        max_features=("sqrt", _SHARE_OR_COUNT, None),
+        max_features=("sqrt", SHARE_OR_COUNT, None),
         bagging=(number("(0, 100]"), None),
         warning=(number("(0, 1)"), None),
         drift=(number("(0, 1)"), None),
@@ -194,7 +187,7 @@ class AdaptiveRandomForest(TreeClassifier):
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         super()._open(n_features, names, classes)
-        self._n_drawn_ = _n_drawn(self.max_features, n_features)
+        self._n_drawn_ = n_drawn(self.max_features, n_features)
         self._events_ = np.zeros((2, self.n_estimators), dtype=np.int64)  # warnings and drifts of each
         self._trees_ = [self._new_tree(t) for t in range(self.n_estimators)]
         self._behind_ = [None] * self.n_estimators
@@ -385,18 +378,6 @@ class StreamingRandomPatches(AdaptiveRandomForest):
             binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes, random_state=random_state,
             n_jobs=n_jobs,
         )  # fmt: skip
-
-
-def _n_drawn(max_features: Any, n_features: int) -> int:
-    if max_features is None:
-        return n_features
-    if max_features == "sqrt":
-        found = round(math.sqrt(n_features)) + 1
-    elif isinstance(max_features, int | np.integer):
-        found = int(max_features)
-    else:
-        found = max(1, round(max_features * n_features))
-    return min(found, n_features)
 
 
 @functools.cache

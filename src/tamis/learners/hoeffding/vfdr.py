@@ -27,6 +27,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -280,9 +281,14 @@ class VFDR(TreeClassifier):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Merit times weight of the literals, summed by feature, in all 1; zeros while there is none."""
-        gains = np.zeros(self.n_features_in_)
-        for rule in self.rules_:
-            for literal in rule.literals:
-                gains[literal.feature] += literal.gain
-        total = gains.sum()
-        return gains / total if total > 0.0 else gains
+        return gains_of(self.rules_, self.n_features_in_)
+
+
+def gains_of(rules: Iterable[Rule], n_features: int) -> NDArray[np.float64]:
+    """Return what the literals of some rules gain, summed by feature, in all 1; zeros where there is none."""
+    gains = np.zeros(n_features)
+    for rule in rules:
+        for literal in rule.literals:
+            gains[literal.feature] += literal.gain
+    total = gains.sum()
+    return gains / total if total > 0.0 else gains

@@ -1,0 +1,276 @@
+"""RandomRules: several sets of rules, each on a random subset of the features and of the rows.
+
+Almeida, Kosina, Gama: Random rules from data streams, ACM SAC 2013.
+
+===========  ==================  ==================================================================
+paper        here                meaning
+===========  ==================  ==================================================================
+N            `n_estimators`      sets of rules
+M            `max_features`      features of a set, which it keeps
+T_rand       `skip`              a set learns a row if its number, even in [0, 1), is at least this
+===========  ==================  ==================================================================
+
+Each set is a :class:`VFDR` of its features. The probability of a class is the mean over the sets::
+
+    P[y] = 1 / N sum_t P_t[y]                                                                                  (1)
+
+The two votes of the paper are what a rule says: `leaf="majority"` takes the classes of the rows that it covered, P[y],
+and `leaf="nb"` the posterior of its naive Bayes, P[y | x].
+
+Deviations, each with its reason:
+
+* Subsets are dealt: each feature is in as many as another, or one more. Drawn freely, some features are in none.
+* A number that is drawn depends on the seed, the set and the row alone: how rows are cut into batches changes nothing.
+* Rules grow sooner than those of one set, and are dropped when their errors rise. The paper's are had by the values of
+  VFDR's parameters and `drift=None`.
+* What VFDR does otherwise than its papers, it does here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._check import Array, as_classes, columns_of
+from tamis._jit import njit
+from tamis._parameters import SEED, integer, number, parameters
+from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.hoeffding.classifier import TreeClassifier
+from tamis.learners.hoeffding.vfdr import VFDR, Rule, gains_of
+from tamis.learners.subsets import SHARE_OR_COUNT, dealt, n_drawn
+
+__all__ = ["RandomRules"]
+
+_OF_A_SET = ("grace_period", "delta", "tie_threshold", "ordered", "leaf", "drift", "n_cuts", "max_rules")
+
+
+@njit()
+def _learned(seed: int, first: int, n_rows: int, skip: float) -> NDArray[np.bool_]:
+    """Return which rows a set learns, the first of them having a number."""
+    found = np.empty(n_rows, np.bool_)
+    for i in range(n_rows):
+        found[i] = uniform(seed, first + i, 0) >= skip
+    return found
+
+
+class RandomRules(TreeClassifier):
+    """Sets of rules on random features and rows that vote together; each can be read.
+
+    Parameters
+    ----------
+    n_estimators : int from 1 to 1000, default=10
+        Sets of rules.
+    max_features : "sqrt", int, float in (0, 1] or None, default=0.6
+        Number of features of a set: this share of them, this many, sqrt(n_features) + 1, or all.
+    skip : float in [0, 1), default=0.25
+        Share of the rows that a set passes over, drawn for each set and row.
+    ordered : bool, default=False
+        As in :class:`VFDR`: whether the first rule of a set that covers a row learns it and votes alone, or all do.
+    drift : float in (0, 1) or None, default=0.002
+        As in :class:`VFDR`: chance of a false alarm of the ADWIN that drops a rule when its errors rise. None: never,
+        as in the paper.
+    grace_period, delta, tie_threshold, n_cuts
+        As in :class:`VFDR`. The first two are by default those of trees in a forest, as many sets forgive a wrong
+        literal; `grace_period=200, delta=1e-7` is VFDR's.
+    leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
+        What a rule predicts, as in :class:`VFDR`. The first two are the votes of the paper.
+    categorical : None, "all", list of int or str, or bool mask, default=None
+        The columns whose values are categories: any finite numbers.
+    max_rules : int, at least 1, or None, default=None
+        Rules of a set beside its default rule. This bounds the memory.
+    random_state : int, at least 0, default=0
+        Seed of the subsets, and of the rows that a set passes over.
+
+    Attributes
+    ----------
+    subsets_ : ndarray of shape (n_estimators, n_of_a_set), int64
+        The features of each set, in ascending order.
+    rule_sets_ : list of list of Rule
+        The rules of each set, the oldest first, and its default rule at the end.
+    n_rules_ : ndarray of shape (n_estimators,), int64
+        Rules of each set beside its default rule.
+    n_dropped_ : int
+        Number of rules dropped so far, and of restarts of a default rule, in all sets.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        What the literals of all rules gain: merit times weight, summed by feature and divided by the sum of all.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen.
+    n_seen_ : int
+        Rows learned from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+
+    Notes
+    -----
+    Time and memory are those of `n_estimators` sets of rules, each of its own features and 1 - `skip` of the rows. A
+    batch leaves the same state as its rows one at a time. Missing values are treated as in :class:`VFDR`; sparse rows
+    are refused.
+
+    References
+    ----------
+    Almeida, Kosina, Gama (2013). Random rules from data streams. ACM Symposium on Applied Computing.
+
+    Examples
+    --------
+    Two of ten features tell the class, and the rules that name them are found:
+
+    >>> import numpy as np
+    >>> from tamis import RandomRules
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(12000, 10))
+    >>> y = ((X[:, 4] > 0.7) | (X[:, 7] > 0.6)).astype(int)
+    >>> model = RandomRules().fit(X[:10000], y[:10000])
+    >>> sorted(model.feature_importances_.argsort()[-2:].tolist())
+    [4, 7]
+    >>> model.subsets_[4]
+    array([0, 3, 4, 6, 7, 8])
+    >>> first = model.rule_sets_[4][0].literals[0]
+    >>> first.feature, first.operator, round(first.value, 2)
+    (7, '>', 0.64)
+    >>> bool(model.score(X[10000:], y[10000:]) > 0.95)
+    True
+    """
+
+    _shapes = """
+        classes_ (k)  n_features_in_ (=j)  _is_category_ (j)  _size_ (=n)  _width_ (=m)  subsets_ (n, m)
+        _sets_[] (its own)  _sets_[].classes_ (k)
+    """
+
+    _allowed = parameters(
+        n_estimators=integer("[1, 1000]"),
+        max_features=("sqrt", SHARE_OR_COUNT, None),
+        skip=number("[0, 1)"),
+        ordered=(True, False),
+        drift=(number("(0, 1)"), None),
+        max_rules=(integer("[1, inf)"), None),
+        random_state=SEED[0],
+    )
+
+    binary_splits = True
+    max_depth = None
+    max_nodes = None
+    _sets_: list[VFDR]
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        max_features: Any = 0.6,
+        *,
+        skip: float = 0.25,
+        ordered: bool = False,
+        drift: float | None = 0.002,
+        grace_period: int = 50,
+        delta: float = 0.01,
+        tie_threshold: float = 0.05,
+        leaf: str = "nb-adaptive",
+        n_cuts: int = 10,
+        categorical: Any = None,
+        max_rules: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.skip = skip
+        self.ordered = ordered
+        self.drift = drift
+        self.grace_period = grace_period
+        self.delta = delta
+        self.tie_threshold = tie_threshold
+        self.leaf = leaf
+        self.n_cuts = n_cuts
+        self.categorical = categorical
+        self.max_rules = max_rules
+        self.random_state = random_state
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        self._is_category_ = np.zeros(n_features, dtype=bool)
+        self._is_category_[columns_of(self.categorical, n_features, names)] = True
+        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+        self.n_seen_, self._size_ = 0, int(self.n_estimators)
+        self._width_ = n_drawn(self.max_features, n_features)
+        self.subsets_ = dealt(self._size_, self._width_, n_features, int(self.random_state))
+        self._sets_ = [self._new_set(columns) for columns in self.subsets_]
+
+    def _new_set(self, columns: NDArray[np.int64]) -> VFDR:
+        rules = VFDR(categorical=self._is_category_[columns])
+        rules.n_features_in_ = self._width_
+        rules._open(self._width_, None, self.classes_ if len(self.classes_) else None)
+        return rules
+
+    def _grow(self, n_classes: int) -> None:
+        for rules in self._sets_:
+            rules.classes_ = self.classes_
+            rules._grow(n_classes)
+
+    def _grow_cells(self, n_cells: int) -> None:
+        """Do nothing: each set has the categories of its own columns."""
+
+    def _encoded(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
+        return rows, np.empty((len(rows), 0), dtype=np.int64)
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        seed, told = (
+            (int(self.random_state) << 24) + (1 << 23),
+            {name: getattr(self, name) for name in _OF_A_SET},
+        )
+        for t, (columns, rules) in enumerate(zip(self.subsets_, self._sets_, strict=True)):
+            rules.__dict__.update(told)  # they may have been set between two batches
+            learned = _learned(seed + t, self.n_seen_, len(codes), float(self.skip))
+            rules._learn(rows[learned].take(columns, axis=1), codes[learned])
+            rules.n_seen_ += int(learned.sum())
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+        found = np.empty_like(votes)
+        votes[:] = 0.0
+        for columns, rules in zip(self.subsets_, self._sets_, strict=True):
+            own = rows.take(columns, axis=1)
+            rules._vote(own, *rules._encoded(own, learn=False), found)
+            votes += found
+        votes /= len(self._sets_)  # (1)
+
+    @property
+    def rule_sets_(self) -> list[list[Rule]]:
+        """The rules of each set, the oldest first, and its default rule at the end."""
+        check_is_fitted(self)
+        return [
+            [_of_columns(rule, columns) for rule in rules.rules_]
+            for columns, rules in zip(self.subsets_, self._sets_, strict=True)
+        ]
+
+    @property
+    def n_rules_(self) -> NDArray[np.int64]:
+        """Rules of each set beside its default rule."""
+        check_is_fitted(self)
+        return np.array([rules.n_rules_ for rules in self._sets_])
+
+    @property
+    def n_dropped_(self) -> int:
+        """Number of rules dropped so far, and of restarts of a default rule, in all sets."""
+        check_is_fitted(self)
+        return sum(rules.n_dropped_ for rules in self._sets_)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Merit times weight of all literals, summed by feature, in all 1; zeros while there is none."""
+        return gains_of(chain.from_iterable(self.rule_sets_), self.n_features_in_)
+
+
+def _of_columns(rule: Rule, columns: NDArray[np.int64]) -> Rule:
+    """Return a rule of a set as one of the rows that the ensemble is given."""
+    literals = tuple(replace(one, feature=int(columns[one.feature])) for one in rule.literals)
+    return replace(rule, literals=literals)

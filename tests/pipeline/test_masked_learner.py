@@ -174,11 +174,13 @@ def test_random_draws_are_runs_on_their_columns_alone(learner):
         alone.append(prequential((X[:, columns], y), None, clone(learner)).frames["steps"])
     steps = result.frames["steps"]
     for scope in ("cumulative", "windowed"):
-        each = np.array([steps_[f"accuracy_{scope}"] for steps_ in alone])
-        np.testing.assert_allclose(steps[f"random_accuracy_{scope}"], each.mean(axis=0))
-        np.testing.assert_allclose(steps[f"random_spread_{scope}"], each.std(axis=0, ddof=1))
+        for told, spread in (("accuracy", "random_spread"), ("auc", "random_auc_spread")):
+            each = np.array([steps_[f"{told}_{scope}"] for steps_ in alone])
+            np.testing.assert_allclose(steps[f"random_{told}_{scope}"], each.mean(axis=0))
+            np.testing.assert_allclose(steps[f"{spread}_{scope}"], each.std(axis=0, ddof=1))
     every = prequential((X, y), None, clone(learner)).frames["steps"]
     np.testing.assert_allclose(steps["all_accuracy_windowed"], every["accuracy_windowed"])
+    np.testing.assert_allclose(steps["all_auc_windowed"], every["auc_windowed"])
     plain = prequential((X, y), FisherScore(4), clone(learner), baselines="none")
     np.testing.assert_array_equal(steps["accuracy"], plain.frames["steps"]["accuracy"])  # they change nothing
     assert np.isnan(plain.frames["steps"]["random_accuracy_cumulative"]).all()

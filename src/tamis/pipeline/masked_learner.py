@@ -106,6 +106,11 @@ class MaskedLearner:
             return np.array(view.predictor.decision_function(view.asked), dtype=np.float64).reshape(-1)
         return np.array(view.predictor.predict_proba(view.asked), dtype=np.float64)[:, 1]
 
+    def scores_of(self, positive: Any, view: View) -> Array:
+        """Return a score of one of two classes for each row."""
+        scores = self.scores(view)
+        return scores if positive == self.model.classes_[1] else -scores
+
     def learn(self, view: View, y: Array, classes: Array) -> None:
         """Learn from a batch, whose labels are among the classes."""
         if len(classes) < 2:

@@ -85,9 +85,12 @@ def _numbers(result: PrequentialResult) -> Table:
         shown = error_text if name.endswith("mae") else figure_text
         recent = float(steps[f"{name}_windowed"][-1])
         note = f"last {min(options['window'], int(total['n_rows'])):,} rows {shown(recent)}"
-        if name in ("random_accuracy", "random_mae"):
-            n_draws = options.get("n_draws", 1)
-            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {shown(total['random_spread']).strip()}"
+        if name.startswith("random_"):
+            n_draws, spread = (
+                options.get("n_draws", 1),
+                "random_auc_spread" if name.endswith("auc") else "random_spread",
+            )
+            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {shown(total[spread]).strip()}"
         grid.add_row(f"  {label}", shown(total[name]), note)
     if math.isfinite(total["selection_accuracy"]):
         note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
@@ -126,6 +129,8 @@ _MEASURES = {
     "balanced_accuracy": "balanced accuracy",
     "kappa": "kappa",
     "auc": "AUC",
+    "random_auc": "  random subsets",
+    "all_auc": "  every feature",
     "average_precision": "average precision",
     "recall_at_precision": "recall at prec. .9",
     "mae": "mean abs. error",
@@ -136,7 +141,8 @@ _MEASURES = {
     "r2": "R²",
 }
 _SOMETIMES = {
-    "random_accuracy", "all_accuracy", "auc", "average_precision", "recall_at_precision", "random_mae", "all_mae",
+    "random_accuracy", "all_accuracy", "auc", "random_auc", "all_auc", "average_precision", "recall_at_precision",
+    "random_mae", "all_mae",
 }  # fmt: skip
 
 

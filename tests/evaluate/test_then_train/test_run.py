@@ -423,6 +423,31 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
     assert prequential((X[:100], y[:100]), FIRES(2)).remarks() == []  # nothing was tested
 
 
+def test_where_a_class_is_rare_random_subsets_are_beaten_by_ranking():
+    rng = np.random.default_rng(0)
+    y = (rng.random(6000) < 0.03).astype(int)
+    X = rng.normal(size=(6000, 12))
+    X[:, 0] += 1.2 * y  # it never makes a row of the rarer class the likelier one: accuracy does not move
+
+    class Takes(ByMeans):
+        def __init__(self, column):
+            self.column = column
+
+        def get_support(self):
+            return np.arange(8) == self.column
+
+    def run(column):
+        return prequential((X[:, :8], y), Takes(column), GaussianNB())
+
+    right, wrong = run(0), run(5)
+    total = right.summary()
+    assert abs(total["accuracy"] - total["random_accuracy"]) < 0.002
+    assert total["auc"] > total["random_auc"] + 0.1
+    assert not any("random subsets" in remark for remark in right.remarks())
+    [told] = [remark for remark in wrong.remarks() if "random subsets" in remark]
+    assert "of the same size: AUC" in told
+
+
 # -- SIGTERM -----------------------------------------------------------------------------------------------
 
 TERMINATED = """

@@ -15,12 +15,14 @@ from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice
 from tamis.base import glance
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.test_then_train.baselines import error_of_mean
+from tamis.evaluate.test_then_train.remarks import tells_little
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
 from tamis.persistence import replace_file
 
@@ -227,18 +229,31 @@ class ExperimentResult:
         return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 
     def no_better_than_random(self) -> dict[str, list[str]]:
-        """Return, by stream, the methods whose accuracy is no higher than that of random subsets of the same size.
+        """Return, by stream, the methods that predict no better than random subsets of the same size.
 
-        A method is listed if its accuracy is at most the mean accuracy of the draws plus its standard error. Streams
-        without such a method are left out, and so are methods that ran without draws.
+        A method is listed if its accuracy is at most the mean accuracy of the draws plus its standard error. Where one
+        of two classes is rarer than a tenth of the rows, or the method is no more accurate than naming the commoner
+        one, its AUC is compared instead. Streams without such a method are left out, and so are methods that ran
+        without draws.
         """
         if "random_accuracy" not in self.metrics:
             return {}
-        ours, random, spread = (
-            self.table(name).mean for name in ("accuracy", "random_accuracy", "random_spread")
-        )
         n_draws = self.settings["options"].get("n_draws", 3)
-        behind = ours <= random + error_of_mean(spread, n_draws)
+
+        def mean(name: str) -> NDArray[np.float64]:
+            known = name in self.metrics
+            return (
+                self.table(name).mean if known else np.full((len(self.streams), len(self.methods)), math.nan)
+            )
+
+        def is_behind(name: str, spread: str) -> Array:
+            behind: Array = mean(name) <= mean(f"random_{name}") + error_of_mean(mean(spread), n_draws)
+            return behind
+
+        by_rank = tells_little(mean("accuracy"), mean("majority_accuracy"), mean("random_auc"))
+        behind = np.where(
+            by_rank, is_behind("auc", "random_auc_spread"), is_behind("accuracy", "random_spread")
+        )
         found = {
             stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
             for i, stream in enumerate(self.streams)

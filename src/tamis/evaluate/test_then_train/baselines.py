@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
 from tamis.streams.stream import Batch
@@ -33,17 +34,25 @@ class Rival:
     is_fixed : bool
         Whether the size never changes: then the copy never sees another column, which is quicker.
     window : int
-        Rows behind the windowed score.
+        Rows behind the windowed scores.
+    ranks : bool, default=False
+        Whether it has an AUC too.
     """
 
     def __init__(
-        self, learner: MaskedLearner, order: NDArray[np.intp] | None, is_fixed: bool, window: int
+        self,
+        learner: MaskedLearner,
+        order: NDArray[np.intp] | None,
+        is_fixed: bool,
+        window: int,
+        ranks: bool = False,
     ) -> None:
         self.learner = learner
         self.order, self.is_fixed = order, is_fixed and not _names_columns(learner.model)
         self.columns: NDArray[np.intp] | None = None  # its subset now; None: all
         self.n_seen, self.total = 0, 0.0
         self._ring = np.zeros(window)
+        self.auc = SlidingAUC(max(2, window)) if ranks else None
 
     def follow(self, n_selected: int, n_features: int) -> None:
         """Take as many columns as are selected now."""
@@ -56,13 +65,24 @@ class Rival:
             self.learner.forget()  # there was no selection yet, so it knew other columns
 
     def test_and_train(
-        self, tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None
+        self,
+        tested: Batch | None,
+        due: Batch | None,
+        classes: Array,
+        scale: RunningScale | None,
+        positive: Any = None,
     ) -> None:
-        """Predict rows and judge that, then learn from those whose labels came with them."""
+        """Predict rows and judge that, then learn from those whose labels came with them.
+
+        The AUC is that of the scores of the `positive` of two classes; None: the run has no scores of this batch.
+        """
         view = None
         if tested is not None:
             view = self._view(tested[0], scale)
             self._count(self.learner.judge(self.learner.predict(view), tested[1]))
+            if self.auc is not None and positive is not None and self.learner.n_told == 2:
+                scores = self.learner.scores_of(positive, view)
+                self.auc.update(np.asarray(tested[1] == positive), scores)
         if due is not None:
             if view is None or tested is None or due[0] is not tested[0]:
                 view = self._view(due[0], scale)
@@ -104,6 +124,11 @@ class Rival:
         n_recent = min(self.n_seen, len(self._ring))
         return self.total / self.n_seen, float(self._ring[:n_recent].sum()) / n_recent
 
+    @property
+    def ranking(self) -> tuple[float, float]:
+        """AUC, the mean over the run and of the last `window` rows; NaN where there is none."""
+        return (math.nan, math.nan) if self.auc is None else (self.auc.mean, self.auc.windowed)
+
 
 def _names_columns(model: Any) -> bool:
     """Return whether a parameter of the learner says which columns are categories: then it must have them all."""
@@ -120,12 +145,19 @@ def _whole(X: Rows) -> Rows:
 
 
 def rivals_of(
-    learner: MaskedLearner, n_features: int, *, n_draws: int, every: bool, is_fixed: bool, window: int
+    learner: MaskedLearner,
+    n_features: int,
+    *,
+    n_draws: int,
+    every: bool,
+    is_fixed: bool,
+    window: int,
+    ranks: bool,
 ) -> tuple[list[Rival], Rival | None]:
     """Return the random draws, and the rival that has every column if it is asked for."""
     orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
-    draws = [Rival(learner.another(), order, is_fixed, window) for order in orders]
-    return draws, Rival(learner.another(), None, True, window) if every else None
+    draws = [Rival(learner.another(), order, is_fixed, window, ranks) for order in orders]
+    return draws, Rival(learner.another(), None, True, window, ranks) if every else None
 
 
 def error_of_mean(spread: Any, n_draws: int) -> Any:

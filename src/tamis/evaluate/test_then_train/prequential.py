@@ -115,7 +115,7 @@ def prequential(
         The most records to keep, at least 20. When there are as many, they are thinned, so memory is bounded however
         long the stream. One record then stands for 2, 4, 8 ... steps: its rows, seconds, entered and left columns are
         sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is kept,
-        368 bytes.
+        416 bytes.
     on_step : callable, optional
         Called with a :class:`Step` after every batch. If it has methods `state` and `restore`, the value of `state` is
         saved in the checkpoint too.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tamis.evaluate.test_then_train.baselines import error_of_mean
 
-__all__ = ["remarks_on"]
+__all__ = ["remarks_on", "tells_little"]
 
 _RANKS = 0.6  # the AUC of a model that is worth something, however often it errs
+_RARE = 0.1  # of the rows: where one of two classes has fewer, accuracy hardly moves with what is selected
 
 
 def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
@@ -65,12 +68,16 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             f"The race kept every column for {kept:.0%} of the rows: none of the selections it tried predicted better."
         )
         return found
-    mean = total.get("random_accuracy", math.nan)
-    error, draws = _chance(total, settings)
-    if accuracy <= mean + error:
-        verdict = "loses to" if accuracy < mean - error else "does no better than"
+    by_rank = tells_little(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
+    told, name, spread = (
+        ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
+    )
+    ours, mean = total[name], total.get(f"random_{name}", math.nan)
+    error, draws = _chance(total.get(spread, math.nan), settings)
+    if ours <= mean + error:
+        verdict = "loses to" if ours < mean - error else "does no better than"
         found.append(
-            f"The selection {verdict} random subsets of the same size: accuracy {accuracy:.3f} against"
+            f"The selection {verdict} random subsets of the same size: {told} {ours:.3f} against"
             f" {mean:.3f} ± {error:.3f} (mean and standard error of {draws}). Try more features, or another selector."
         )
     found += [why] if (why := settings.get("why_fewer")) else []
@@ -85,7 +92,7 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
             " the model is worth no more than a constant. Try another learner, or more features."
         )
     mean = total.get("random_mae", math.nan)
-    error, draws = _chance(total, settings)
+    error, draws = _chance(total.get("random_spread", math.nan), settings)
     if mae >= mean - error:
         verdict = "loses to" if mae > mean + error else "does no better than"
         found.append(
@@ -95,9 +102,20 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
     return [*found, *([why] if (why := settings.get("why_fewer")) else [])]
 
 
-def _chance(total: dict[str, float], settings: dict[str, Any]) -> tuple[float, str]:
+def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
+    """Return whether AUC says more of a selection than accuracy: one class is rare, or naming the other is as right.
+
+    Always False where random subsets have no AUC: there are more classes, or none was asked for.
+
+    Examples
+    --------
+    >>> tells_little(np.array([0.99, 0.8, 0.99]), np.array([0.99, 0.6, 0.99]), np.array([0.7, 0.7, np.nan]))
+    array([ True, False, False])
+    """
+    return np.isfinite(random_auc) & ((majority > 1.0 - _RARE) | (accuracy <= majority))
+
+
+def _chance(spread: float, settings: dict[str, Any]) -> tuple[float, str]:
     """Return the standard error of what random subsets have, and how many draws that is of."""
     n_draws = settings.get("options", {}).get("n_draws", 1)
-    return error_of_mean(
-        total.get("random_spread", math.nan), n_draws
-    ), f"{n_draws} draw{'s' * (n_draws != 1)}"
+    return error_of_mean(spread, n_draws), f"{n_draws} draw{'s' * (n_draws != 1)}"

@@ -86,7 +86,7 @@ class PrequentialResult:
 
     Notes
     -----
-    Memory: 368 bytes per step, 24 per change of the selection and per tracked score.
+    Memory: 416 bytes per step, 24 per change of the selection and per tracked score.
     """
 
     def __init__(

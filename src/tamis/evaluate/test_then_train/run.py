@@ -212,7 +212,8 @@ class Run:
             pair.teach_learner(known, *due, classes, renewed=renewed)
         t5 = time.perf_counter()
         t6 = time.perf_counter()
-        self._run_rivals((X, y), due, classes, pair.support if support is None else support)
+        asked = None if scores is None else self.positive
+        self._run_rivals((X, y), due, classes, pair.support if support is None else support, asked)
         beside = time.perf_counter() - t6
         pair.see(X)
         self.n_seen += len(y)
@@ -256,6 +257,7 @@ class Run:
                 every=wanted in ("all", "both"),
                 is_fixed=isinstance(selector, RowSelector) and not selector._decides_how_many,
                 window=self.options["window"],
+                ranks=self.auc is not None,
             )
         except TypeError:  # somebody else's learner, of which there can be no copy
             self.draws, self.every = [], None
@@ -264,18 +266,31 @@ class Run:
         return [*self.draws, *([] if self.every is None else [self.every])]
 
     def _run_rivals(
-        self, tested: Batch | None, due: Batch | None, classes: Array, support: NDArray[np.intp] | None
+        self,
+        tested: Batch | None,
+        due: Batch | None,
+        classes: Array,
+        support: NDArray[np.intp] | None,
+        positive: Any = None,
     ) -> None:
         n_selected = self.n_features if support is None else len(support)
         for rival in self._rivals():
             rival.follow(n_selected, self.n_features)
-            rival.test_and_train(tested, due, classes, self.pair.scale)
+            rival.test_and_train(tested, due, classes, self.pair.scale, positive)
 
     def _rivals_now(self) -> tuple[float, ...]:
-        """Return the score of the random draws, their spread, and that of all columns: of the run, of the window."""
-        whole, recent = zip(*(draw.score for draw in self.draws), strict=True) if self.draws else ((), ())
-        every = (math.nan, math.nan) if self.every is None else self.every.score
-        return (*mean_and_spread([*whole]), *mean_and_spread([*recent]), *every)
+        """Return how the random draws did, their spread, and every column: of the run, of the window.
+
+        By what batches are judged by, then by AUC where the task has it.
+        """
+        found: list[float] = []
+        for name in ("score", "ranking")[: 1 + bool(self.task.ranks)]:
+            for told in (
+                zip(*(getattr(draw, name) for draw in self.draws), strict=True) if self.draws else ((), ())
+            ):
+                found += mean_and_spread([*told])
+            found += (math.nan, math.nan) if self.every is None else getattr(self.every, name)
+        return tuple(found)
 
     # -- learner -------------------------------------------------------------------------------------------
 
@@ -287,8 +302,7 @@ class Run:
         first, second = learner.model.classes_
         if self.positive is None:
             self.positive = self._rarer(first, second)
-        scores = learner.scores(view)
-        return scores if self.positive == second else -scores
+        return learner.scores_of(self.positive, view)
 
     def _rarer(self, first: Any, second: Any) -> Any:
         """Return which of two labels fewer rows had so far; of equal ones the second."""

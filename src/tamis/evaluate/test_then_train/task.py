@@ -48,17 +48,29 @@ class Task:
             "step", "n_seen", "n_rows", self.measure,
             *(f"{name}_{scope}" for scope in scopes for name in self.measures),
             *(f"{name}_{scope}" for name in self.ranks for scope in scopes),
-            *(f"{name}_{scope}" for scope in scopes for name in (f"random_{self.measure}", "random_spread")),
-            *(f"all_{self.measure}_{scope}" for scope in scopes),
+            *(
+                column
+                for told, spread in self.rivals
+                for column in (
+                    *(f"{name}_{scope}" for scope in scopes for name in (f"random_{told}", spread)),
+                    *(f"all_{told}_{scope}" for scope in scopes),
+                )
+            ),
             "selection_accuracy", "rsr", "cucp", "stability", "stability_low", "stability_high",
             "n_selected", "n_entered", "n_left", "seconds_select", "seconds_predict", "seconds_learn",
             "seconds_baselines", "seconds_total", "memory_bytes", "model_bytes",
         )  # fmt: skip
 
     @property
+    def rivals(self) -> tuple[tuple[str, str], ...]:
+        """What the random subsets and every column are judged by, and the name of its spread over the draws."""
+        return ((self.measure, "random_spread"), *((("auc", "random_auc_spread"),) if self.ranks else ()))
+
+    @property
     def totals(self) -> tuple[str, ...]:
         """What is told of the whole run: names of columns that have a ``_cumulative``."""
-        return (*self.measures, *self.ranks, f"random_{self.measure}", "random_spread", f"all_{self.measure}")
+        beside = ((f"random_{told}", spread, f"all_{told}") for told, spread in self.rivals)
+        return (*self.measures, *self.ranks, *(name for names in beside for name in names))
 
 
 CLASSIFICATION = Task(

@@ -32,6 +32,7 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ),
     ("all_accuracy", "Accuracy on every feature", number_format.fraction),
     ("auc", "AUC, where there are two classes", number_format.fraction),
+    ("random_auc", "AUC on random subsets of the same size, mean of the draws", number_format.fraction),
     ("average_precision", "Average precision of the rarer class", number_format.fraction),
     ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", number_format.fraction),
     (
@@ -48,6 +49,7 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
 )
 _RANKED = (("accuracy", "accuracy"), ("selection_accuracy", "selection accuracy"), ("stability", "stability"))
 _FEW = 5  # streams: fewer are no base for a test
+_RIVALS = ("random_accuracy", "all_accuracy", "random_auc")  # not of the methods
 _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accuracy", "no change"))}
 
 
@@ -174,7 +176,7 @@ def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> s
     for i, stream in enumerate(scores.streams):
         cells = [_cell(scores, i, j, form) for j in range(len(scores.methods))]
         rows.append([name(stream), *cells, *(_baseline(result, key, i, form) for key, _ in baselines)])
-    if scores.metric not in ("random_accuracy", "all_accuracy") and (ranks := scores.mean_ranks()):
+    if scores.metric not in _RIVALS and (ranks := scores.mean_ranks()):
         row = [f"{ranks[one]:.2f}" if one in ranks else number_format.MISSING for one in scores.methods]
         rows.append(["<i>mean rank</i>", *row, *([""] * len(baselines))])
     head = ["stream", *map(name, scores.methods), *(f"<i>{label}</i>" for _, label in baselines)]
@@ -183,7 +185,7 @@ def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> s
 
 def _cell(scores: Scores, i: int, j: int, form: _Format) -> str:
     mean, deviation = float(scores.mean[i, j]), float(scores.deviation[i, j])
-    is_rival = scores.metric in ("random_accuracy", "all_accuracy")
+    is_rival = scores.metric in _RIVALS
     shown = f"<b>{form(mean)}</b>" if scores.best[i, j] and not is_rival else form(mean)
     return shown if math.isnan(deviation) else f"{shown} <small>± {form(deviation)}</small>"
 

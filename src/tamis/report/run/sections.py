@@ -173,6 +173,8 @@ def accuracy(result: Result) -> str:
     for name, (label, style) in reversed(ranked.items()):
         if _is_known(steps, f"{name}_windowed"):
             others.insert(0, Series(label, steps[f"{name}_windowed"], style))
+    if _is_known(steps, "random_auc_windowed"):
+        others.append(Series("AUC of random subsets", steps["random_auc_windowed"], "s6 thin"))
     y = svg.axis(*limits(*(one.values for one in others), within=(-1, 1)))
     title = "Ranking, balanced accuracy and kappa" if len(others) > 2 else "Balanced accuracy and kappa"
     second = lines(result, "kap", title, others, y)

@@ -292,6 +292,18 @@ def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
         assert np.isfinite(part).all()
 
 
+def test_rare_words_that_come_late_add_no_more_than_there_is():
+    """The correlations of newcomers are of few rows: the ridge is for the errors of all rows."""
+    rng = np.random.default_rng(0)
+    y, rate = rng.integers(0, 10, 1500), np.minimum(0.5 / np.arange(1, 2001), 0.1)
+    of_class = rng.random((1500, 2000)) < np.where(rng.integers(0, 10, 2000) == y[:, None], 10.0, 1.0) * rate
+    model = ForwardPartialCorrelation(0.1, max_columns=100)
+    for start in range(0, 1500, 100):
+        model.partial_fit(sp.csr_matrix(of_class[start : start + 100].astype(float)), y[start : start + 100])
+        assert model.scores_.max() < 1.0
+    assert model.drifts_ == []
+
+
 def test_a_newcomer_that_copies_a_chosen_column_adds_nothing():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 200))

@@ -55,13 +55,17 @@ def _best(
 
 @njit()
 def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float, row: Array) -> None:
-    """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there."""
+    """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there.
+
+    A correlation of m of n rows has an error of 1 / sqrt(m), and the ridge (3) covers errors of 1 / sqrt(n). So it counts
+    sqrt(m / n) of itself, and S, where the other rows are missing, has m / n of it.
+    """
     for a in range(j + 1):
         row[a] = S[a, j]
     for a in range(j + 1, inverse.shape[0]):
         row[a] = S[j, a]
     for a in range(inverse.shape[0]):
-        row[a] *= inverse[a] * inverse[j] * (weight / min(known[a], known[j]))
+        row[a] *= inverse[a] * inverse[j] * np.sqrt(weight / min(known[a], known[j]))
         row[a] = min(max(row[a], -1.0), 1.0)
 
 

@@ -1,7 +1,7 @@
 """Does a selection pay: every row selector beside a random subset of the same size, and beside all features.
 
     python experiments/selection_pays.py [--data FOLDER] [--out FOLDER] [--sets NAMES] [--selectors NAMES]
-        [--shares 0.1,0.05] [--rows 5000] [--seconds 120]
+        [--shares 0.1,0.05] [--rows 5000] [--seconds 120] [--seed 0]
 
 Honest order: of each batch, columns that were not selected before it are set to 0 (naive Bayes leaves them out), each
 learner predicts and is scored, then learners and selector learn from it. Batches of 100 rows (50 and 25 of shorter
@@ -72,6 +72,7 @@ SETS = (*REAL, *DRIFTING)
 TUNED = SETS[::2]
 SELECTORS: dict[str, Callable[[float], Any]] = {
     "forward": ForwardPartialCorrelation,
+    "forward-decides": lambda _share: ForwardPartialCorrelation(None),
     "fires": FIRES,
     "fires-rate-1": lambda share: FIRES(share, learning_rate=1.0),
     "fires-rate-10": lambda share: FIRES(share, learning_rate=10.0),
@@ -152,12 +153,12 @@ def scaled(X: Any) -> Any:
     return (X - low) / np.where(width > 0, width, 1.0)
 
 
-def rows_of(name: str, data: Path, n_rows: int) -> tuple[Any, np.ndarray]:
+def rows_of(name: str, data: Path, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
     if name in DRIFTING:
         if name == "SEA50":
-            stream = load_stream("SEA", seed=1, n_rows=2 * n_rows, n_drifts=3, n_irrelevant=48)
+            stream = load_stream("SEA", seed=seed + 1, n_rows=2 * n_rows, n_drifts=3, n_irrelevant=48)
         else:
-            stream = load_stream(name, seed=0, n_rows=2 * n_rows, n_drifts=3)
+            stream = load_stream(name, seed=seed, n_rows=2 * n_rows, n_drifts=3)
         X, y = stream.take(2 * n_rows)
         return scaled(np.asarray(X, dtype=float)), np.unique(y, return_inverse=True)[1]
     source = load_dataset(name, data_home=data)
@@ -165,7 +166,7 @@ def rows_of(name: str, data: Path, n_rows: int) -> tuple[Any, np.ndarray]:
     codes = np.unique(np.asarray(y), return_inverse=True)[1]
     if name == "mnist":
         codes = (np.asarray(y).astype(str) == "3").astype(int)
-    order = np.arange(len(codes)) if name in IN_TIME else np.random.default_rng(0).permutation(len(codes))
+    order = np.arange(len(codes)) if name in IN_TIME else np.random.default_rng(seed).permutation(len(codes))
     X, codes = X[order[:n_rows]], codes[order[:n_rows]]
     dense = X if not sp.issparse(X) else X.toarray() if X.shape[1] < 4000 else None
     return scaled(X.astype(float) if dense is None else np.asarray(dense, dtype=float)), codes
@@ -245,7 +246,7 @@ def fill(options: argparse.Namespace) -> None:
             todo += [(share, n) for n in names if not place(options.out, name, n, share).exists()]
         if not todo:
             continue
-        X, y = rows_of(name, options.data, options.rows)
+        X, y = rows_of(name, options.data, options.rows, options.seed)
         for share, who in todo:
             drawn = who.startswith("random-")
             selector = Random(share, int(who[7:])) if drawn else SELECTORS[who](share)
@@ -329,7 +330,11 @@ def main() -> None:
     parser.add_argument("--shares", default="0.1,0.05")
     parser.add_argument("--rows", type=int, default=5000, help="at most so many rows of a set")
     parser.add_argument("--seconds", type=float, default=120.0, help="CPU that a selector may use for a cell")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the order of the rows and of the drifting streams"
+    )
     options = parser.parse_args()
+    options.out = options.out / f"seed-{options.seed}" if options.seed else options.out
     options.sets, options.selectors = tuple(options.sets.split(",")), options.selectors.split(",")
     options.shares = [float(share) for share in options.shares.split(",")]
     fill(options)

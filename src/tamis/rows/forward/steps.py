@@ -57,8 +57,8 @@ def _best(
 def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float, row: Array) -> None:
     """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there.
 
-    A correlation of m of n rows has an error of 1 / sqrt(m), and the ridge (3) covers errors of 1 / sqrt(n). So it counts
-    sqrt(m / n) of itself, and S, where the other rows are missing, has m / n of it.
+    A correlation of m of n rows has an error of 1 / sqrt(m), and the ridge (3) covers errors of 1 / sqrt(n). So it
+    counts sqrt(m / n) of itself; S, where the other rows are missing, has m / n of it.
     """
     for a in range(j + 1):
         row[a] = S[a, j]

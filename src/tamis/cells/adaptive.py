@@ -50,6 +50,7 @@ from tamis.cells.network import Network, spanning_tree
 from tamis.cells.offers import Offers
 from tamis.cells.relevance import NothingTellsError, relevance
 from tamis.cells.scikit_trees import most_gain
+from tamis.cells.shrunken import shrunken_tables
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
@@ -257,7 +258,10 @@ class AdaptiveIFC2F(CellClassifier):
         """Make the tree from these rows."""
         shared = conditional_mutual_information(codes, y, self.n_bins, len(self.classes_))
         network = Network(codes, y, spanning_tree(shared), self.n_bins, len(self.classes_))
-        self._tree = Tree(network.parent, network.tables(), network.prior())
+        # An ensemble hears of columns that seem to tell nothing in pairs: they are to be asked for, too.
+        plain = self.decision == "ensemble"
+        tables = network.tables() if plain else shrunken_tables(network, codes, y)
+        self._tree = Tree(network.parent, tables, network.prior())
 
     def _calibrate(self, X: Rows, y: Array, bins: Bins) -> Worth:
         """Walk rows through trees that have not seen them; find whom to believe, and the thresholds of (2).

@@ -48,7 +48,7 @@ from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
-from tamis.rows.auto.course import Course
+from tamis.rows.auto.course import Course, news_of
 from tamis.rows.auto.switching import follow, lead, paired_margin, regret_bound, reweigh
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
@@ -484,9 +484,7 @@ class Auto(RowSelector):
 
     def _note(self, errors: Array, apart: Array, n: int) -> None:
         """Keep the share of errors of every arm, lately and for the course of the race, and where it is apart."""
-        keep = (1.0 - 1.0 / _LATELY) ** n
-        self._seen = keep * self._seen + 1.0 - keep
-        news = (1.0 - keep) / self._seen
+        self._seen, news = news_of(self._seen, n, _LATELY)
         self._recent = self._recent + news * (errors - self._recent)
         self._apart = self._apart + news * (apart - self._apart)
         self._course = self._course.with_block(self._rows + n, self._arm, errors[0])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 
-__all__ = ["Course"]
+__all__ = ["Course", "news_of"]
 
 _MOST = 512  # records that are kept; then two and two become one
 
@@ -85,9 +85,9 @@ class Course:
         rows = np.diff(n_seen, prepend=0)
         share = np.bincount(followed, rows, len(arms)) / max(int(rows.sum()), 1)
         recent, seen, faded = np.zeros(len(arms)), 0.0, np.zeros_like(errors)
-        for at, keep in enumerate((1.0 - 1.0 / lately) ** rows):
-            seen = keep * seen + 1.0 - keep
-            recent = recent + (1.0 - keep) / seen * (errors[at] - recent)
+        for at, n_new in enumerate(rows):
+            seen, news = news_of(seen, int(n_new), lately)
+            recent = recent + news * (errors[at] - recent)
             faded[at] = recent
         by_share = np.argsort(-share, kind="stable")
         by_errors = np.argsort(errors.sum(axis=0), kind="stable")
@@ -97,3 +97,17 @@ class Course:
             "share": {arms[arm]: float(share[arm]) for arm in by_share},
             "accuracy": {arms[arm]: (1.0 - faded[ends, arm]).tolist() for arm in by_errors},
         }
+
+
+def news_of(seen: float, n_rows: int, lately: float) -> tuple[float, float]:
+    """Return what all rows weigh, which tends to 1, and which share of it the new ones have.
+
+    A mean m of rows that fade becomes ``m + share * (mean of the new rows - m)``.
+
+    >>> seen, share = news_of(0.0, 100, 2000.0)
+    >>> round(seen, 4), share, round(news_of(seen, 100, 2000.0)[1], 3)
+    (0.0488, 1.0, 0.513)
+    """
+    keep = (1.0 - 1.0 / lately) ** n_rows
+    seen = keep * seen + 1.0 - keep
+    return seen, (1.0 - keep) / seen

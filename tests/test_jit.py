@@ -38,6 +38,14 @@ def countdown(n):
     return 0 if n == 0 else countdown(n - 1)
 
 @njit()
+def count_up(n):
+    return 0 if n == 0 else 1 + count_up(n - 1)
+
+@njit()
+def count_up_twice(n):
+    return count_up(n) + count_up(n)
+
+@njit()
 def shift(x, k):
     return x + k
 
@@ -114,6 +122,12 @@ def test_a_kernel_that_python_called_first_is_part_of_its_callers_all_the_same(k
     """
     assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["3.0"]
     assert [path.name for path in (kernels / "cache").rglob("*add_one.inner*.nbi")]
+
+
+def test_kernels_take_in_one_that_calls_itself(kernels: Path) -> None:
+    code = "import kernels_outer as k; print(k.count_up_twice(3), k.count_up(3))"
+    for _ in range(2):  # compiled, and read from the cache
+        assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["6", "3"]
 
 
 def test_a_second_process_compiles_nothing(kernels: Path) -> None:

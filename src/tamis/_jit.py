@@ -13,6 +13,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from tamis._bitcode import bitcode_compiler
+
 __all__ = ["njit", "overwrite"]
 
 P = ParamSpec("P")
@@ -43,10 +45,11 @@ class _Kernel:
 
     @functools.cached_property
     def inner(self) -> Any:
-        """The kernel as kernels call it: what unpacks Python's arguments is a quarter of the work of compiling."""
+        """The kernel as kernels call it, without what unpacks Python's arguments or machine code of its own."""
         kernel = self._compile(
-            ".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=self._reorders
-        )
+            ".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=self._reorders,
+            pipeline_class=bitcode_compiler(),
+        )  # fmt: skip
         if hasattr(kernel, "get_call_template"):  # the JIT is not switched off
             _compile_once_for_all_constants(kernel)
         return kernel

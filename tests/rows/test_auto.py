@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Perceptron
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
 import tamis
@@ -15,7 +16,7 @@ from tamis import RandomSubset, load_stream, prequential
 from tamis._shapes import Shapes
 from tamis.errors import DataError
 from tamis.rows import Auto, ForwardPartialCorrelation
-from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
+from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_scores, misranked, predictions
 from tamis.rows.auto.course import Course
 from tamis.rows.auto.switching import lead
 from tamis.rows.waiting_block import joined
@@ -50,7 +51,7 @@ def test_naive_bayes_of_all_sets_is_that_of_each():
     moments.update(X, y)
     masks = rng.random((8, 6)) < 0.5
     masks[:, 0] = True
-    found = bayes_predictions(X, moments, masks)
+    found = predictions(bayes_scores(X, moments, masks))
     for mask, labels in zip(masks, found, strict=True):
         twin = GaussianNB(var_smoothing=1e-12).fit(X[:, mask], y)
         assert (labels == twin.predict(X[:, mask])).mean() > 0.995
@@ -71,7 +72,7 @@ def test_perceptrons_of_all_sets_are_those_of_each(n_classes):
                 one.partial_fit(Z[start : start + 50] * mask, y[start : start + 50], classes=range(n_classes))
             np.testing.assert_allclose(many.W[a], one.coef_, atol=1e-9)
             np.testing.assert_allclose(many.b[a], one.intercept_, atol=1e-9)
-            assert np.array_equal(many.predict(rows, masks)[a], one.predict(Z * mask))
+            assert np.array_equal(predictions(many.scores(rows, masks))[a], one.predict(Z * mask))
 
 
 def many_classes(n: int = 900, p: int = 400, n_classes: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -163,7 +164,7 @@ def test_what_is_kept_of_the_race_is_the_mean_of_its_blocks(monkeypatch):
     errors = np.random.default_rng(0).random((11, 3))
     course = Course(3)
     for block, rates in enumerate(errors):
-        course = course.with_block(10 * block + 10, block % 3, rates)
+        course = course.with_block(10 * block + 10, block % 3, rates, 10)
     records = course.records()
     assert records["n_seen"].tolist() == [40, 80, 110]
     assert records["followed"].tolist() == [0, 1, 1]
@@ -332,11 +333,75 @@ def test_where_no_column_tells_anything_every_column_is_kept():
 def test_the_rows_where_an_arm_and_every_column_are_apart_are_counted():
     X, y = two_worlds(400, 10)
     race = Auto().partial_fit(X[:700], y[:700])
-    before, wrong = race._apart, race._learners.predict(Scale(race._old).of(X[700:]), race._masks) != y[700:]
+    scores = race._learners.scores(Scale(race._old).of(X[700:]), race._masks)
+    before, wrong = race._apart, predictions(scores) != y[700:]
     race.partial_fit(X[700:], y[700:])
     news = (1 - (1 - 1 / 2000) ** 100) / race._seen
     assert race._apart[0] == 0.0
     assert race._apart == pytest.approx(before + news * ((wrong != wrong[0]).mean(axis=1) - before))
+
+
+def rare(n: int, share: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns shift a little with a rare class, so that no learner that sees them makes it the likelier one."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < share).astype(int)
+    X = rng.normal(size=(n, 60))
+    X[:, [7, 20]] += y[:, None]
+    return X, y
+
+
+def test_where_a_class_is_rare_the_error_of_an_arm_is_one_minus_its_auc():
+    rng = np.random.default_rng(0)
+    y = rng.random(80) < 0.2
+    for n_outputs in (1, 2):
+        scores = rng.integers(0, 6, (80, 3, n_outputs)).astype(float)  # with ties
+        margin = scores[:, :, 0] if n_outputs == 1 else scores[:, :, 1] - scores[:, :, 0]
+        ill = misranked(scores, y)
+        assert ill.shape == (3, y.sum())
+        for a in range(3):
+            assert 1.0 - ill[a].mean() == pytest.approx(roc_auc_score(y, margin[:, a]))
+    X, y = rare(4000)
+    for labels in (y, 1 - y):  # the rare class may be the first one
+        race = learned(Auto(learner="naive-bayes"), X[:3900], labels[:3900])
+        assert race.measure_ == "auc"
+        scores = bayes_scores(X[3900:], race._old, race._masks)
+        auc = [
+            roc_auc_score(labels[3900:], scores[:, a, 1] - scores[:, a, 0]) for a in range(len(race.arms_))
+        ]
+        race.partial_fit(X[3900:], labels[3900:])
+        assert 1.0 - race.race_["errors"][-1] == pytest.approx(np.array(auc))
+        assert race.race_["n_tested"][-1] == y[3900:].sum()
+
+
+def test_where_a_class_is_rare_the_columns_that_rank_it_are_found():
+    X, y = rare(12_000)
+    race = learned(Auto(learner="naive-bayes"), X, y)
+    assert race.followed_ != "all"
+    assert set(race.get_support(indices=True)) >= {7, 20}
+    assert race.get_support().sum() <= 6
+    best = race.race_summary()
+    assert best["measure"] == "auc"
+    assert 0.8 < best["accuracy"][race.followed_][-1] < 0.95
+
+
+def test_what_arms_are_judged_by_changes_with_the_classes_and_blocks_without_the_rare_one_tell_nothing():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(9000, 8))
+    y = (rng.random(9000) < np.repeat([0.5, 0.01, 0.7], 3000)).astype(int)
+    race = Auto()
+    measures = [race.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
+    assert measures[:30] == ["accuracy"] * 30  # half of them
+    y[:3000] = rng.random(3000) < 0.03
+    race = Auto()
+    measures = [race.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
+    assert measures[3] == "accuracy"
+    assert set(measures[10:60]) == {"auc"}
+    assert measures[-1] == "accuracy"
+    course = race.race_
+    silent = course["n_tested"] == 0
+    assert silent.any()
+    assert np.isfinite(course["errors"]).all()
+    assert (race.errors_ > 0.1).all()  # of the last measure alone: there most rows are of the other class
 
 
 @pytest.mark.parametrize(

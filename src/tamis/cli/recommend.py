@@ -76,12 +76,13 @@ def recommend(
 
 
 def _show(found: Recommendation, name: str) -> None:
-    """Print accuracy by number of columns, and what is recommended."""
+    """Print accuracy, or the AUC, by number of columns, and what is recommended."""
     console = terminal()
     console.print(f"Which selector for {name}?", style="bold", markup=False)
     learner = found.chosen.learner
     console.print(
-        f"{found.n_rows:,} rows, {found.n_features:,} columns, {learner}, each row predicted before it is learned from",
+        f"{'AUC of ' if found.measure == 'auc' else ''}{found.n_rows:,} rows, {found.n_features:,} columns, {learner},"
+        " each row predicted before it is learned from",
         style="dim", markup=False,
     )  # fmt: skip
     curves = found.curve()
@@ -95,7 +96,8 @@ def _show(found: Recommendation, name: str) -> None:
         row = "  ".join(f"{'' if v is None else f'{v:.3f}':>{w}}" for v, w in zip(cells, widths, strict=True))
         print(f"  {size:>7,}  {row}{mark}")
     print(f"\n  every column  {curves['all'][0][1]:.3f}")
-    print(f"  majority      {found.majority:.3f}, always the commonest class")
+    majority = 0.5 if found.measure == "auc" else found.majority
+    print(f"  majority      {majority:.3f}, always the commonest class")
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
         print(f"  joint         {accuracy:.3f}, which decides itself: {size:,} columns at the end")

@@ -29,6 +29,7 @@ __all__ = ["Contestant", "Recommendation", "recommend"]
 
 _N_SIZES = 8
 _LEARNERS = {"perceptron": "linear", "naive-bayes": "naive-bayes"}
+_WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
 _WORDS = {
     "fisher-recent": "fisher --set half_life=200"
 }  # of the command line, where they are not the arm's name
@@ -58,7 +59,9 @@ class _Contest(Auto):
     def contestants(self, learner: str) -> list[Contestant]:
         """Return how every arm did, the blocks of each in `losses`."""
         course = self.race_
-        rows = np.diff(course["n_seen"], prepend=0)
+        judged = (course["n_seen"] > self._judged_from) & (course["n_tested"] > 0)
+        course = {name: values[judged] for name, values in course.items()}
+        rows = course["n_tested"]
         return [
             Contestant(
                 learner, name.split(" ")[0], int(size), float(1.0 - rows @ errors / rows.sum()), errors, rows
@@ -78,9 +81,10 @@ class Contestant:
     size : int
         Columns kept; of "joint", at the end.
     accuracy : float
-        Of all whole blocks of 100 rows, each row predicted before it was learned from.
+        Of all whole blocks of 100 rows, each row predicted before it was learned from. Where one of two classes is
+        rarer than a tenth of the rows, the AUC: the mean over the blocks.
     errors, rows : ndarray of shape (n_blocks,)
-        Share of errors in each block, and its rows.
+        Share of errors in each block, and how many rows that is of. For the AUC these are the rows of the rarer class.
     """
 
     learner: str
@@ -112,6 +116,8 @@ class Recommendation:
         Share of the commonest class: the accuracy of always naming it.
     reason : str
         The reason, in one or two sentences.
+    measure : {"accuracy", "auc"}
+        What the contestants are judged by.
     """
 
     chosen: Contestant
@@ -121,9 +127,15 @@ class Recommendation:
     n_features: int
     majority: float
     reason: str
+    measure: str = "accuracy"
 
     def __repr__(self) -> str:
-        return f"Recommendation({self.arguments()!r}, accuracy {self.chosen.accuracy:.3f})"
+        return f"Recommendation({self.arguments()!r}, {self.word} {self.chosen.accuracy:.3f})"
+
+    @property
+    def word(self) -> str:
+        """What the contestants are judged by, as it is written in a sentence."""
+        return _WORD_FOR[self.measure]
 
     def _repr_html_(self) -> str:
         curves = {
@@ -131,7 +143,7 @@ class Recommendation:
             for name, curve in self.curve().items()
         }
         facts = [f"{self.arguments()}: {self.reason}"]
-        return glance("Recommendation", facts, curves, ("selector", "accuracy by columns kept"))
+        return glance("Recommendation", facts, curves, ("selector", f"{self.word} by columns kept"))
 
     def arguments(self) -> str:
         """Return the recommended options of ``tamis run``.
@@ -149,7 +161,7 @@ class Recommendation:
         return f"--selector {selector} --learner {chosen.learner}"
 
     def curve(self, learner: str | None = None) -> dict[str, list[tuple[int, float]]]:
-        """Return accuracy by size for each selector; "random" is the mean of its draws.
+        """Return accuracy (or the AUC) by size for each selector; "random" is the mean of its draws.
 
         Parameters
         ----------
@@ -166,7 +178,7 @@ class Recommendation:
     def as_dict(self) -> dict[str, Any]:
         """Return everything in plain values."""
         return {
-            "n_rows": self.n_rows, "n_features": self.n_features, "majority": self.majority,
+            "n_rows": self.n_rows, "n_features": self.n_features, "majority": self.majority, "measure": self.measure,
             "arguments": self.arguments(), "reason": self.reason,
             "chosen": _plain(self.chosen), "best": _plain(self.best),
             "curves": {name: self.curve(name) for name in dict.fromkeys(one.learner for one in self.contestants)},
@@ -255,17 +267,21 @@ def recommend(
     if next(iter(contests.values())).waiting_:
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
     found = [one for name, contest in contests.items() for one in contest.contestants(name)]
-    return _judge(found, n_rows, next(iter(contests.values())).n_features_in_, max(n_of.values()) / n_rows)
+    one = next(iter(contests.values()))
+    return _judge(found, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
 
 
-def _judge(contestants: list[Contestant], n_rows: int, n_features: int, majority: float) -> Recommendation:
+def _judge(
+    contestants: list[Contestant], n_rows: int, n_features: int, majority: float, measure: str = "accuracy"
+) -> Recommendation:
     """Return the fewest columns within one standard error of the best arm of the best learner."""
     serious = [one for one in contestants if not one.selector.startswith("random-")]
     best = max(serious, key=lambda one: one.accuracy)
     near = [one for one in serious if one.learner == best.learner and _within(one, best)]
     chosen = min(near, key=lambda one: (one.size, -one.accuracy))
     verb = "is" if chosen.size == 1 else "are"
-    reason = f"{chosen.size} of {n_features} columns {verb} the fewest within one standard error of the best accuracy"
+    word = _WORD_FOR[measure]
+    reason = f"{chosen.size} of {n_features} columns {verb} the fewest within one standard error of the best {word}"
     reason += f", {best.accuracy:.3f} ({best.selector}, {best.size})." if chosen is not best else "."
     if chosen.selector == "all":
         reason = "Every column: no selection comes within one standard error of it."
@@ -279,12 +295,17 @@ def _judge(contestants: list[Contestant], n_rows: int, n_features: int, majority
         ]
         if any(_within(one, chosen) for one in draws):
             reason += " But a random subset of that size does as well: do not expect much of the selection."
-    if best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
+    if measure == "auc":
+        n_rare = round((1.0 - majority) * n_rows)
+        reason += (
+            f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy tells little."
+        )
+    elif best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
         reason += (
             f" Always naming the commonest class is right as often, {majority:.3f}, so accuracy tells little of a"
             " selection here: compare the AUC and the average precision of a few with tamis run."
         )
-    return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason)
+    return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)
 
 
 def _within(one: Contestant, best: Contestant) -> bool:

@@ -20,6 +20,7 @@ __all__ = ["Found", "write_report"]
 _IN_PYTHON = (
     'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
 )
+_HEADINGS = {"accuracy": "Accuracy", "auc": "AUC"}
 _STYLES = {
     "forward": "s1",
     "fires": "s2",
@@ -89,6 +90,7 @@ def _page(found: Found, title: str, repeat: Mapping[str, str]) -> str:
 
 
 def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], told: dict[str, Any]) -> str:
+    word = _HEADINGS[told["measure"]]
     sizes = sorted({size for name, curve in curves.items() if name != "joint" for size, _ in curve})
     place = {size: float(at) for at, size in enumerate(sizes)}
     x = svg.Axis(-0.3, len(sizes) - 0.7, [(place[size], count(size)) for size in sizes])
@@ -109,16 +111,16 @@ def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], told: dict[
     if chosen["learner"] == learner and chosen["size"] in place:
         marks.append(svg.uprights(x, np.array([place[chosen["size"]]])))
     said = "; ".join(f"{name}: {course(np.array([v for _, v in curve]))}" for name, curve in drawn.items())
-    chart = svg.chart(f"cur-{learner}", f"Accuracy by columns kept, {learner}", text(said, 900), x, y, marks)
+    chart = svg.chart(f"cur-{learner}", f"{word} by columns kept, {learner}", text(said, 900), x, y, marks)
     legend = [(f"line {_STYLES[name]}", "M0 4h24", text(name)) for name in drawn]
     legend.append(("line s5 thin", "M0 4h24", "every column"))
     dotted = "; dotted: recommended" if chosen["learner"] == learner else ""
-    return figure(f"<b>Accuracy</b> by number of columns kept{dotted}", legend, chart, "wide") + _table(
-        curves, sizes
+    return figure(f"<b>{word}</b> by number of columns kept{dotted}", legend, chart, "wide") + _table(
+        curves, sizes, word
     )
 
 
-def _table(curves: dict[str, list[tuple[int, float]]], sizes: list[int]) -> str:
+def _table(curves: dict[str, list[tuple[int, float]]], sizes: list[int], word: str) -> str:
     names = [name for name in curves if name not in ("joint", "all")]
     rows = []
     for size in sizes:
@@ -131,4 +133,4 @@ def _table(curves: dict[str, list[tuple[int, float]]], sizes: list[int]) -> str:
         note = (
             f'<p class="note">joint decides itself: {fraction(accuracy)} with {count(size)} at the end.</p>'
         )
-    return table("Accuracy", ("columns", *names), rows, ["n"] * (1 + len(names))) + note
+    return table(word, ("columns", *names), rows, ["n"] * (1 + len(names))) + note

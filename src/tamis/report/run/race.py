@@ -17,6 +17,7 @@ __all__ = ["has_race", "race"]
 
 _LINES = 6  # arms drawn
 _SWITCHES = 20
+_WORDS = {"accuracy": "Accuracy", "auc": "AUC"}
 _WHY = {"lead": "it had come to lead", "drift": "the stream drifted", "net": "the leader had lost too much"}
 
 
@@ -66,7 +67,7 @@ def _accuracy(result: Result, told: dict[str, Any]) -> str:
     ]
     late = at >= min(500.0, at[-1] / 2)  # the first rows say little, and would stretch the axis
     y = svg.axis(*limits(*(one.values[late] for one in series), within=(0, 1)))
-    title = "Accuracy lately of the best arm of each selector, by its own learner"
+    title = f"{_WORDS[told.get('measure', 'accuracy')]} lately of the best arm of each selector, by its own learner"
     return lines(result, "arm", title, series, y, kind="wide", at=at)
 
 
@@ -85,7 +86,8 @@ def _switches(told: dict[str, Any]) -> str:
     ]
     if not rows:
         return '<p class="note">The arm was never changed.</p>'
-    head = ("rows seen", "from", "to", "accuracy of the one left", "of the new one", "why")
+    word = _WORDS[told.get("measure", "accuracy")]
+    head = ("rows seen", "from", "to", f"{word} of the one left", "of the new one", "why")
     shown = f"The last {len(rows)} of {told['n_switches']}" if told["n_switches"] > len(rows) else "All"
-    note = '<p class="note">Accuracies of the arms’ own learners lately: rows fade over 2,000.</p>'
+    note = '<p class="note">Of the arms’ own learners lately: rows fade over 2,000.</p>'
     return table(f"{shown} changes of the arm", head, rows, ["n", "", "", "n", "n", ""]) + note

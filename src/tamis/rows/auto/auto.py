@@ -10,7 +10,7 @@ symbol      here               meaning
 ==========  =================  ===========================================================================
 A           ``arms_``          arms: every column, and each selector at each size
 S_a         ``_masks[a]``      columns of arm a: the first of its selector's ranking
-l_a         ``losses``         errors of arm a in a block, by the learner of S_a
+l_a         ``losses``         errors of arm a in a block, by the learner of S_a; where a class is rare, of its ranking
 w_a         ``_weights``       weight of arm a in the net; that of the leader comes last
 g           ``_ahead``         by how many errors young learners are ahead of old ones (1)
 ==========  =================  ===========================================================================
@@ -47,7 +47,7 @@ from tamis._parameters import COLUMNS, SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
-from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_predictions
+from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_scores, misranked, predictions
 from tamis.rows.auto.course import Course, news_of
 from tamis.rows.auto.switching import follow, lead, paired_margin, regret_bound, reweigh
 from tamis.rows.fires.fires import FIRES
@@ -63,6 +63,7 @@ __all__ = ["Auto"]
 _BLOCK = 100  # rows of a block
 _FIRST = (10, 25, 50)  # the first blocks end sooner
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
+_RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
 _USUAL = 0.1  # the one that forward selection keeps where it is not told
 _RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
 _LATELY = 2000.0  # rows that the leader is chosen by
@@ -87,6 +88,7 @@ _LARGEST = 1e100
 #   _weights (A + 1,) float64       of the arms and of the leader, in the net
 #   _recent (2, A) float64          share of errors lately, of learners with old moments and with young ones
 #   _apart (A,) float64             share of rows lately where one of the arm and every column errs; for linear learners
+#   _rare         class that the arms are judged by, -1: every row; _n_tested rows of it since row _judged_from
 #   _leaders (2,) int               who leads the two races
 #   _window       blocks of the last rows
 
@@ -118,14 +120,17 @@ class Auto(RowSelector):
     weights_ : ndarray of shape (n_arms,), float64
         Probability that each arm is followed next; they add up to 1.
     errors_ : ndarray of shape (n_arms,), float64
-        Recent error rate of each arm's learner: rows fade over 2000.
+        Recent error of each arm's learner: rows fade over 2000. It is the error rate. Where one of two classes has less
+        than a tenth of the rows, it is 1 - AUC, and the rows that fade are those of that class.
+    measure_ : {"accuracy", "auc"}
+        What the arms are judged by now.
     switches_ : list of dict
         When the selector moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
         (`errors_` of both at that row) and "why". "lead": the new arm has taken the lead. "drift": a drift was found.
         "net": the leader had been worse by so many errors that the switching rule left it, or took it back.
     race_ : dict of str to ndarray
         The course of the race, one entry per block (or per several blocks, when there were many): "n_seen", "followed"
-        (number of the arm), "errors" (shape (n_blocks, n_arms): error rate of each arm).
+        (number of the arm), "errors" (shape (n_blocks, n_arms): of each arm), "n_tested" (rows that they are of).
     restarts_, drifts_ : list of int
         Numbers of rows learned from when the learners restarted, and when the errors of the followed arm rose.
     resting_ : list of str
@@ -159,6 +164,11 @@ class Auto(RowSelector):
     of a tenth, until there are as many rows: a linear learner of fewer rows than columns fits any classes, also by
     chance. (Not with rows that stay sparse.) From two rows a column on, linear learners leave every column only for an
     arm that is better beyond chance: by two standard errors, on the same rows. They go back to it without a margin.
+
+    Where one of two classes is rare, naming the other one is right nearly always, and hardly any arm is ever wrong. So
+    from 500 rows on the error of an arm on a row of the rare class is the share of the block's other rows that its
+    learner ranks above that row. Its mean is 1 - AUC. Where a class becomes rare (a tenth of the rows), or is so no
+    longer (a fifth), the errors are counted anew.
 
     The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
     to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
@@ -196,7 +206,7 @@ class Auto(RowSelector):
     _shapes = """
         _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
         _recent (2, a)  _apart (a)  _learners.W (a, o, j)  _learners.b (a, o)
-        _course.n_seen (g)  _course.followed (g)  _course.errors (g, a)
+        _course.n_seen (g)  _course.followed (g)  _course.n_tested (g)  _course.errors (g, a)
         _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
         _window[][0] (W, j)  _window[][1] (W)  _window[][2] (W)
     """
@@ -237,6 +247,7 @@ class Auto(RowSelector):
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._window: tuple[tuple[Rows, Array, Array], ...] = ()
         self._rows = self._blocks = self._raced = 0
+        self._rare, self._n_tested, self._judged_from = -1, 0, 0
         self._gaps = self._ahead = 0.0
         self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
         self._recent, self._seen = np.zeros((2, len(self.arms_))), 0.0
@@ -410,24 +421,26 @@ class Auto(RowSelector):
         self._before = self._weights
         if np.count_nonzero(self._old.weight()) < 2:
             return False
-        if self._is_linear(X):
-            young = wrong = self._learners.predict(Scale(self._old).of(X), self._masks) != y
-        else:
-            wrong = bayes_predictions(X, self._old, self._masks) != y
-            young = bayes_predictions(X, self._young, self._masks) != y
-        worth = weight / weight.mean()
+        tested = self._tested_rows(y)
+        wrong, young = self._errors(X, y, tested)
+        n = len(tested)
+        if n == 0:  # no row of the rarer class, or no other
+            self._course = self._course.with_block(self._rows + len(y), self._arm, self._recent[0], 0)
+            return False
+        self._n_tested += n
+        worth = weight[tested] / weight[tested].mean()
         losses = np.stack([wrong @ worth, young @ worth])
         old, fresh = losses[0, self._leaders[0]], losses[1, self._leaders[1]]
         if young is not wrong:
-            self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * len(y))  # (1)
+            self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * n)  # (1)
             self._level = self._rows if self._ahead == 0.0 else self._level
         favour = np.where(self._which < 0, _FAVOUR[self.learner], 0.0)
         # What linear learners pay for a change is counted in the net too.
-        told = losses[0] - (len(y) * favour if self.learner == "linear" else 0.0)
+        told = losses[0] - (n * favour if self.learner == "linear" else 0.0)
         told = np.append(told, told[self._leaders[0]])
         self._weights, gap = reweigh(self._weights, told, _RATE, _SHARE)
         self._raced, self._gaps = self._raced + 1, self._gaps + gap
-        self._note(losses / len(y), (wrong != wrong[0]) @ worth / len(y), len(y))
+        self._note(losses / n, (wrong - wrong[0]) ** 2 @ worth / n, n, len(y))
         begun = self._to_begin_with(self._rows + len(y), X)
         if begun != self._to_begin_with(self._rows, X):
             self._leaders = [begun, begun]
@@ -436,11 +449,46 @@ class Auto(RowSelector):
                 lead(old, lately - favour, self._margins(old, lately[old], self._rows + len(y)))
                 for old, lately in zip(self._leaders, self._recent, strict=True)
             ]
-        found = self._detector.drifts(wrong[self._arm].astype(np.float64))
+        found = self._detector.drifts(wrong[self._arm])
         if found:
-            self.drifts_ = [*self.drifts_, *(self._rows + row for row in found)]
+            self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in found)]
             self._alarm = self._rows
         return bool(found) or self._is_late()
+
+    def _tested_rows(self, y: Array) -> NDArray[np.intp]:
+        """Return the rows that the arms are judged by: all of them, or where a class is rare those of that class."""
+        counts = self._old.weight()
+        share = (1.0 if self._rare < 0 else 2.0) * _RARE  # it goes back later than it comes
+        is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
+        rare = int(counts.argmin()) if is_rare and self._rows >= _WINDOW else -1
+        if rare != self._rare:  # what was counted until now is another measure
+            self._rare, self._n_tested, self._seen, self._judged_from = rare, 0, 0.0, self._rows
+            self._recent, self._apart = np.zeros_like(self._recent), np.zeros_like(self._apart)
+        if rare < 0:
+            return np.arange(len(y))
+        found = np.flatnonzero(y == rare)
+        return found if len(found) < len(y) else found[:0]
+
+    def _errors(self, X: Rows, y: Array, tested: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return the errors of all arms on the rows they are judged by, of old learners and of young ones.
+
+        Where a class is rare, hardly any arm is ever wrong. There the error of a row is the share of the rows of the
+        other class that are ranked above it, and the mean error of an arm is 1 - AUC.
+        """
+
+        def judged(scores: Array) -> Array:
+            if self._rare < 0:
+                return np.asarray(predictions(scores) != y, np.float64)
+            found: Array = misranked(scores if self._rare == 1 else -scores, y == self._rare)
+            return found
+
+        if len(tested) == 0:
+            return np.zeros((0, 0)), np.zeros((0, 0))
+        if self._is_linear(X):
+            young = wrong = judged(self._learners.scores(Scale(self._old).of(X), self._masks))
+            return wrong, young
+        wrong = judged(bayes_scores(X, self._old, self._masks))
+        return wrong, judged(bayes_scores(X, self._young, self._masks))
 
     def _to_begin_with(self, n_rows: int, X: Rows) -> int:
         """Return the arm that is followed as long as no other is better by the margin: every column, as a rule.
@@ -462,10 +510,10 @@ class Auto(RowSelector):
         must be better by two, on the same rows; and every column itself needs no margin, to be taken back at once. Both
         wait for two rows a column: before, every column has learned too little to be judged by its errors.
         """
-        margins = np.full(len(self.arms_), _MARGIN)
+        margins, n_tested = np.full(len(self.arms_), _MARGIN), n_rows if self._rare < 0 else self._n_tested
         if self.learner != "linear":
-            return margins + _CAUTION / n_rows
-        lately = min(n_rows, _LATELY)
+            return margins + _CAUTION / n_tested
+        lately = min(n_tested, _LATELY)
         settled = n_rows >= _SETTLED * self.n_features_in_
         if settled and self._which[leader] < 0:
             margins += paired_margin(self._apart, lately)
@@ -482,12 +530,12 @@ class Auto(RowSelector):
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
         return self._ahead > (_ALARMED if alarmed else _RESTART)
 
-    def _note(self, errors: Array, apart: Array, n: int) -> None:
+    def _note(self, errors: Array, apart: Array, n: int, n_rows: int) -> None:
         """Keep the share of errors of every arm, lately and for the course of the race, and where it is apart."""
         self._seen, news = news_of(self._seen, n, _LATELY)
         self._recent = self._recent + news * (errors - self._recent)
         self._apart = self._apart + news * (apart - self._apart)
-        self._course = self._course.with_block(self._rows + n, self._arm, errors[0])
+        self._course = self._course.with_block(self._rows + n_rows, self._arm, errors[0], n)
 
     def _teach(self, X: Rows, y: Array, weight: Array) -> None:
         n, before = len(y), self._old
@@ -640,6 +688,12 @@ class Auto(RowSelector):
         return found
 
     @property
+    def measure_(self) -> str:
+        """What the arms are judged by now: "accuracy", or "auc" where one of two classes is rare."""
+        _ = self.waiting_
+        return "accuracy" if self._rare < 0 else "auc"
+
+    @property
     def n_replay(self) -> int:
         """How many of the last rows a learner that restarts should learn from."""
         return self._n_fresh if self.drift_detected_ else _WINDOW
@@ -661,13 +715,14 @@ class Auto(RowSelector):
         Returns
         -------
         dict
-            "arms", "n_seen" (at the end of each stretch), "followed" (the arm there), "share" (of the rows, by arm, the
-            one followed longest first), "accuracy" (recent, of each arm, the best overall first), "switches" (the last
-            100), "n_switches", "restarts", "regret_bound".
+            "arms", "measure" (`measure_`), "n_seen" (at the end of each stretch), "followed" (the arm there), "share"
+            (of the rows, by arm, the one followed longest first), "accuracy" (recent, or the AUC, of each arm, the best
+            overall first), "switches" (the last 100), "n_switches", "restarts", "regret_bound".
         """
         _ = self.waiting_
         return {
             "arms": list(self.arms_),
+            "measure": self.measure_,
             **self._course.summary(self.arms_, n_points, _LATELY),
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),

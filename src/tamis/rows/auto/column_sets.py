@@ -26,7 +26,7 @@ from tamis._check import Array, Rows
 from tamis._jit import njit
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["Perceptrons", "Scale", "bayes_predictions"]
+__all__ = ["Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]
 
 _LIMIT = 5.0  # standard deviations that a value may be off its mean
 _SMOOTHING = 1e-9  # of the largest variance, added to each, as scikit-learn's GaussianNB does
@@ -136,14 +136,11 @@ class Perceptrons:
         found.W, found.b = self.W[sets], self.b[sets]
         return found
 
-    def predict(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return what each set says of each row (1), shape (n_sets, n_rows)."""
+    def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return how each set scores each row (1), shape (n_rows, n_sets, n_outputs)."""
         inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
-        found = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
-        if self.b.shape[1] == 1:
-            return (found[:, :, 0] > 0.0).T.astype(np.intp)
-        best: NDArray[np.intp] = found.argmax(axis=2).T
-        return best
+        found: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
+        return found
 
     def learn(
         self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator | None = None
@@ -166,8 +163,8 @@ class Perceptrons:
         self.W = np.where(masks[:, None, :], within, self.W)
 
 
-def bayes_predictions(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return what naive Bayes says of each row with each set of columns (3).
+def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return how likely each class is to naive Bayes with each set of columns, for each row (3), as a logarithm.
 
     Parameters
     ----------
@@ -178,7 +175,8 @@ def bayes_predictions(X: Array, moments: ClassMoments, masks: NDArray[np.bool_])
 
     Returns
     -------
-    ndarray of shape (n_sets, n_rows), int
+    ndarray of shape (n_rows, n_sets, n_classes), float64
+        Up to a constant of each row.
 
     Examples
     --------
@@ -186,7 +184,7 @@ def bayes_predictions(X: Array, moments: ClassMoments, masks: NDArray[np.bool_])
     >>> X = np.array([[0.0, 5.0], [1.0, 6.0], [5.0, 0.0], [6.0, 1.0]])
     >>> moments.update(X, np.array([0, 0, 1, 1]))
     True
-    >>> bayes_predictions(np.array([[0.0, 0.0]]), moments, np.array([[True, False], [False, True]]))
+    >>> predictions(bayes_scores(np.array([[0.0, 0.0]]), moments, np.array([[True, False], [False, True]])))
     array([[0],
            [1]])
     """
@@ -202,6 +200,31 @@ def bayes_predictions(X: Array, moments: ClassMoments, masks: NDArray[np.bool_])
     Z, (n_sets, p), n_classes = (X - scale.shift) * scale.factor, masks.shape, len(prior)
     inside = masks[:, None, :].astype(np.float64)
     found: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
-    told = found.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
-    best: NDArray[np.intp] = told.argmax(axis=2).T
+    told: NDArray[np.float64] = found.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
+    return told
+
+
+def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the class that each set says of each row, shape (n_sets, n_rows); one output tells two classes apart."""
+    if scores.shape[2] == 1:
+        return (scores[:, :, 0] > 0.0).T.astype(np.intp)
+    best: NDArray[np.intp] = scores.argmax(axis=2).T
     return best
+
+
+def misranked(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return, for each set and positive row, the share of the other rows that are ranked above it; a tie is one half.
+
+    The mean of a set is 1 - AUC. The scores are those of two classes, and the second one is the positive one.
+
+    Examples
+    --------
+    >>> misranked(np.array([[[0.9]], [[0.1]], [[0.4]], [[0.7]]]), np.array([True, False, False, True]))
+    array([[0., 0.]])
+    >>> misranked(np.array([[[0.2]], [[0.1]], [[0.4]]]), np.array([True, False, False]))
+    array([[0.5]])
+    """
+    margin = (scores[:, :, -1] if scores.shape[2] == 1 else scores[:, :, 1] - scores[:, :, 0]).T
+    own, others = margin[:, is_positive, None], margin[:, None, ~is_positive]
+    found: NDArray[np.float64] = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
+    return found

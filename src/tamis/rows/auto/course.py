@@ -28,38 +28,46 @@ class Course:
         How many records there are; rows of the arrays from there on mean nothing, so that the arrays keep their shape.
     n_seen, followed : ndarray of shape (512,), int64
         The rows at the end of each record, and the number of the arm that was followed there.
+    n_tested : ndarray of shape (512,), int64
+        How many rows of the record the arms were judged by.
     errors : ndarray of shape (512, n_arms), float64
-        Error rate of each arm, the mean of the blocks of the record.
+        Error of each arm, the mean over these rows.
 
     Examples
     --------
-    >>> course = Course(2).with_block(100, 0, np.array([0.5, 0.3])).with_block(200, 1, np.array([0.5, 0.1]))
+    >>> course = Course(2).with_block(100, 0, np.array([0.5, 0.3]), 90)
+    >>> course = course.with_block(200, 1, np.array([0.5, 0.1]), 100)
     >>> course.n_records, course.n_seen[:2].tolist(), course.errors[:2].tolist()
     (2, [100, 200], [[0.5, 0.3], [0.5, 0.1]])
     """
 
     def __init__(self, n_arms: int) -> None:
         self.n_records, self.span, self.in_last = 0, 1, 1  # blocks a record, and of the last one
-        self.n_seen, self.followed = np.zeros(_MOST, np.int64), np.zeros(_MOST, np.int64)
+        self.n_seen, self.followed, self.n_tested = np.zeros((3, _MOST), np.int64)
         self.errors = np.zeros((_MOST, n_arms))
 
-    def with_block(self, n_seen: int, followed: int, errors: Array) -> Self:
+    def with_block(self, n_seen: int, followed: int, errors: Array, n_tested: int) -> Self:
         """Return the course with one block more; this one goes on knowing only its own."""
         longer = copy.deepcopy(self)
         if longer.in_last == longer.span:
             if longer.n_records == _MOST:
                 longer._halve()
             longer.n_records, longer.in_last = longer.n_records + 1, 0
+            longer.n_tested[longer.n_records - 1] = 0
         at, longer.in_last = longer.n_records - 1, longer.in_last + 1
         longer.n_seen[at], longer.followed[at] = n_seen, followed
-        before = longer.errors[at] if longer.in_last > 1 else 0.0
-        longer.errors[at] = before + (errors - before) / longer.in_last
+        longer.n_tested[at] += n_tested
+        before = longer.errors[at] if longer.in_last > 1 else errors
+        longer.errors[at] = before + (errors - before) * n_tested / max(int(longer.n_tested[at]), 1)
         return longer
 
     def _halve(self) -> None:
         half = _MOST // 2
         self.n_seen[:half], self.followed[:half] = self.n_seen[1::2], self.followed[1::2]
-        self.errors[:half] = (self.errors[::2] + self.errors[1::2]) / 2.0
+        weight = np.maximum(self.n_tested, 1e-9).reshape(half, 2, 1)
+        pairs = self.errors.reshape(half, 2, -1)
+        self.errors[:half] = (weight * pairs).sum(axis=1) / weight.sum(axis=1)
+        self.n_tested[:half] = self.n_tested.reshape(half, 2).sum(axis=1)
         self.n_records, self.span, self.in_last = half, 2 * self.span, 2 * self.span
 
     def of(self, came_from: Array, goes_to: Array) -> Self:
@@ -69,8 +77,8 @@ class Course:
         return other
 
     def records(self) -> dict[str, NDArray[Any]]:
-        """Return "n_seen", "followed" and "errors", a row for each record."""
-        names = ("n_seen", "followed", "errors")
+        """Return "n_seen", "followed", "errors" and "n_tested", a row for each record."""
+        names = ("n_seen", "followed", "errors", "n_tested")
         return {name: getattr(self, name)[: self.n_records].copy() for name in names}
 
     def summary(self, arms: list[str], n_points: int, lately: float) -> dict[str, Any]:
@@ -78,19 +86,19 @@ class Course:
 
         The keys are "n_seen", "followed", "share" and "accuracy", as in :meth:`tamis.Auto.race_summary`.
         """
-        n_seen, followed, errors = self.records().values()
+        n_seen, followed, errors, n_tested = self.records().values()
         n = len(n_seen)
         starts = np.unique(np.linspace(0, n, min(n, n_points), endpoint=False).astype(int))
         ends = np.append(starts[1:], n)[: len(starts)] - 1
         rows = np.diff(n_seen, prepend=0)
         share = np.bincount(followed, rows, len(arms)) / max(int(rows.sum()), 1)
         recent, seen, faded = np.zeros(len(arms)), 0.0, np.zeros_like(errors)
-        for at, n_new in enumerate(rows):
-            seen, news = news_of(seen, int(n_new), lately)
+        for at, n_new in enumerate(np.maximum(n_tested, 1).tolist()):
+            seen, news = news_of(seen, n_new, lately)
             recent = recent + news * (errors[at] - recent)
             faded[at] = recent
         by_share = np.argsort(-share, kind="stable")
-        by_errors = np.argsort(errors.sum(axis=0), kind="stable")
+        by_errors = np.argsort(n_tested @ errors, kind="stable")
         return {
             "n_seen": n_seen[ends].tolist(),
             "followed": [arms[arm] for arm in followed[ends]],

@@ -65,7 +65,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:
         found.append(
-            f"The race kept every column for {kept:.0%} of the rows: none of the selections it tried predicted better."
+            f"The race kept every column for {kept:.0%} of the rows: there no selection that it tried predicted better."
         )
         return found
     by_rank = tells_little(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))

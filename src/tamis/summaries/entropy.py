@@ -74,6 +74,7 @@ __all__ = ["WindowCounts", "update_row"]
 
 Floats = NDArray[np.float64]
 _BITS = 60  # of the sums
+_PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # what kernels take of rows and codes
 _ROWS = 1024  # counted at once, so that memory does not follow the batch
 _OF_FEATURES = (
     "_raw",
@@ -224,6 +225,9 @@ class WindowCounts(Guarded):
             )
         if "_start" not in vars(self):
             self._build()
+        return self._arrays()
+
+    def _arrays(self) -> State:
         return (
             (self._raw, self._bins, self._ring, self._seen, self._class_counts),
             (self._start, self._keys, self._counts, self._sums),
@@ -387,7 +391,7 @@ class WindowCounts(Guarded):
         X, codes = self._checked(X, codes)
         while len(X):
             n = self._make_ready(X)
-            learn(X[:n], codes[:n], self.state)
+            learn(X[:n], codes[:n], self._arrays())
             X, codes = X[n:], codes[n:]
 
     def prepare(self, X: Array, codes: Array) -> int:
@@ -413,10 +417,12 @@ class WindowCounts(Guarded):
 
     def _checked(self, X: Rows, codes: Array) -> tuple[Array, Array]:
         X = X.toarray() if sp.issparse(X) else X
-        plain = X.dtype == np.float64 and codes.dtype == np.int64 and X.flags.carray and codes.flags.carray
+        kinds = X.dtype, codes.dtype
+        plain = kinds == _PLAIN and X.flags.carray and codes.flags.carray
         fits = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
-        if not (plain and fits and acceptable(X, codes, self.n_classes)):
-            check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
+        n_classes = len(self._class_counts)
+        if not (plain and fits and acceptable(X, codes, n_classes)):
+            check_batch(X, codes, None, 1.0, self.n_features, n_classes)
             refuse_nonfinite(X, allow_nan=True)
         if plain:
             return X, codes

@@ -18,7 +18,7 @@ from tamis._check import Array, Rows
 from tamis._guard import Guarded
 from tamis._jit import njit
 
-__all__ = ["RunningMoments", "add_deviations", "all_finite"]
+__all__ = ["RunningMoments", "add_deviations", "all_finite", "inverse_scale"]
 
 
 @njit()
@@ -99,7 +99,8 @@ def _absorb_zeros(total: float, weight: float, keep: float, mean: Array, m2: Arr
 
 
 @njit()
-def _inverse_scale(m2: Array, weight: float) -> Array:
+def inverse_scale(m2: Array, weight: float) -> Array:
+    """Return one over the standard deviation of each feature; 0 for a constant one."""
     inverse = np.zeros(m2.shape[0])
     for j in range(m2.shape[0]):
         if m2[j] > 0.0:
@@ -206,7 +207,7 @@ class RunningMoments(Guarded):
 
     def inverse_scale(self) -> NDArray[np.float64]:
         """Return one over the standard deviation; 0 for a constant feature, which carries no information."""
-        inverse: NDArray[np.float64] = _inverse_scale(self.m2, self.weight)
+        inverse: NDArray[np.float64] = inverse_scale(self.m2, self.weight)
         return inverse
 
     def widen(self, n_features: int) -> None:

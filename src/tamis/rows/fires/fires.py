@@ -61,12 +61,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, Rows, refuse_nonfinite
+from tamis._jit import njit
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.rows.fires.normal_linear import NormalLinear
 from tamis.rows.fires.quadrature import GAUSSIAN, LOGIT, POISSON, PROBIT
-from tamis.summaries.moments import RunningMoments
+from tamis.summaries.moments import RunningMoments, inverse_scale
 
 __all__ = ["FIRES"]
 
@@ -88,6 +89,18 @@ def _check_counts(y: Array) -> None:
             f"model='poisson' is for numbers from 0 to {_MOST_COUNTED:g}, and y is {y[wrong[0]]:g} in row {wrong[0]}: "
             "choose model='gaussian'."
         )
+
+
+@njit(strict=True)
+def _count(codes: Array, weight: Array, keep: float, counts: Array, n_classes: int) -> tuple[Array, float]:
+    """Return the faded number of rows of each class with the batch, and of all; `weight` is empty if all are 1."""
+    arrived, total = np.zeros(n_classes), 0.0
+    for i in range(codes.shape[0]):
+        arrived[codes[i]] += weight[i] if weight.shape[0] else 1.0
+    for c in range(n_classes):
+        arrived[c] += keep * counts[c] if c < counts.shape[0] else 0.0
+        total += arrived[c]
+    return arrived, total
 
 
 class FIRES(RowSelector):
@@ -293,9 +306,12 @@ class FIRES(RowSelector):
             refuse_nonfinite(X, self._names())
             self._models, self._moments = self._models.copied(), self._moments.copied()
         weight = _NOTHING if sample_weight is None else sample_weight
+        if n_rows <= size:
+            self._learn_step(X, y, weight)
+            return
         for start in range(0, n_rows, size):
             part = slice(start, start + size)
-            self._learn_step(X if n_rows <= size else X[part], y[part], weight[part])
+            self._learn_step(X[part], y[part], weight[part])
 
     def _learn_step(self, X: Rows, y: Array, weight: Array) -> None:
         rows = float(weight.sum()) if len(weight) else float(len(y))
@@ -303,19 +319,16 @@ class FIRES(RowSelector):
         near, columns = self._stored_columns(X, keep)
         sums, fresh = self._deviations(X, near, columns, weight)
         frame = self._frame()
-        noise, offset, first = (
-            0.0 if self.model == "logit" else 1.0,
-            0.0,
-            1 if len(self._models.mu) == 1 else 0,
-        )
+        noise, offset, total = 0.0 if self.model == "logit" else 1.0, 0.0, 0.0
+        first = 1 if len(self._models.mu) == 1 else 0
         if self.model == "gaussian":
             (y, noise), first = self._standard_target(X, y, weight, keep, frame), -1
         elif self.model == "poisson":
             offset, noise, first = self._log_mean(y, weight, keep), 0.0, -1
         else:
-            self._count(y, weight, keep)
+            self._counts, total = _count(y, weight, keep, self._counts, len(self.classes_))
         for k in range(len(self._models.mu)):
-            balance, rate = self._balance_and_rate(first + k)
+            balance, rate = self._balance_and_rate(first + k, total)
             done = self._models.step(
                 near, y, k, first + k, np.array(balance), weight,
                 link=_LINKS[self.model], noise=noise, offset=offset, newton=self.update == "assumed-density", rate=rate,
@@ -375,22 +388,16 @@ class FIRES(RowSelector):
     def _frame(self) -> tuple[Array, Array] | None:
         if self.scaling is None:
             return None
-        centre = self._moments.mean
-        return centre, self._moments.inverse_scale() if self.scaling == "standard" else np.ones(len(centre))
+        centre, m2 = self._moments.mean, self._moments.m2
+        standard = self.scaling == "standard"
+        return centre, inverse_scale(m2, self._moments.weight) if standard else np.ones(len(centre))
 
-    def _count(self, y: Array, weight: Array, keep: float) -> None:
-        counts = np.bincount(y, weight if len(weight) else None, minlength=len(self.classes_))
-        arrived = counts.astype(np.float64)
-        arrived[: len(self._counts)] += keep * self._counts
-        self._counts = arrived
-
-    def _balance_and_rate(self, code: int) -> tuple[tuple[float, float], float]:
-        """Return the weights of a row outside and inside the class, and the step.
+    def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
+        """Return the weights of a row outside and inside the class, of which there are `total` rows, and the step.
 
         Wide models need a long step, and rows of uneven weight a short one.
         """
         known = 0 <= code < len(self._counts)
-        total = float(np.add.reduce(self._counts)) if code >= 0 else 0.0
         inside = float(self._counts[code]) if known else 0.0
         balance = 1.0, 1.0
         if self.class_weight is not None and total > 0.0:

@@ -435,7 +435,8 @@ class NormalLinear:
         dense = isinstance(X, np.ndarray)
         rows: tuple[Any, ...] = (X,) if dense else (X.data, X.indices, X.indptr)
         shared: tuple[Any, ...] = (*rows, y, code, balance, weight, link, noise)
-        bias = self.bias[k] + np.array([offset, 0.0])
+        bias = self.bias[k].copy()
+        bias[0] += offset
         model: tuple[Any, ...] = (self.mu[k], self.sigma[k], bias)
         if columns is not None:
             no_frame = np.empty(0), np.empty(0)

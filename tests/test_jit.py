@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tamis._bitcode import bitcode_compiler
 from tamis._jit import njit
 
 INNER = """
@@ -122,6 +123,13 @@ def test_a_kernel_that_python_called_first_is_part_of_its_callers_all_the_same(k
     """
     assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["3.0"]
     assert [path.name for path in (kernels / "cache").rglob("*add_one.inner*.nbi")]
+
+
+@pytest.mark.parametrize("gone", ["llvmir", "CPUCodeLibrary._optimize_final_module"])
+def test_a_numba_whose_inner_parts_are_others_compiles_as_it_always_did(gone, monkeypatch) -> None:
+    compiler = pytest.importorskip("numba.core.compiler").Compiler
+    monkeypatch.delattr(f"numba.core.codegen.{gone}")
+    assert bitcode_compiler.__wrapped__() is compiler
 
 
 def test_kernels_take_in_one_that_calls_itself(kernels: Path) -> None:

@@ -16,9 +16,20 @@ __all__ = ["bitcode_compiler"]
 
 @functools.cache
 def bitcode_compiler() -> Any:
-    """Return Numba's compiler as it is for kernels that only kernels call."""
-    from numba.core.codegen import JITCodeLibrary, ll, llvmir  # type: ignore[attr-defined]
+    """Return Numba's compiler as it is for kernels that only kernels call.
+
+    It has two private methods of Numba's in another form. A release of Numba without them compiles as it always did.
+    """
     from numba.core.compiler import Compiler
+
+    try:
+        from numba.core.codegen import JITCodeLibrary, ll, llvmir  # type: ignore[attr-defined]
+    except ImportError:
+        return Compiler
+    if not all(
+        hasattr(JITCodeLibrary, name) for name in ("_optimize_final_module", "_finalize_final_module")
+    ):
+        return Compiler
 
     class Bitcode(JITCodeLibrary):
         """A kernel for other kernels to take in."""

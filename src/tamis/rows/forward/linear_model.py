@@ -34,17 +34,20 @@ def solve(factor: Array, order: Array, made: Array) -> Array:
 @njit(strict=True)
 def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
     """Return the class that a linear model of the columns from `first` on makes most of; of a number, 1 above 0."""
-    k, n_targets = weights.shape
-    codes, told = np.zeros(X.shape[0], np.int64), np.empty(n_targets)
-    for i in range(X.shape[0]):
+    (k, n_targets), n = weights.shape, X.shape[0]
+    codes, told, column = np.zeros(n, np.int64), np.empty((n_targets, n)), np.empty(n)
+    for c in range(n_targets):
+        told[c] = offset[c]
+    for j in range(k):  # all rows at once: the sum of one row would wait for each of its products
+        for i in range(n):
+            column[i] = X[i, first + j]
         for c in range(n_targets):
-            told[c] = offset[c]
-        for j in range(k):
-            for c in range(n_targets):
-                told[c] += X[i, first + j] * weights[j, c]
-        codes[i] = told[0] > 0.0 if n_targets == 1 else 0
+            for i in range(n):
+                told[c, i] += column[i] * weights[j, c]
+    for i in range(n):
+        codes[i] = told[0, i] > 0.0 if n_targets == 1 else 0
         for c in range(1, n_targets):
-            if told[c] > told[codes[i]]:
+            if told[c, i] > told[codes[i], i]:
                 codes[i] = c
     return codes
 

@@ -16,7 +16,7 @@ from tamis._check import Array, Rows
 from tamis._jit import njit
 from tamis.rows.forward.scatter import Scatter
 
-__all__ = ["Marginals", "Moments", "moments"]
+__all__ = ["Marginals", "Moments", "merged", "moments", "of_dense"]
 
 Moments: TypeAlias = tuple[
     float, Array, Array, Array, Array
@@ -38,7 +38,7 @@ def _sum_csr(
 
 
 @njit(strict=True)
-def _of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Array, Array, Array, Array]:
+def of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Array, Array, Array, Array]:
     """Return mean, variance, target mean and covariances of rows; the first is the origin, so no digit is lost."""
     p, n_targets = X.shape[1], targets.shape[1]
     mean, variance, target_mean = np.zeros(p), np.zeros(p), np.zeros(n_targets)
@@ -66,7 +66,7 @@ def _of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Ar
 
 
 @njit(strict=True)
-def _merged(
+def merged(
     a: float, b: float, mean: Array, variance: Array, target_mean: Array, covariance: Array, new_mean: Array,
     new_variance: Array, new_target_mean: Array, new_covariance: Array,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
@@ -125,6 +125,13 @@ class Marginals:
             known.covariance = (scatter.S[:n, n:] * scatter.unit[n:]).T * scatter.unit[:n] / scatter.weight
         return known
 
+    @classmethod
+    def of_moments(cls, moments: Moments) -> Self:
+        """Return what these moments tell."""
+        known = cls.__new__(cls)
+        known.weight, known.mean, known.variance, known.target_mean, known.covariance = moments
+        return known
+
     def update(self, X: Rows, targets: Array, weight: Array, fade: float) -> None:
         """Take in a block of rows; the arguments are those of :meth:`tamis.rows.scatter.Scatter.update`."""
         self.merge(moments(X, targets, weight), fade)
@@ -135,7 +142,7 @@ class Marginals:
         if new > 0.0:
             old = fade * self.weight
             self.weight = total = old + new
-            self.mean, self.variance, self.target_mean, self.covariance = _merged(
+            self.mean, self.variance, self.target_mean, self.covariance = merged(
                 old / total, new / total, self.mean, self.variance, self.target_mean, self.covariance, mean, variance,
                 target_mean, covariance,
             )  # fmt: skip
@@ -177,7 +184,7 @@ def moments(X: Rows, targets: Array, weight: Array) -> Moments:
     total = float(weight.sum())
     if not sp.issparse(X):
         X, targets = np.ascontiguousarray(X, dtype=np.float64), np.ascontiguousarray(targets)
-        return total, *_of_dense(X, targets, weight, total)
+        return total, *of_dense(X, targets, weight, total)
     s1, s2, sy = np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.zeros((targets.shape[1], X.shape[1]))
     target_mean = weight @ targets / total
     _sum_csr(X.data, X.indices, X.indptr, targets - target_mean, weight, s1, s2, sy)

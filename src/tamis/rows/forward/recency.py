@@ -22,6 +22,7 @@ is the best evidence of a change since some row: that where S was 0 last. Beyond
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes
 from tamis.rows.forward.linear_model import NO_SPREAD, guess
-from tamis.rows.forward.marginals import Marginals, moments
+from tamis.rows.forward.marginals import Marginals, merged, of_dense
 
 __all__ = ["Recency", "standardised"]
 
@@ -63,6 +64,16 @@ def _hear(old: Array, young: Array, codes: Array, limit: float, stakes: Array, e
         if evidence[0] > limit:
             return i + 1
     return len(codes)
+
+
+@njit(strict=True)
+def _hear_rows(
+    X: Array, codes: Array, limit: float, every: tuple[Array, Array], last: tuple[Array, Array], stakes: Array,
+    evidence: Array,
+) -> int:  # fmt: skip
+    """Let both models guess rows, whose first columns are those of the one, and take in what that says."""
+    old, young = guess(X, 0, every[0], every[1]), guess(X, len(every[0]), last[0], last[1])
+    return _hear(old, young, codes, limit, stakes, evidence)
 
 
 @njit(strict=True)
@@ -111,6 +122,26 @@ def _model(mean: Array, variance: Array, target_mean: Array, covariance: Array) 
                 weights[k, c] = covariance[c, j] / variance[j] / share[c] if variance[j] > _NO_SPREAD else 0.0
                 offset[c] -= mean[j] * weights[k, c]
     return best, weights, offset
+
+
+@njit(strict=True)
+def _stakes(share: Array) -> Any:
+    """Return what a row of each class counts for (2)."""
+    if len(share) < 2:
+        return np.full(2, _STAKE)
+    often = np.maximum(share, _RARE)
+    return _STAKE * often.min() / often
+
+
+@njit(strict=True)
+def _learned(
+    X: Array, targets: Array, weight: Array, new: float, old: tuple[float, float], every: Any, last: Any
+) -> Any:  # fmt: skip
+    """Return what both memories know with further rows, which weigh `new`, and both models and the stakes."""
+    rows = of_dense(X, targets, weight, new)
+    every = merged(old[0] / (old[0] + new), new / (old[0] + new), *(every + rows))
+    last = merged(old[1] / (old[1] + new), new / (old[1] + new), *(last + rows))
+    return every, last, (_model(*every), _model(*last)), _stakes(last[2])
 
 
 class Recency:
@@ -164,12 +195,20 @@ class Recency:
         fade : float in (0, 1]
             What the weight of all earlier rows is multiplied by first, in the memory of all rows.
         """
-        block, known = moments(X, targets, weight), (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
-        for memory, factor in zip(known, (fade, _FADING ** len(weight)), strict=True):
-            if targets.shape[1] > len(memory.target_mean):
+        known, new = self.memory, float(weight.sum())
+        if targets.shape[1] > len(known[0].target_mean):
+            known = (copy.copy(known[0]), copy.copy(known[1]))
+            for memory in known:
                 memory.grow(targets.shape[1])
-            memory.merge(block, factor)
-        self._remember(*known)
+        old = fade * known[0].weight, _FADING ** len(weight) * known[1].weight
+        every, last, self.models, self.stakes = _learned(
+            np.ascontiguousarray(X), np.ascontiguousarray(targets), weight, new, old, known[0].moments[1:],
+            known[1].moments[1:],
+        )  # fmt: skip
+        self.memory = (
+            Marginals.of_moments((old[0] + new, *every)),
+            Marginals.of_moments((old[1] + new, *last)),
+        )
 
     def _remember(self, every: Marginals, last: Marginals) -> None:
         self.memory, self.models = (every, last), (_model(*every.moments[1:]), _model(*last.moments[1:]))
@@ -195,9 +234,8 @@ class Recency:
         int
             How many rows were taken in.
         """
-        (columns, *model), (_, *younger) = self.models
-        old, young = guess(X, 0, *model), guess(X, len(columns), *younger)
-        return int(_hear(old, young, codes, self.limit, self.stakes, self.evidence))
+        every, last = self.models
+        return int(_hear_rows(X, codes, self.limit, every[1:], last[1:], self.stakes, self.evidence))
 
     @property
     def found(self) -> bool:
@@ -253,15 +291,6 @@ class Recency:
         self.memory = copy.deepcopy(self.memory)
         for memory in self.memory:
             memory.mean[at], memory.variance[at], memory.covariance[:, at] = 0.0, 1.0, 0.0
-
-
-def _stakes(share: Array) -> NDArray[np.float64]:
-    """Return what a row of each class counts for (2)."""
-    if len(share) < 2:
-        return np.full(2, _STAKE)
-    often = np.maximum(share, _RARE)
-    stakes: NDArray[np.float64] = _STAKE * often.min() / often
-    return stakes
 
 
 def _recoded(known: Marginals, codes: Array, n_targets: int) -> Marginals:

@@ -234,7 +234,7 @@ class RunningMetrics(Running):
                 raise ValueError(f"actual and predicted must hold codes from 0 to {_MOST - 1}, got {bad}.")
             n_classes = high + 1
         came, upto = arrivals(actual, came if came is None else _codes("came", came), upto)
-        self._make_room(max(n_classes, int(came.max(initial=0)) + 1))
+        self._make_room(n_classes if came is actual else max(n_classes, int(came.max(initial=0)) + 1))
         _count(
             actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
             self.n_seen, came, upto, self._values,

@@ -173,6 +173,9 @@ class SlidingStability(Guarded):
     @property
     def variance(self) -> float:
         """Asymptotic variance of `value`, as if the sets were independent; NaN for fewer than two sets."""
+        return self._variance()
+
+    def _variance(self) -> float:
         if self.n_sets < 2:
             return math.nan
         total = int(self._totals[0])
@@ -198,7 +201,7 @@ class SlidingStability(Guarded):
         quantile = _quantile(level)
         if self.n_sets < 2:
             return math.nan, math.nan
-        half = quantile * math.sqrt(self.variance)
+        half = quantile * math.sqrt(self._variance())
         return max(self._value - half, -1.0 / (self.n_sets - 1)), min(self._value + half, 1.0)
 
 

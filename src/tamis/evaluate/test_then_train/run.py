@@ -348,10 +348,11 @@ class Run:
             taken = self.pending.popleft()
             n_rows = len(taken.codes)
             part = predicted[row : row + n_rows]
+            late = (None, None) if taken.came is taken.codes else (taken.came, taken.upto)
             if isinstance(self.metrics, RunningMetrics):
-                self.metrics.update(taken.codes, part, n_classes, taken.came, taken.upto)
+                self.metrics.update(taken.codes, part, n_classes, *late)
             else:
-                self.metrics.update(taken.codes, part, taken.came, taken.upto)
+                self.metrics.update(taken.codes, part, *late)
             if self.auc is not None and taken.scores is not None:
                 self.auc.update(taken.positive, taken.scores)
                 if self.precision_recall is not None:

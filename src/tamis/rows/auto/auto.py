@@ -421,12 +421,13 @@ class Auto(RowSelector):
         self._before = self._weights
         if np.count_nonzero(self._old.weight()) < 2:
             return False
+        self._choose_measure()
         tested = self._tested_rows(y)
-        wrong, young = self._errors(X, y, tested)
         n = len(tested)
         if n == 0:  # no row of the rarer class, or no other
             self._course = self._course.with_block(self._rows + len(y), self._arm, self._recent[0], 0)
             return False
+        wrong, young = self._errors(X, y)
         self._n_tested += n
         worth = weight[tested] / weight[tested].mean()
         losses = np.stack([wrong @ worth, young @ worth])
@@ -455,8 +456,8 @@ class Auto(RowSelector):
             self._alarm = self._rows
         return bool(found) or self._is_late()
 
-    def _tested_rows(self, y: Array) -> NDArray[np.intp]:
-        """Return the rows that the arms are judged by: all of them, or where a class is rare those of that class."""
+    def _choose_measure(self) -> None:
+        """Judge the arms by the rows of a class that has become rare, or by all rows again; then count anew."""
         counts = self._old.weight()
         share = (1.0 if self._rare < 0 else 2.0) * _RARE  # it goes back later than it comes
         is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
@@ -464,12 +465,15 @@ class Auto(RowSelector):
         if rare != self._rare:  # what was counted until now is another measure
             self._rare, self._n_tested, self._seen, self._judged_from = rare, 0, 0.0, self._rows
             self._recent, self._apart = np.zeros_like(self._recent), np.zeros_like(self._apart)
-        if rare < 0:
+
+    def _tested_rows(self, y: Array) -> NDArray[np.intp]:
+        """Return the rows that the arms are judged by: all of them, or where a class is rare those of that class."""
+        if self._rare < 0:
             return np.arange(len(y))
-        found = np.flatnonzero(y == rare)
+        found = np.flatnonzero(y == self._rare)
         return found if len(found) < len(y) else found[:0]
 
-    def _errors(self, X: Rows, y: Array, tested: NDArray[np.intp]) -> tuple[Array, Array]:
+    def _errors(self, X: Rows, y: Array) -> tuple[Array, Array]:
         """Return the errors of all arms on the rows they are judged by, of old learners and of young ones.
 
         Where a class is rare, hardly any arm is ever wrong. There the error of a row is the share of the rows of the
@@ -482,8 +486,6 @@ class Auto(RowSelector):
             found: Array = misranked(scores if self._rare == 1 else -scores, y == self._rare)
             return found
 
-        if len(tested) == 0:
-            return np.zeros((0, 0)), np.zeros((0, 0))
         if self._is_linear(X):
             young = wrong = judged(self._learners.scores(Scale(self._old).of(X), self._masks))
             return wrong, young

@@ -72,7 +72,7 @@ html_theme_options = {
 }
 html_sidebars = {"index": []}
 html_static_path = ["_static"]
-html_css_files = ["gallery.css"]
+html_css_files = ["tamis.css"]
 
 
 def _public_modules() -> list[str]:
@@ -118,30 +118,42 @@ _ARRIVES = {
 }
 
 
+# The page that describes each learner of Tamis.
+_LEARNERS = {
+    "HoeffdingTree": "hoeffding",
+    "HoeffdingAdaptiveTree": "hoeffding",
+    "CVFDT": "cvfdt",
+    "VFDR": "vfdr",
+    "RandomRules": "vfdr",
+    "AdaptiveRandomForest": "forests",
+    "StreamingRandomPatches": "forests",
+    "HEFTStream": "heft_stream",
+    "HUWRS": "huwrs",
+    "StreamingStacking": "stacking",
+    "WeightedKNN": "knn",
+    "WeightedNaiveBayes": "naive_bayes",
+    "ResetOnDrift": "drift",
+}
+
+
 def _catalogue_page() -> str:
-    pages = dict.fromkeys(f"../{_page(entry)}" for entry in CATALOG)
-    learners = [
-        f"../{name}"
-        for name in (
-            "hoeffding",
-            "cvfdt",
-            "vfdr",
-            "forests",
-            "heft_stream",
-            "huwrs",
-            "stacking",
-            "knn",
-            "naive_bayes",
-        )
-    ]
-    lines = ["# Methods", "", "One row per algorithm; `tamis list` prints them too.", ""]
+    tables = {question: [e for e in CATALOG if e.family == family] for family, question in _ARRIVES.items()}
+    tables["Learners"] = [*(e for e in CATALOG if e.family == "learners"), *LEARNERS]
+    methods = [f"../{_page(entry)}" for entries in tables.values() for entry in entries if entry in CATALOG]
+    learners = [f"../{page}" for page in _LEARNERS.values() if page != "drift"]
+    lines = ["# Methods", "", "This page has one row per algorithm, as `tamis list` prints them.", ""]
     lines += ["[Which selector?](../which_selector.md) says which one to begin with.", ""]
-    for family, question in _ARRIVES.items():
-        lines += [f"## {question}", "", *_table([e for e in CATALOG if e.family == family]), ""]
-    lines += ["## Learners", ""]
-    lines += ["What `tamis run --learner` can train; from Python, any classifier with `partial_fit`.", ""]
-    lines += [*_table([*[e for e in CATALOG if e.family == "learners"], *LEARNERS]), ""]
-    lines += ["```{toctree}", ":hidden:", "", *pages, *learners, "```"]
+    for question, entries in tables.items():
+        lines += [f"- **{question}** {', '.join(dict.fromkeys(map(_link, entries)))}"]
+    for question, entries in tables.items():
+        lines += ["", f"## {question}", ""]
+        if question == "Learners":
+            lines += [
+                "`tamis run --learner` trains these; from Python, any classifier with `partial_fit`.",
+                "",
+            ]
+        lines += _table(entries)
+    lines += ["", "```{toctree}", ":hidden:", "", *dict.fromkeys([*methods, *learners]), "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -151,7 +163,8 @@ def _table(entries: Sequence[Entry]) -> list[str]:
 
 
 def _link(entry: Entry) -> str:
-    return f"[{entry.name}](../{_page(entry)}.md)" if entry in CATALOG else entry.name
+    page = _page(entry) if entry in CATALOG else _LEARNERS.get(entry.name)
+    return f"[{entry.name}](../{page}.md)" if page else entry.name
 
 
 def _page(entry: Entry) -> str:
@@ -222,7 +235,7 @@ def _inline_formula(translator: HTML5Translator, node: nodes.Element) -> None:
 
 
 def _block_formula(translator: HTML5Translator, node: nodes.Element) -> None:
-    translator.body.append(f"<p>{latex_to_mathml(node.astext(), display='block')}</p>")
+    translator.body.append(f"<p class='formula'>{latex_to_mathml(node.astext(), display='block')}</p>")
     raise nodes.SkipNode
 
 

@@ -71,14 +71,19 @@ def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
     rows, table, _, _ = state
     bins, ring, seen, start, of_all = rows[1], rows[2], rows[3], table[0], table[2]
     w, end = len(ring), seen[0]
+    first, last = (end - young) % w, end % w
+    codes, wide = ring.astype(np.uint64), np.uint64(n_classes)
     for j in range(len(start) - 1):
-        counts = np.zeros((start[j + 1] - start[j], n_classes, 2))
-        p = (end - young) % w
-        for _ in range(young):
-            counts[bins[j, p], ring[p], 1] += 1.0
-            p = p + 1 if p + 1 < w else 0
-        for b in range(len(counts)):
+        n_values, own = start[j + 1] - start[j], bins[j]
+        recent = np.zeros(n_values * n_classes, np.int32)
+        for p in range(first, last if first < last else w):  # the rows lie in a ring
+            recent[np.uint64(own[p]) * wide + codes[p]] += 1
+        for p in range(0 if first < last else last):
+            recent[np.uint64(own[p]) * wide + codes[p]] += 1
+        counts = np.empty((n_values, n_classes, 2))
+        for b in range(n_values):
             for y in range(n_classes):
+                counts[b, y, 1] = recent[b * n_classes + y]
                 counts[b, y, 0] = of_all[start[j] + b, 1 + y] - counts[b, y, 1]
         if _has_changed(counts, bars):
             return j

@@ -21,7 +21,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
     """Return the slot of a category, or the free one where it would go: the key there is NaN.
 
@@ -35,10 +35,8 @@ def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
     first, last : int
         The table's slots are keys[first:last], a power of two of them, at least one of them free.
     """
-    mixed = np.uint64(0)
-    if x != 0.0:  # the two zeros are one category
-        mixed = ((bits ^ (bits >> _HALF)) * _MIX) >> _HALF
-    slot = int(mixed) & (last - first - 1)
+    mixed = ((bits ^ (bits >> _HALF)) * _MIX) >> _HALF
+    slot = int(mixed * np.uint64(x != 0.0)) & (last - first - 1)  # the two zeros are one category
     while keys[first + slot] == keys[first + slot] and keys[first + slot] != x:
         slot = (slot + 1) & (last - first - 1)
     return first + slot

@@ -71,21 +71,21 @@ def n_counted(n_bins: int, n_classes: int, window: int) -> int:
     return 2 + (2 * n_cells if n_cells * n_classes <= 2 * window else 0)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def cell_of(x: float, grid: Array) -> float:
     """Return the cell of a value, NaN of NaN."""
     cell: float = np.floor((0.5 * x - grid[0]) * grid[1])
     return cell
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def place_of(cell: float, grid: Array, n: int) -> int:
     """Return at which of n places a cell is counted: the first is for all below, the last for all above."""
     place: int = int(min(max(cell - grid[2], 0.0), n - 1.0))
     return place
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def join_counted(grid: Array, cuts: Array, band: Array, counted: Array, cells: Array) -> int:
     """Build layer 2 from the cells as they were counted, if all values are near and the grid fits.
 
@@ -124,7 +124,7 @@ def join_counted(grid: Array, cuts: Array, band: Array, counted: Array, cells: A
     return int(high)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def build_bins(
     values: Array, fresh: bool, grid: Array, cuts: Array, band: Array, cells: Array, bins: Array
 ) -> int:
@@ -193,7 +193,7 @@ def build_bins(
     return (low + high) // 2
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _find_cells(values: Array, grid: Array, known: int, bins: Array) -> bool:
     """Write the cell of each value, that of NaN _FAR; return whether all but NaN are nearer."""
     origin, scale, near = grid[0], grid[1], 0
@@ -205,7 +205,7 @@ def _find_cells(values: Array, grid: Array, known: int, bins: Array) -> bool:
     return near == known
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _extremes(bins: Array) -> tuple[int, int]:
     low, high = np.int32(_FAR), np.int32(-_FAR)
     for p in range(len(bins)):
@@ -215,7 +215,7 @@ def _extremes(bins: Array) -> tuple[int, int]:
     return int(low), int(high)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _renew_grid(values: Array, n_cells: int, grid: Array) -> None:
     low, high = np.inf, -np.inf
     for x in values:
@@ -226,7 +226,7 @@ def _renew_grid(values: Array, n_cells: int, grid: Array) -> None:
         grid[1] = n_cells / (high - low)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _join_cells(cells: Array, low: int, left: int, cuts: Array, band: Array) -> None:
     """Cut the cells, each with its count, into bins; write the bin of each cell in place of its count."""
     closed, count, smallest, largest = 0, 0, left, 0

@@ -56,7 +56,7 @@ def acceptable(X: Array, codes: Array, n_classes: int) -> bool:
     return none == 0
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None:
     """Count the bins of the window's rows again, for one feature."""
     _, bins, ring, _, _ = rows
@@ -67,7 +67,7 @@ def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None
     _sum_up(j, table, fixed)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _sum_up(j: int, table: Arrays, fixed: Arrays) -> None:
     """Sum up the counts of each bin by class."""
     start, _, counts, sums = table
@@ -103,7 +103,7 @@ def cut_anew(n: int, state: State) -> None:
         _recount(j, n, rows, table, fixed)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _bin_of(v: float, cuts: Array, j: int, missing: int) -> int:
     """Return the bin of a cell of PaD, or of a number; NaN is missing."""
     if v != v:
@@ -128,64 +128,62 @@ def write_bins(n: int, state: State) -> None:
             p = p + 1 if p + 1 < len(ring) else 0
 
 
-@njit(strict=True)
-def _take(X: Array, codes: Array, begin: int, end: int, state: State) -> None:
-    """Count rows, and forget those they replace, for some features; class_counts and seen stay as they are."""
+@njit(strict=True, allocates=False)
+def _take(row: Array, y: int, t: int, begin: int, end: int, state: State) -> None:
+    """Count row t, and forget the row that it replaces, for some features; class_counts and seen stay as they are."""
     rows, table, bounds, fixed = state
-    raw, bins, ring, seen, _ = rows
+    raw, bins, ring, _, _ = rows
     start, keys, counts, sums = table
     numeric, cuts, grid, band, built, counted, _ = bounds
     _, step, options, _ = fixed
     w, pad, skip = len(ring), options[0] == 1, options[1] == 1
-    for i in range(len(X)):
-        t = seen[0] + i
-        p, y, row = t % w, codes[i], X[i]
-        old_y = ring[p] if t >= w else -1
-        fresh = t < w and (t + 1 == w or (t + 1) & t == 0)  # the window is full, or has doubled
-        bits, ring[p] = row.view(np.uint64), y
-        for j in range(begin, end):
-            x, at, first, missing = row[j], numeric[j], start[j], start[j + 1] - start[j] - 1
-            v, old = x, bins[j, p]
-            if at >= 0 and pad:
-                v = cell_of(x, grid[j])
-                if old_y >= 0:
-                    left = cell_of(raw[at, p], grid[j])
-                    old = _bin_of(left, cuts, j, missing)
-                    if left == left:
-                        counted[at, old_y, place_of(left, grid[j], counted.shape[2])] -= 1
-                if v == v:
-                    counted[at, y, place_of(v, grid[j], counted.shape[2])] += 1
-            if at >= 0:
-                raw[at, p] = x
-                b = _bin_of(v, cuts, j, missing)
-            else:
-                b = missing if x != x else find_slot(x, bits[j], keys, first, first + missing) - first
-            k_old, t_x, t_xy, values = 0, 0, 0, 0
-            bins[j, p] = b
+    p, bits = t % w, row.view(np.uint64)
+    old_y = ring[p] if t >= w else -1
+    fresh = t < w and (t + 1 == w or (t + 1) & t == 0)  # the window is full, or has doubled
+    ring[p] = y
+    for j in range(begin, end):
+        x, at, first, missing = row[j], numeric[j], start[j], start[j + 1] - start[j] - 1
+        v, old = x, bins[j, p]
+        if at >= 0 and pad:
+            v = cell_of(x, grid[j])
             if old_y >= 0:
-                k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
-                counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
-                k_old = k - 1
-                if not (skip and old == missing):
-                    t_x, t_xy, values = -step[k], -step[k_y], -int(k == 1)
-            k, k_y = counts[first + b, 0] + 1, counts[first + b, 1 + y] + 1
-            counts[first + b, 0], counts[first + b, 1 + y] = k, k_y
-            if not (skip and b == missing):
-                t_x, t_xy, values = t_x + step[k], t_xy + step[k_y], values + (k == 1)
-            sums[j, 0] += t_x
-            sums[j, 1] += t_xy
-            sums[j, 2] += values
-            if not pad or at < 0:
-                continue
-            if old_y < 0 or old != b:
-                few = old_y >= 0 and old != missing and k_old < band[j, 0]
-                if few or (b != missing and k > band[j, 1]):
-                    built[j, 1] = 1
-            if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
-                _rebuild(j, t, fresh, rows, table, bounds, fixed)
+                left = cell_of(raw[at, p], grid[j])
+                old = _bin_of(left, cuts, j, missing)
+                if left == left:
+                    counted[at, old_y, place_of(left, grid[j], counted.shape[2])] -= 1
+            if v == v:
+                counted[at, y, place_of(v, grid[j], counted.shape[2])] += 1
+        if at >= 0:
+            raw[at, p] = x
+            b = _bin_of(v, cuts, j, missing)
+        else:
+            b = missing if x != x else find_slot(x, bits[j], keys, first, first + missing) - first
+        k_old, t_x, t_xy, values = 0, 0, 0, 0
+        bins[j, p] = b
+        if old_y >= 0:
+            k, k_y = counts[first + old, 0], counts[first + old, 1 + old_y]
+            counts[first + old, 0], counts[first + old, 1 + old_y] = k - 1, k_y - 1
+            k_old = k - 1
+            if not (skip and old == missing):
+                t_x, t_xy, values = -step[k], -step[k_y], -int(k == 1)
+        k, k_y = counts[first + b, 0] + 1, counts[first + b, 1 + y] + 1
+        counts[first + b, 0], counts[first + b, 1 + y] = k, k_y
+        if not (skip and b == missing):
+            t_x, t_xy, values = t_x + step[k], t_xy + step[k_y], values + (k == 1)
+        sums[j, 0] += t_x
+        sums[j, 1] += t_xy
+        sums[j, 2] += values
+        if not pad or at < 0:
+            continue
+        if old_y < 0 or old != b:
+            few = old_y >= 0 and old != missing and k_old < band[j, 0]
+            if few or (b != missing and k > band[j, 1]):
+                built[j, 1] = 1
+        if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
+            _rebuild(j, t, fresh, rows, table, bounds, fixed)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, table: Arrays) -> None:
     """Count the bins of a feature again from its cells; the missing ones stay."""
     start, _, counts, _ = table
@@ -200,7 +198,7 @@ def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, tab
         first = last + 1
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: Arrays, fixed: Arrays) -> None:
     """Build the bins of a feature again: from its cells, else from the rows of the window, which takes longer."""
     raw, bins, ring, _, _ = rows
@@ -233,7 +231,8 @@ def learn(X: Array, codes: Array, state: State) -> None:
     for begin in range(0, d, _BLOCK):
         for i in range(len(before)):
             ring[(t + i) % w] = before[i]
-        _take(X, codes, begin, min(begin + _BLOCK, d), state)
+        for i in range(len(X)):
+            _take(X[i], codes[i], t + i, begin, min(begin + _BLOCK, d), state)
     for i in range(len(X)):
         if t + i >= w:
             class_counts[before[i] if i < w else codes[i - w]] -= 1
@@ -247,22 +246,35 @@ def measure(state: State) -> None:
     rows, table, _, fixed = state
     _, _, ring, seen, class_counts = rows
     start, _, counts, sums = table
+    n, options = min(seen[0], len(ring)), fixed[2]
+    _measure(0, len(sums), n, class_counts, sums, fixed)
+    if options[1] == 1:
+        known = np.empty_like(class_counts)
+        for j in range(len(sums)):
+            missing = counts[start[j + 1] - 1]
+            if missing[0] > 0:
+                for c in range(len(known)):
+                    known[c] = class_counts[c] - missing[1 + c]
+                _measure(j, j + 1, n - missing[0], known, sums, fixed)
+
+
+@njit(strict=True)
+def _measure(begin: int, end: int, n: int, class_counts: Array, sums: Array, fixed: Arrays) -> None:
+    """Write the measures of some features that are known in n rows, so many of each class."""
     f, _, options, measures = fixed
-    unit = 2.0 ** -options[2]
-    for j in range(len(sums)):
-        n, last, t_y, classes = min(seen[0], len(ring)), start[j + 1] - 1, 0, 0
-        skipped = options[1] * counts[last, 0]
-        n -= skipped
-        for c in range(len(class_counts)):
-            k = class_counts[c] - (counts[last, 1 + c] if skipped else 0)
-            t_y += f[k]
-            classes += k > 0
-        measures[:, j] = 0.0
-        if n > 0:
-            measures[0, j] = (f[n] - sums[j, 0]) * unit / n  # (1)
-            measures[1, j] = (f[n] - t_y) * unit / n
-            measures[2, j] = (sums[j, 0] - sums[j, 1]) * unit / n  # (2)
-            measures[3, j] = max(sums[j, 2] - 1, 0) * max(classes - 1, 0) / (n * _LN4)  # (4)
+    if n == 0:
+        measures[:, begin:end] = 0.0
+        return
+    t_y, classes, unit, whole = 0, 0, 2.0 ** -options[2], f[n]
+    for k in class_counts:
+        t_y += f[k]
+        classes += k > 0
+    h_y, free = (whole - t_y) * unit / n, max(classes - 1, 0)
+    for j in range(begin, end):
+        measures[0, j] = (whole - sums[j, 0]) * unit / n  # (1)
+        measures[1, j] = h_y
+        measures[2, j] = (sums[j, 0] - sums[j, 1]) * unit / n  # (2)
+        measures[3, j] = max(sums[j, 2] - 1, 0) * free / (n * _LN4)  # (4)
 
 
 @njit(strict=True)
@@ -292,9 +304,7 @@ def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) 
     if seen[0] >= len(ring):
         class_counts[ring[seen[0] % len(ring)]] -= 1
     class_counts[code] += 1
-    d = len(row)
-    # A literal 0 is a type of its own, for which all would be compiled again.
-    _take(row.reshape(1, d), np.full(1, code), d - d, d, state)
+    _take(row, code, seen[0], 0, len(row), state)
     seen[0] += 1
     measure(state)
     uncertainty(state[3][3], corrected, su)

@@ -142,10 +142,10 @@ def _cut(column: Array, exact: bool, edges: Array) -> None:
 def _bin(x: float, edges: Array, exact: bool) -> int:
     if x != x:
         return len(edges) + 1
+    b = 0
     for k in range(len(edges)):
-        if x == edges[k] or (not exact and x < edges[k]):
-            return k
-    return len(edges)
+        b += edges[k] < x
+    return b if not exact or (b < len(edges) and edges[b] == x) else len(edges)
 
 
 @njit(strict=True)

@@ -1,7 +1,7 @@
 """`Auto` beside every selector it races, fixed, on drifting streams and on real ones.
 
     python experiments/auto_race.py [--data FOLDER] [--out FOLDER] [--rows 20000] [--streams NAMES] [--learners NAMES]
-        [--seed 1]
+        [--seed 1] [--orders 0]
 
 Test-then-train in the honest order, batches of 100 rows, accuracy in percent; Gaussian naive Bayes and a Perceptron on
 standardised columns. A method that says so has the learner restarted. Drifting streams have five drifts of 500 rows,
@@ -14,6 +14,9 @@ method that is best on half of the stretches, on the other half.
 `--streams new` has nine kinds on which no rule of `Auto` was chosen: make_classification with 20, 60 and 150 columns,
 and with other columns from half-way; handwritten digits with 64 columns of noise; 60 columns of which each is like the
 one before it, or that hold still in time.
+
+`--orders 4` races nothing: it tells how far Perceptrons with every column are apart that differ in nothing but the
+order in which they learn the rows of a batch.
 
 `--streams rare` has streams of 20,000 rows of which 1 % are of one class: columns with copies, with many weak signals,
 with one strong signal and its copies, with heavy tails, whose signals change half-way, that tell nothing, that tell by
@@ -182,6 +185,15 @@ def cell(rows: Any, method: str, learner: str, measure: str = "accuracy") -> dic
     return told
 
 
+def of_orders(rows: Any, n_orders: int) -> np.ndarray:
+    """Return the accuracy of Perceptrons with every column, each of which learns the rows in an order of its own."""
+    runs = (
+        prequential(rows, None, Perceptron(random_state=order), batch_size=100, baselines="none")
+        for order in range(n_orders)
+    )
+    return np.array([100.0 * run.summary()["accuracy"] for run in runs])
+
+
 def hindsight(batches: np.ndarray, n_draws: int = 200) -> tuple[float, float]:
     """Return the luck of the best method, and `Auto` (the last row) beside one chosen on other batches."""
     rng, fixed, auto = np.random.default_rng(0), batches[:-1], batches[-1]
@@ -208,16 +220,26 @@ def main() -> None:
         "--seed", type=int, default=1, help="of the drifting streams, and of the order of the others"
     )
     given.add_argument("--learners", default=",".join(LEARNERS))
+    given.add_argument("--orders", type=int, default=0)
     args = given.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     warnings.filterwarnings(
         "ignore", "divide by zero", RuntimeWarning
     )  # naive Bayes before the first rare row
+    names = {"new": NEW, "rare": RARE}.get(args.streams) or args.streams.split(",")
+    if args.orders:
+        found = np.array([of_orders(rows_of(n, args.data, args.rows, args.seed), args.orders) for n in names])
+        for name, of_each in zip(names, found, strict=True):
+            print(f"| {name} | {' | '.join(f'{value:.1f}' for value in of_each)} |")
+        behind = found[:, :, None] - found[:, None, :] < -0.5
+        share = behind.sum() / (len(names) * args.orders * (args.orders - 1))
+        print(f"more than half a point behind another order: {share:.1%} of pairs")
+        return
     for learner in args.learners.split(","):
         print(
             f"\n{learner}\n| stream | {' | '.join(FIXED)} | auto | to best | luck | to chosen | to all | rows/s |"
         )
-        for name in {"new": NEW, "rare": RARE}.get(args.streams) or args.streams.split(","):
+        for name in names:
             print(row(name, learner, args), flush=True)
 
 

@@ -384,6 +384,17 @@ def test_where_a_class_is_rare_the_columns_that_rank_it_are_found():
     assert 0.8 < best["accuracy"][race.followed_][-1] < 0.95
 
 
+@pytest.mark.parametrize("learner", ["linear", "naive-bayes"])
+def test_where_a_class_is_rare_few_rows_decide_nothing(learner):
+    """An arm that names the commoner class at once errs least, and tells nothing."""
+    X, y = rare(2000)
+    race = learned(Auto(learner=learner), X[:500], y[:500])
+    errors = race.race_["errors"]
+    assert (errors[:, 1:].min(axis=1) < errors[:, 0] - 0.05).any()  # some arm was far ahead
+    assert race.switches_ == []
+    assert learned(race, X[500:], y[500:]).measure_ == "auc"
+
+
 def test_what_arms_are_judged_by_changes_with_the_classes_and_blocks_without_the_rare_one_tell_nothing():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(9000, 8))

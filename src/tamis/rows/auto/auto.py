@@ -167,8 +167,8 @@ class Auto(RowSelector):
 
     Where one of two classes is rare, naming the other one is right nearly always, and hardly any arm is ever wrong. So
     from 500 rows on the error of an arm on a row of the rare class is the share of the block's other rows that its
-    learner ranks above that row. Its mean is 1 - AUC. Where a class becomes rare (a tenth of the rows), or is so no
-    longer (a fifth), the errors are counted anew.
+    learner ranks above that row. Its mean is 1 - AUC. Until then no arm takes the lead. Where a class becomes rare (a
+    tenth of the rows), or is so no longer (a fifth), the errors are counted anew.
 
     The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
     to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
@@ -445,7 +445,9 @@ class Auto(RowSelector):
         begun = self._to_begin_with(self._rows + len(y), X)
         if begun != self._to_begin_with(self._rows, X):
             self._leaders = [begun, begun]
-        if self._rows >= _BLOCK or not self._is_linear(X):  # before, linear learners learn with every column
+        # In the first rows linear learners learn with every column, and of a class that is rare errors say nothing.
+        taught = self._rows >= _BLOCK or not self._is_linear(X)
+        if taught and self._rare == self._rarer_class():
             self._leaders = [
                 lead(old, lately - favour, self._margins(old, lately[old], self._rows + len(y)))
                 for old, lately in zip(self._leaders, self._recent, strict=True)
@@ -458,13 +460,17 @@ class Auto(RowSelector):
 
     def _choose_measure(self) -> None:
         """Judge the arms by the rows of a class that has become rare, or by all rows again; then count anew."""
-        counts = self._old.weight()
-        share = (1.0 if self._rare < 0 else 2.0) * _RARE  # it goes back later than it comes
-        is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
-        rare = int(counts.argmin()) if is_rare and self._rows >= _WINDOW else -1
+        rare = self._rarer_class() if self._rows >= _WINDOW else -1
         if rare != self._rare:  # what was counted until now is another measure
             self._rare, self._n_tested, self._seen, self._judged_from = rare, 0, 0.0, self._rows
             self._recent, self._apart = np.zeros_like(self._recent), np.zeros_like(self._apart)
+
+    def _rarer_class(self) -> int:
+        """Return the class that is rare, -1 if none is."""
+        counts = self._old.weight()
+        share = (1.0 if self._rare < 0 else 2.0) * _RARE  # it goes back later than it comes
+        is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
+        return int(counts.argmin()) if is_rare else -1
 
     def _tested_rows(self, y: Array) -> NDArray[np.intp]:
         """Return the rows that the arms are judged by: all of them, or where a class is rare those of that class."""

@@ -1,4 +1,4 @@
-"""Discriminant analyses and boosted trees together: what a sum over columns sees, and what only several values say.
+"""Discriminant analyses, spreads and boosted trees together: what a sum sees, and what only several values say.
 
 Each adds its evidence E_m, as far as that held on rows that were not learned from::
 
@@ -9,7 +9,8 @@ walks. For each unit of worth 1 is taken off the logarithm of the likelihood, as
 little is believed.
 
 There are two discriminant analyses: one of numbers and bins, and one of the numbers alone, which needs fewer rows. So
-how much the bins are shrunk is found on the rows held out.
+how much the bins are shrunk is found on the rows held out. Both have one covariance for all classes; what the spread
+of a class says is a kind of its own (:mod:`tamis.cells.spread`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tamis.cells.discriminant import Discriminant, Judge, Worth, best_worth, pos
 from tamis.cells.held_out import longer
 from tamis.cells.masked import Masked
 from tamis.cells.small_trees import SmallTrees
+from tamis.cells.spread import Spread
 
 __all__ = ["Ensemble", "best_worths", "calibrated", "joined", "kinds_of", "taught"]
 
@@ -36,7 +38,7 @@ _MOST = 1.2  # worth
 
 
 class Ensemble:
-    """Probabilities of the classes from any of the columns, by two discriminant analyses, and trees if wanted.
+    """Probabilities of the classes from any of the columns: two discriminant analyses, spreads, and trees if wanted.
 
     Parameters
     ----------
@@ -58,18 +60,20 @@ class Ensemble:
     """
 
     _fit_together = Shapes(
-        "n_kinds (=m)  worth (m)  prior (k)  _sums[] (its own)  _trees[] (its own)"
-        "  _sums[].prior (k)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"
+        "n_kinds (=m)  worth (m)  prior (k)  _sums[] (its own)  _spread (its own)  _trees[] (its own)"
+        "  _sums[].prior (k)  _spread._means (k, d)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"
     )
 
     # State, after fit:
-    #   worth    (2 or 3,)     float64  b
+    #   worth    (3 or 4,)     float64  b
     #   prior    (n_classes,)  float64
     #   _sums          two Discriminant
+    #   _spread        Spread
     #   _trees         SmallTrees, if any
 
     def __init__(self, n_bins: int, n_classes: int, trees: bool = True) -> None:
         self._sums = [Discriminant(n_bins, n_classes), Discriminant(1, n_classes)]
+        self._spread = Spread(n_classes)
         self._trees = [SmallTrees(n_classes)] if trees else []
         self.worth: Worth = np.ones(self.n_kinds)
         self.prior: Floats = self._sums[0].prior
@@ -78,22 +82,24 @@ class Ensemble:
         """Learn from rows, see :meth:`tamis.cells.small_trees.SmallTrees.fit`."""
         for part in self._sums:
             part.fit(values, y)
+        self._spread.fit(values, y)
         for trees in self._trees:
             trees.fit(values, y, order)
         self.prior = self._sums[0].prior
         return self
 
     def updated(self, values: Floats, y: Array, fading: float) -> Ensemble:
-        """Take more rows into the discriminant analyses; the trees stay."""
+        """Take more rows into what is added up over columns; the trees stay."""
         found = copy.copy(self)
         found._sums = [copy.copy(part).updated(values, y, fading) for part in self._sums]
+        found._spread = copy.copy(self._spread).updated(values, y, fading)
         found.prior = found._sums[0].prior
         return found
 
     @property
     def n_kinds(self) -> int:
         """How many kinds of evidence there are."""
-        return len(self._sums) + len(self._trees)
+        return len(self._sums) + 1 + len(self._trees)
 
     @property
     def n_columns(self) -> int:
@@ -106,11 +112,13 @@ class Ensemble:
         Parameters are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         said = [part.evidence(values, order) for part in self._sums]
+        said.append(self._spread.evidence(values, order))
         return np.stack([*said, *(trees.evidence(values, order) for trees in self._trees)])
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
         said = [part.evidence(values)[-1] for part in self._sums]
+        said.append(self._spread.evidence(values)[-1])
         return posterior_of(
             np.stack([*said, *(trees.said(values) for trees in self._trees)]), self.prior, self.worth
         )

@@ -247,7 +247,7 @@ class FixedOrder(CellClassifier):
             return (
                 np.empty(0, dtype=np.int64),
                 walks,
-                np.zeros((2 if self.classifier is None else 1, *prior[None].shape)),
+                np.zeros((3 if self.classifier is None else 1, *prior[None].shape)),
                 prior,
             )
         model.prices_ = self._costs()[model.candidates_]

@@ -1,0 +1,158 @@
+"""What the spread of a column says of the class: evidence that one covariance for all classes does not see.
+
+Rows of a class are taken to be normal about its mean, each column by itself. What the variance of the class, s_c^2,
+says beyond the one within all classes, s^2, is::
+
+    E(c, x) = -log(s_c / s) - (x - m_c)^2 / 2 (1 / s_c^2 - 1 / s^2),    added up over columns            (1)
+
+Variances of few rows differ by chance, so their logarithms are drawn together. With l_c = log s_c^2 of n_c rows, l the
+mean of these, weighted by rows, k the kurtosis within the classes (3 at least) and L classes::
+
+    log s_c^2 := log s^2 + w (l_c - log s^2),    w = max(0, 1 - 2 (L - 1) / sum_c n_c (l_c - l)^2 / (k - 1))     (2)
+
+The sum is chi-squared with L - 1 degrees of freedom where the classes have one spread. It must be twice as large to
+count at all, as in Akaike's criterion. Ten rows as spread as all are added to each class. Numbers are cut at the outer
+quantiles, as in :mod:`tamis.cells.discriminant`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+from tamis._shapes import Shapes
+
+__all__ = ["Spread"]
+
+Floats = NDArray[np.float64]
+
+_OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
+_ROWS = 10.0  # as spread as all, added to each class
+_AT_ONCE = 128  # rows
+
+
+@njit(strict=True)
+def _evidence(x: Array, order: Array, means: Array, level: Array, slope: Array, found: Array) -> None:
+    """Fill in (1) of each row and class after each of the columns in order; -1 and missing values tell nothing."""
+    n, n_steps = order.shape
+    for i in range(n):
+        for c in range(len(means)):
+            found[i, 0, c] = 0.0
+        for s in range(n_steps):
+            j = order[i, s]
+            told = j >= 0 and not np.isnan(x[i, j])
+            for c in range(len(means)):
+                found[i, s + 1, c] = found[i, s, c]
+                if told:
+                    apart = x[i, j] - means[c, j]
+                    found[i, s + 1, c] += level[c, j] - slope[c, j] * apart * apart
+
+
+class Spread:
+    """Evidence for the classes from the spread of any of the columns.
+
+    Parameters
+    ----------
+    n_classes : int
+
+    Examples
+    --------
+    Both classes have the mean 0, and class 1 twice the spread:
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 1)) * (1 + y[:, None])
+    >>> Spread(2).fit(X, y).evidence(np.array([[0.0], [3.0]]))[1].round(1)
+    array([[ 0.4, -0.2],
+           [-1.9,  0.4]])
+    """
+
+    _fit_together = Shapes(
+        "_low (d)  _high (d)  _powers (5, k, d)  _means (k, d)  _level (k, d)  _slope (k, d)"
+    )
+
+    # State, after fit, of K columns, whose numbers are cut, and are from -1 to 1 then:
+    #   _low, _high     (K,)                   where they are cut
+    #   _powers         (5, n_classes, K)      sums of their powers 0 to 4 over the known values of a class, faded
+    #   _means, _level, _slope (n_classes, K)  m_c, -log(s_c / s), (1 / s_c^2 - 1 / s^2) / 2
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self._start(np.zeros(0), np.zeros(0))
+
+    def _start(self, low: Floats, high: Floats) -> None:
+        self._low, self._high = low, high
+        self._powers: Floats = np.zeros((5, self.n_classes, len(low)))
+        self._means, self._level, self._slope = np.zeros((3, self.n_classes, len(low)))
+
+    def fit(self, values: Array, y: Array) -> Spread:
+        """Learn from rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
+        values = np.asarray(values, dtype=np.float64)
+        ends, there = np.zeros((2, values.shape[1])), ~np.isnan(values).all(axis=0)
+        if there.any():
+            ends[:, there] = np.nanquantile(values[:, there], [_OUTER, 1.0 - _OUTER], axis=0)
+        self._start(*ends)
+        return self.updated(values, y, 1.0)
+
+    def updated(self, values: Array, y: Array, fading: float) -> Spread:
+        """Take in more rows; the weight of earlier ones is multiplied by `fading` for each of them."""
+        x = self._between(values)
+        weight = fading ** np.arange(len(y) - 1, -1, -1.0)
+        hot = np.zeros((len(y), self.n_classes))
+        hot[np.arange(len(y)), y] = weight
+        there, x = ~np.isnan(x), np.nan_to_num(x)
+        self._powers = fading ** len(y) * self._powers
+        # Of so few rows at once BLAS adds up each product in one order, however many threads it has.
+        for at in range(0, len(y), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            power = there[part].astype(np.float64)
+            for sums in self._powers:
+                sums += hot[part].T @ power
+                power *= x[part]
+        self._compare()
+        return self
+
+    def _compare(self) -> None:
+        """Compare the variances of the classes, (2)."""
+        n, first, second, third, fourth = self._powers
+        m = first / np.maximum(n, 1e-300)
+        within = np.maximum(second - n * m**2, 0.0)
+        fourth = np.maximum(fourth - 4.0 * m * third + 6.0 * m**2 * second - 3.0 * n * m**4, 0.0)
+        total = np.maximum(n.sum(axis=0), 1e-300)
+        common = np.maximum(within.sum(axis=0) / total, 1e-12)
+        variance = (within + _ROWS * common) / (n + _ROWS)
+        kurtosis = (fourth / variance**2).sum(axis=0) / total
+        logarithm = np.log(variance)
+        share = n / total
+        apart = logarithm - (share * logarithm).sum(axis=0)
+        chi2 = (n * apart**2).sum(axis=0) / (np.maximum(kurtosis, 3.0) - 1.0)
+        degrees = np.maximum((n > 0.0).sum(axis=0) - 1.0, 0.0)
+        drawn = np.maximum(0.0, 1.0 - 2.0 * degrees / np.maximum(chi2, 1e-300))
+        beyond = np.where(n > 0.0, drawn * (logarithm - np.log(common)), 0.0)
+        self._means, self._level = m, -0.5 * beyond
+        self._slope = 0.5 * np.expm1(-beyond) / common
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns it knows."""
+        return len(self._low)
+
+    def evidence(self, values: Array, order: Array | None = None) -> Floats:
+        """Return what the values of each row say of each class, one column after the other, (1).
+
+        Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        """
+        if order is None:
+            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        found = np.empty((len(order), order.shape[1] + 1, self.n_classes))
+        _evidence(self._between(values), order, self._means, self._level, self._slope, found)
+        return found.transpose(1, 0, 2)
+
+    def _between(self, values: Array) -> Floats:
+        """Return the numbers, cut and scaled to -1 to 1, NaN where missing."""
+        middle, half = self._low / 2.0 + self._high / 2.0, self._high / 2.0 - self._low / 2.0
+        cut = np.clip(np.asarray(values, dtype=np.float64), self._low, self._high)
+        found: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)
+        return found

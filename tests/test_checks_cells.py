@@ -104,9 +104,12 @@ def test_page_lists_every_check() -> None:
     assert sorted(listed) == sorted(name for name, _ in cell_classifier_checks(ETANA()))
 
 
-def test_the_suite_counts_what_it_ran() -> None:
+def test_the_suite_counts_what_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = list(cell_classifier_checks(ETANA()))
+    assert len(every) >= 25
+    monkeypatch.setattr("tamis.checks.cells.cell_classifier_checks", lambda _: iter(every[:6]))
     report = check_cell_classifier(ETANA())
-    assert len(report.passed) + len(report.skipped) == len(list(cell_classifier_checks(ETANA()))) >= 25
+    assert {*report.passed, *report.skipped} == {name for name, _ in every[:6]}
     assert report.failed == {}
     assert str(report).startswith(f"{len(report.passed)} checks passed")
 

@@ -28,7 +28,7 @@ def test_steps_are_the_recursion(rng):
     np.testing.assert_allclose(found, want, rtol=1e-10, atol=1e-13)
 
 
-def sampled(tables, rng, n=3000):
+def sampled(tables, rng, n=1500):
     y = rng.integers(0, 3, n)
     X = np.array([[rng.choice(3, p=t[c]) for t in tables] for c in y], dtype=float)
     return X, y

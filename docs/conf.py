@@ -23,6 +23,9 @@ from matplotlib import style as styles
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
+sys.path.insert(0, str(Path(__file__).parent))
+from figures import FIGURES  # beside this file
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from sphinx.application import Sphinx
@@ -194,6 +197,12 @@ def _draw_electricity() -> None:
     _draw("electricity", result.plot)
 
 
+def _draw_methods() -> None:
+    """Draw the pictures of the method pages."""
+    for compute in FIGURES:
+        _draw(compute.__name__, compute())
+
+
 def _run_tutorials() -> None:
     """Run the tutorials, block by block; the `figure` of a block before a picture is that picture."""
     for page in sorted((Path(__file__).parent / "tutorials").glob("*.md")):
@@ -248,4 +257,5 @@ def setup(app: Sphinx) -> None:
 matplotlib.use("Agg")
 _write_pages()
 _draw_electricity()  # before Sphinx looks for its sources
+_draw_methods()
 _run_tutorials()

@@ -64,7 +64,7 @@ def read_rows(
         stop[f, r] = at
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def read_table(
     first: int, begin: Array, value: Array, weight: Array, r: int, values: Array, below: Array, start: Array,
     stop: Array, unit: Array,
@@ -95,7 +95,7 @@ def read_zero(
         stop[f, r] = at
 
 
-@njit()
+@njit(allocates=False)
 def _up_to(values: Array, low: int, high: int, x: float) -> int:
     """Return the first place in [low, high) whose value is larger than x."""
     while high - low > 16:
@@ -110,7 +110,7 @@ def _up_to(values: Array, low: int, high: int, x: float) -> int:
     return low + int(found)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _weight_before(place: int, start: int, unit: float, below: Array) -> float:
     """Return the weight of a run before a place."""
     if place == start:
@@ -118,7 +118,7 @@ def _weight_before(place: int, start: int, unit: float, below: Array) -> float:
     return unit * (place - start) if unit > 0.0 else below[place - 1]
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _reach(
     values: Array, below: Array, start: Array, unit: Array, need: float, low: Array, high: Array, place: Array,
     reached: Array, low_weight: float, high_weight: float,
@@ -160,7 +160,7 @@ def _reach(
         overwrite(high, place)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def _around_zero(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, after: Array
 ) -> tuple[float, float]:
@@ -175,17 +175,18 @@ def _around_zero(
     return before, upto
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def select(
-    values: Array, below: Array, start: Array, stop: Array, unit: Array, fractions: Array, of_class: Array,
-    found: Array, weights: Array,
+    values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, fractions: Array,
+    room: Array, found: Array, weights: Array,
 ) -> None:  # fmt: skip
     """Find the smallest value up to which at least a fraction of the weight lies, for ascending fractions.
 
-    `weights[f, h]`, where there is room, takes the weight of each class up to the value.
+    `weights[f, h]`, where there is room, takes the weight of each class up to the value. `room` is for five places in
+    each run.
     """
     n_runs = of_class.shape[0]
-    low, high, place, reached, after_zero = np.empty((5, n_runs), np.int64)
+    low, high, place, reached, after_zero = room[0], room[1], room[2], room[3], room[4]
     for f in range(start.shape[0]):
         total, low_weight = 0.0, 0.0
         for r in range(n_runs):
@@ -208,12 +209,14 @@ def select(
                     if stop[f, r] > start[f, r] and not values[stop[f, r] - 1] <= best:
                         best = values[stop[f, r] - 1]
             found[f, h] = best
-            if weights.shape[0] and best == best:
+            if weights.shape[0] and h > 0 and best == found[f, h - 1]:  # a frequent value
+                overwrite(weights[f, h], weights[f, h - 1])
+            elif weights.shape[0] and best == best:
                 for r in range(n_runs):
                     weights[f, h, of_class[r]] += _weight_before(reached[r], start[f, r], unit[f, r], below)
 
 
-@njit(strict=True)
+@njit(strict=True, allocates=False)
 def between(upto: Array, gain: Array, whole: Array, found: Array) -> None:
     """Write the weight of each class between the cuts from its weight up to each, in units of `gain`, and the whole."""
     for f in range(found.shape[0]):

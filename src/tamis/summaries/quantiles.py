@@ -372,7 +372,7 @@ class QuantileSummary(Guarded):
         found = np.empty((self.n_features, len(fractions)))
         for first, runs, of_class in self._in_one_scale()._runs():
             part = np.empty((len(runs.start), len(fractions)))
-            select(*runs, fractions[order], of_class, part, np.empty((0, 0, 0)))
+            select(*runs, of_class, fractions[order], _places(of_class), part, np.empty((0, 0, 0)))
             found[first : first + len(part), order] = part
         return found[:, 0] if np.ndim(q) == 0 else found
 
@@ -412,7 +412,7 @@ class QuantileSummary(Guarded):
         for first, runs, of_class in now._runs():
             part = slice(first, first + len(runs.start))
             upto = np.zeros((len(runs.start), n_bins - 1, self.n_classes))
-            select(*runs, fractions, of_class, np.empty(upto.shape[:2]), upto)
+            select(*runs, of_class, fractions, _places(of_class), np.empty(upto.shape[:2]), upto)
             between(upto, now._gain, count[:, part], found[part])
         return found
 
@@ -475,6 +475,10 @@ class QuantileSummary(Guarded):
         """Bytes of the state."""
         arrays = (self._gain, self._weight, self._sparse_weight, self._stored, self._missing)
         return sum(a.nbytes for a in arrays) + sum(points.nbytes for points in self._points)
+
+
+def _places(of_class: Array) -> NDArray[np.int64]:
+    return np.empty((5, len(of_class)), np.int64)
 
 
 def _sum(a: Array, b: Array) -> Array:

@@ -51,7 +51,7 @@ METHODS = {
 }
 REPRESENTATIVE = (
     "fires", "ofs", "t-score", "mi", "screening", "discuss", "nb", "nb-su", "knn", "hoeffding-tree",
-    "hoeffding-adaptive-tree",
+    "hoeffding-adaptive-tree", "random-rules",
 )  # fmt: skip
 SIZE, PER_CONCEPT, AT_MOST = 100, 250_000, 30
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "duration", "fraction", "rate", "scientific", "size", "ticks"]
+__all__ = ["NAME_OF", "count", "duration", "fraction", "rate", "scientific", "size", "ticks"]
 
 MISSING, MINUS = "–", "−"  # the sign of pages and figures; CSV and JSON have that of a keyboard
+NAME_OF = {"accuracy": "Accuracy", "auc": "AUC"}  # what a race is decided by, as a heading
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

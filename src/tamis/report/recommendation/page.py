@@ -13,14 +13,13 @@ from tamis.report.figures import svg
 from tamis.report.figures.figure import course, figure, limits
 from tamis.report.page.document import document, write_page
 from tamis.report.page.markup import plural, repeat_lines, table, text
-from tamis.report.page.number_format import count, fraction
+from tamis.report.page.number_format import NAME_OF, count, fraction
 
 __all__ = ["Found", "write_report"]
 
 _IN_PYTHON = (
     'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
 )
-_HEADINGS = {"accuracy": "Accuracy", "auc": "AUC"}
 _STYLES = {
     "forward": "s1",
     "fires": "s2",
@@ -90,7 +89,7 @@ def _page(found: Found, title: str, repeat: Mapping[str, str]) -> str:
 
 
 def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], told: dict[str, Any]) -> str:
-    word = _HEADINGS[told["measure"]]
+    word = NAME_OF[told["measure"]]
     sizes = sorted({size for name, curve in curves.items() if name != "joint" for size, _ in curve})
     place = {size: float(at) for at, size in enumerate(sizes)}
     x = svg.Axis(-0.3, len(sizes) - 0.7, [(place[size], count(size)) for size in sizes])

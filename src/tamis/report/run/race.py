@@ -9,7 +9,7 @@ import numpy as np
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.page.markup import plural, table, text
-from tamis.report.page.number_format import count, fraction
+from tamis.report.page.number_format import NAME_OF, count, fraction
 from tamis.report.run.figures import Series, bare_map, lines
 from tamis.report.run.numbers import Result, SelectionMap
 
@@ -17,7 +17,6 @@ __all__ = ["has_race", "race"]
 
 _LINES = 6  # arms drawn
 _SWITCHES = 20
-_WORDS = {"accuracy": "Accuracy", "auc": "AUC"}
 _WHY = {"lead": "it had come to lead", "drift": "the stream drifted", "net": "the leader had lost too much"}
 
 
@@ -67,7 +66,7 @@ def _accuracy(result: Result, told: dict[str, Any]) -> str:
     ]
     late = at >= min(500.0, at[-1] / 2)  # the first rows say little, and would stretch the axis
     y = svg.axis(*limits(*(one.values[late] for one in series), within=(0, 1)))
-    title = f"{_WORDS[told.get('measure', 'accuracy')]} lately of the best arm of each selector, by its own learner"
+    title = f"{NAME_OF[told.get('measure', 'accuracy')]} lately of the best arm of each selector, by its own learner"
     return lines(result, "arm", title, series, y, kind="wide", at=at)
 
 
@@ -86,8 +85,8 @@ def _switches(told: dict[str, Any]) -> str:
     ]
     if not rows:
         return '<p class="note">The arm was never changed.</p>'
-    word = _WORDS[told.get("measure", "accuracy")]
+    word = NAME_OF[told.get("measure", "accuracy")]
     head = ("rows seen", "from", "to", f"{word} of the one left", "of the new one", "why")
     shown = f"The last {len(rows)} of {told['n_switches']}" if told["n_switches"] > len(rows) else "All"
-    note = '<p class="note">Of the arms’ own learners lately: rows fade over 2,000.</p>'
+    note = '<p class="note">Of the arms’ own learners lately: rows fade over half of those so far, 2,000 at most.</p>'
     return table(f"{shown} changes of the arm", head, rows, ["n", "", "", "n", "n", ""]) + note

@@ -48,7 +48,7 @@ from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_scores, misranked, predictions
-from tamis.rows.auto.course import Course, news_of
+from tamis.rows.auto.course import Course, fades_over, news_of
 from tamis.rows.auto.switching import follow, lead, paired_margin, regret_bound, reweigh
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
@@ -66,7 +66,6 @@ _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names
 _RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
 _USUAL = 0.1  # the one that forward selection keeps where it is not told
 _RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
-_LATELY = 2000.0  # rows that the leader is chosen by
 _MARGIN = 0.006  # by how much it must be better, at least
 _FAVOUR = {"naive-bayes": 0.005, "linear": 0.015}  # of every column: no selection is risked for less
 _CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
@@ -120,8 +119,9 @@ class Auto(RowSelector):
     weights_ : ndarray of shape (n_arms,), float64
         Probability that each arm is followed next; they add up to 1.
     errors_ : ndarray of shape (n_arms,), float64
-        Recent error of each arm's learner: rows fade over 2000. It is the error rate. Where one of two classes has less
-        than a tenth of the rows, it is 1 - AUC, and the rows that fade are those of that class.
+        Recent error of each arm's learner: rows fade over half of those so far, 2000 at most. It is the error rate.
+        Where one of two classes has less than a tenth of the rows, it is 1 - AUC, and the rows that fade are those of
+        that class.
     measure_ : {"accuracy", "auc"}
         What the arms are judged by now.
     switches_ : list of dict
@@ -521,7 +521,7 @@ class Auto(RowSelector):
         margins, n_tested = np.full(len(self.arms_), _MARGIN), n_rows if self._rare < 0 else self._n_tested
         if self.learner != "linear":
             return margins + _CAUTION / n_tested
-        lately = min(n_tested, _LATELY)
+        lately = fades_over(n_tested)
         settled = n_rows >= _SETTLED * self.n_features_in_
         if settled and self._which[leader] < 0:
             margins += paired_margin(self._apart, lately)
@@ -540,7 +540,7 @@ class Auto(RowSelector):
 
     def _note(self, errors: Array, apart: Array, n: int, n_rows: int) -> None:
         """Keep the share of errors of every arm, lately and for the course of the race, and where it is apart."""
-        self._seen, news = news_of(self._seen, n, _LATELY)
+        self._seen, news = news_of(self._seen, n, fades_over(self._n_tested))
         self._recent = self._recent + news * (errors - self._recent)
         self._apart = self._apart + news * (apart - self._apart)
         self._course = self._course.with_block(self._rows + n_rows, self._arm, errors[0], n)
@@ -731,7 +731,7 @@ class Auto(RowSelector):
         return {
             "arms": list(self.arms_),
             "measure": self.measure_,
-            **self._course.summary(self.arms_, n_points, _LATELY),
+            **self._course.summary(self.arms_, n_points),
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),
             "restarts": list(self.restarts_),

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 
-__all__ = ["Course", "news_of"]
+__all__ = ["Course", "fades_over", "news_of"]
 
+_LATELY = 2000.0  # rows over which errors fade, at most
 _MOST = 512  # records that are kept; then two and two become one
 
 
@@ -81,8 +82,8 @@ class Course:
         names = ("n_seen", "followed", "errors", "n_tested")
         return {name: getattr(self, name)[: self.n_records].copy() for name in names}
 
-    def summary(self, arms: list[str], n_points: int, lately: float) -> dict[str, Any]:
-        """Return at most so many stretches of the course in plain values; errors fade over `lately` rows.
+    def summary(self, arms: list[str], n_points: int) -> dict[str, Any]:
+        """Return at most so many stretches of the course in plain values; errors fade as in the race.
 
         The keys are "n_seen", "followed", "share" and "accuracy", as in :meth:`tamis.Auto.race_summary`.
         """
@@ -94,7 +95,7 @@ class Course:
         share = np.bincount(followed, rows, len(arms)) / max(int(rows.sum()), 1)
         recent, seen, faded = np.zeros(len(arms)), 0.0, np.zeros_like(errors)
         for at, n_new in enumerate(np.maximum(n_tested, 1).tolist()):
-            seen, news = news_of(seen, n_new, lately)
+            seen, news = news_of(seen, n_new, fades_over(int(n_tested[: at + 1].sum())))
             recent = recent + news * (errors[at] - recent)
             faded[at] = recent
         by_share = np.argsort(-share, kind="stable")
@@ -105,6 +106,15 @@ class Course:
             "share": {arms[arm]: float(share[arm]) for arm in by_share},
             "accuracy": {arms[arm]: (1.0 - faded[ends, arm]).tolist() for arm in by_errors},
         }
+
+
+def fades_over(n_tested: int) -> float:
+    """Return over how many rows errors fade: half of those so far, for the first of a learner are not its last ones.
+
+    >>> fades_over(500), fades_over(100_000)
+    (250.0, 2000.0)
+    """
+    return min(max(0.5 * n_tested, 1.0), _LATELY)
 
 
 def news_of(seen: float, n_rows: int, lately: float) -> tuple[float, float]:

@@ -84,6 +84,24 @@ def test_what_cannot_be_read_is_one_sentence(here, capsys, command, kind):
     assert "unexpected" not in err
 
 
+@pytest.mark.parametrize("selector", ["auto", "fires"])
+def test_a_label_of_one_class_is_told(here, capsys, selector):
+    text = (here / "table.csv").read_text().replace(",off", ",on")
+    (here / "table.csv").write_text(text)
+    assert main(["run", *FILE, "--selector", selector, "--report", "run.html", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert "Every row has the same label" in " ".join(out.split())
+    assert "unexpected" not in err
+    assert "Every row has the same label" in (here / "run.html").read_text(encoding="utf-8")
+
+
+def test_a_file_is_not_given_as_a_stream(here, capsys):
+    assert main(["compare", "--stream", "table.csv", "--label", "state"]) == 2
+    assert capsys.readouterr().err == (
+        "tamis: --stream table.csv is a file: give it without --stream, and its label with --label.\n"
+    )
+
+
 def run(here, line, **more):
     environment = {**os.environ, "PYTHONUNBUFFERED": "", **more.pop("env", {})}
     command = [sys.executable, "-m", "tamis", *line] if isinstance(line, list) else ["bash", "-c", line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from tamis.catalog import LEARNERS
 from tamis.cli.compare_output import document_of, show_comparison
-from tamis.cli.failure import FAILED, INTERRUPTED
+from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.methods import amount, part, replaying, selectors
 from tamis.cli.options import (
     BASELINES,
@@ -160,6 +161,11 @@ def compare(
     if jobs != -1:
         check_whole("--jobs", jobs, 1)
     check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)
+    for name in stream or []:
+        if os.path.isfile(name):
+            raise MisuseError(
+                f"--stream {name} is a file: give it without --stream, and its label with --label."
+            )
     streams = _named([*(stream or ([] if files else _STREAMS))])
     late = lateness(delay)
     streams |= {file: _file(file, reading, quiet, clock_of(late)) for file in files or []}

@@ -51,6 +51,10 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     if "mae" in total:
         return _remarks_on_errors(total, settings)
     accuracy = total["accuracy"]
+    if total["majority_accuracy"] == 1.0:
+        return [
+            "Every row has the same label, so nothing can be selected or judged: check which column is the label."
+        ]
     found = []
     if accuracy < total["majority_accuracy"]:
         scale = "" if settings.get("scale") == "standard" else ", or standardised columns"

@@ -456,7 +456,9 @@ class Run:
             "interrupted": self.interrupted,
         }
         if self.n_seen and hasattr(self.selector, "race_summary"):
-            settings["race"] = self.selector.race_summary()
+            race = self.selector.race_summary()
+            if race["followed"]:  # there is no race while there is one class
+                settings["race"] = race
         if self.late.is_timed:
             settings["labels"] = self.late.counts()
         if why := getattr(self.selector, "why_fewer_", ""):

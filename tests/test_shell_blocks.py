@@ -116,6 +116,25 @@ def test_a_shell_line_does_what_it_says(
         assert page.stat().st_size > 10_000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["tamis demo", "tamis recommend --dataset electricity"])
+def test_what_the_page_shows_is_what_is_printed(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Word for word, but for the times."""
+    found = re.search(
+        rf"^```text\n\$ {re.escape(line)}\n(.*?)^```", text_of("docs/cli.md"), flags=re.M | re.S
+    )
+    assert found is not None, f"docs/cli.md does not show what {line} prints"
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*line.split()[1:], "--quiet"]) == 0
+    shown, printed = (
+        [row.rstrip() for row in text.strip().splitlines() if not row.startswith(("  seconds ", "  rows "))]
+        for text in (found[1], capsys.readouterr().out)
+    )
+    assert printed == shown
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_to_a_page_and_a_heading(page: str) -> None:
     missing = []

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,6 +131,14 @@ def test_one_list_has_every_problem_in_words_of_the_command_line(call):
         "  heat (3.3 %) lacks values, the first in row 4: --missing mean\n"
         "Mended: tamis run sensors.csv --label state --na 1.5.2 --missing mean\n"
     )
+
+
+def test_the_page_shows_what_is_printed(call):
+    page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    line, shown = re.search(r"^```text\n\$ tamis (look .*)\n((?s:.*?))^```", page, flags=re.M).groups()
+    code, out, _ = call(*line.split())
+    assert code == 0
+    assert [row.rstrip() for row in out.splitlines()] == shown.splitlines()
 
 
 ODD = {

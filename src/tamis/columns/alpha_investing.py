@@ -71,6 +71,7 @@ class AlphaInvesting(SequentialSelector):
         p-values are above `release` leave, worst first. None: selected features stay. Use it for correlated columns: a
         neighbour that came before the relevant feature leaves when that one comes.
     intercept : bool, default=True
+        Whether the model has a constant term.
     max_features : int or None, default=None
         The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"

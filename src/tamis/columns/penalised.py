@@ -69,12 +69,15 @@ class PenalisedSelector(SequentialSelector):
     Parameters
     ----------
     criterion : {"aic", "bic", "ric"}, default="bic"
+        What twice the gain in log likelihood must exceed, for n rows and p candidates. "aic": 2. "bic": log n. "ric":
+        2 log p, about as strict as a Bonferroni correction.
     model : {"linear", "logistic", "poisson"}, default="linear"
         A numeric target, two classes, or counts. Until the last relevant feature is found, counts vary more than a
         Poisson model says. So their gain is the likelihood ratio that has the p-value of a robust test.
     n_candidates : int or None, default=None
         p of RIC. None: the number of features offered so far, plus one.
     intercept : bool, default=True
+        Whether the model has a constant term.
     max_features : int or None, default=None
         The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"

@@ -37,6 +37,7 @@ class ForwardStepwise(RegressionSelector):
     n_candidates : int or None, default=None
         p of RIC. None: the number of features offered so far, including the block, plus one.
     intercept : bool, default=True
+        Whether the model has a constant term.
     max_features : int or None, default=None
         The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"

@@ -135,9 +135,10 @@ class HUWRS(ChunkedEnsemble):
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
-        Members.
+        How many classifiers the ensemble has, each on its own features.
     chunk_size : int from 8 to 1000000, default=500
-        Rows between two comparisons: some tens of each class, or classes are not compared.
+        Rows between two comparisons of how features are distributed. Choose it such that a chunk has some tens of rows
+        of each class: a class with fewer rows than bins is not compared.
     max_features : int, at least 1, or float in (0, 1], default=0.5
         Features of a member: this many, or this share of them.
     estimator : str or classifier, default="nb-su"

@@ -102,9 +102,9 @@ class HEFTStream(ChunkedEnsemble):
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
-        Members.
+        How many classifiers the ensemble has.
     chunk_size : int from 8 to 1000000, default=150
-        Rows between two selections.
+        Rows between two selections of features.
     estimators : sequence of str or classifier, default=("nb", "hoeffding-tree")
         The kinds of members: learners of the catalogue by their keys, or classifiers with `partial_fit` and
         `predict_proba`, which are copied before they learn. In the beginning there are as many of each.

@@ -99,17 +99,17 @@ def open_file(
     missing : {"error", "mean", "keep"}, default="error"
         What happens to missing numbers: refused, replaced by the mean of their column in the rows before, or left NaN.
     times : {"seconds", "parts"}, default="seconds"
-        What becomes of dates and times: seconds since 1970 (of times of day, since midnight), or up to three columns
-        each, ``NAME.year`` (2024.5 is the middle of 2024), ``NAME.weekday`` (1 is Monday) and ``NAME.hour`` (13.5 is
-        half past one in the afternoon).
+        What becomes of a column of dates or times. "seconds": the seconds since 1970, or since midnight for times of
+        day. "parts": up to three columns, ``NAME.year`` (2024.5 is the middle of 2024), ``NAME.weekday`` (1 is Monday)
+        and ``NAME.hour`` (13.5 is half past one in the afternoon).
     time_format : str, optional
         How dates and times are put in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
         as the first block shows.
     drop_unlabelled : bool, default=False
         Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
     clock : pair of str
-        The columns of the time of a row and of the time of its label, for ``prequential(delay=)``: dates and times in
-        them become seconds, whatever `times` says, and what is missing stays missing.
+        Two columns for ``prequential(delay=)``: the time of a row, and the time of its label. Dates and times in them
+        become seconds, whatever `times` says. What is missing there stays missing.
     n_features : int or "any", optional
         Number of columns of an svmlight file. Without it the file is read once beforehand to find out; standard
         input needs it. "any": one pass, in which each batch is as wide as the widest row so far.

@@ -38,8 +38,8 @@ class LateLabels:
     Parameters
     ----------
     delay : int or pair of str
-        So many rows later the label of a row comes; or the columns of the time of a row and of the time of its label,
-        which comes with the first row whose time is not before, and never if its time is NaN.
+        How many rows later the label of a row comes. Or two columns: the time of a row, and the time of its label. The
+        label then comes with the first row whose time is not before its own, and never if its own time is NaN.
     most : int, default=100_000
         Rows that may wait where times are told; then the oldest are given up.
 

@@ -59,6 +59,7 @@ def prequential(
         type of the labels does not matter. By default scikit-learn's ``Perceptron(random_state=0)``, or for a selector
         that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
     batch_size : int, default=100
+        Rows of a batch: they are predicted together, before anything learns from them.
     protocol : {"honest", "paper"}, default="honest"
         ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
         selector has already seen the labels of the batch on which it is tested.

@@ -54,8 +54,9 @@ class AdaptiveRandomForest(TreeClassifier):
     n_estimators : int from 1 to 1000, default=10
         Number of trees.
     max_features : "sqrt", int, float in (0, 1] or None, default=None
-        Number of features that each leaf draws: sqrt(n_features) + 1 (the paper), this many, this share of them (MOA:
-        0.6), or all, which has been more accurate where most features are irrelevant.
+        How many features each leaf draws. "sqrt": sqrt(n_features) + 1, as in the paper. An integer: this many. A
+        float: this share of them; MOA has 0.6. None: all, which has been more accurate where most features are
+        irrelevant.
     bagging : float in (0, 100] or None, default=6
         Mean of the Poisson number of times that a row counts in a tree. None: every row counts once in each tree.
     warning : float in (0, 1) or None, default=0.01
@@ -70,6 +71,7 @@ class AdaptiveRandomForest(TreeClassifier):
     max_nodes : int, at least 1, or None, default=None
         The most nodes of each tree. This bounds the memory.
     random_state : int, at least 0, default=0
+        Seed of the features that leaves draw, and of how often a row counts in each tree.
     n_jobs : int or None, default=None
         Number of threads that share the trees; -1: one for each core. The result is the same. More threads pay from
         some hundred rows per call on.

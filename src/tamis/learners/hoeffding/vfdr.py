@@ -98,8 +98,9 @@ class VFDR(TreeClassifier):
     tie_threshold : float, at least 0, default=0.05
         Where the Hoeffding bound is below it, the best feature wins however close the next is.
     ordered : bool, default=True
-        Whether the first rule that covers a row learns it and votes alone, so that rules are read from top to bottom;
-        otherwise all that cover it do, and each can be read by itself.
+        A rule covers a row that meets all its conditions. True: only the first rule that covers a row learns from it
+        and predicts it, so rules are read from top to bottom. False: all rules that cover a row learn from it and vote,
+        so each can be read by itself.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
         What a rule predicts, as a leaf of :class:`HoeffdingTree` does: its most frequent class, naive Bayes from its
         statistics, or whichever has been right more often.

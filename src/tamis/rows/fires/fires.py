@@ -132,9 +132,10 @@ class FIRES(RowSelector):
         ``"parameter"`` scores the coefficient itself. ``"signal"`` multiplies it by the feature's running variance
         (what it contributes to the margin). With ``scaling="standard"`` the two are the same.
     learning_rate : float or None, default=None
-        alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, from 1 to 10, divided
-        by the mean squared weight that balancing gives a row: 1 for two classes of equal size, more for rare ones. With
-        a numeric target, the step is at most the best step of the batch.
+        alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, but at least 1 and at
+        most 10. This is divided by the mean squared weight that balancing gives a row, which is 1 for two classes of
+        equal size, and larger where a class is rare. With a numeric target, the step is at most the best step of the
+        batch.
     half_life : float or None, default=2000
         Rows after which evidence counts half, in (0, inf]. Scores are then read from the running average of mu. None:
         nothing fades, and the scores are those of the last mu, as published.

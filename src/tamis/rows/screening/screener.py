@@ -382,10 +382,10 @@ class Screener(RowSelector):
         other : the same kind of selector
             A selector with the same columns. Classes that only one of the two has seen are kept.
         when : {"before", "after", "together"}, optional
-            When the rows of `other` came; needed where rows fade. "before" and "after": all of them came before, or
-            after, the rows of this selector, so the earlier part ages by the ticks of the later one. "together": both
-            parts end now. Where parts shared the rows of one stream between them, each clock ticks only with its own
-            rows: two halves with a half-life of 500 rows each are one selector with 1,000.
+            When the rows of `other` came, in relation to those of this selector; needed where rows fade. "before" and
+            "after": all of them came before, or after. Then the earlier part ages by the ticks of the later one.
+            "together": both parts end now. If they shared the rows of one stream between them, the clock of each has
+            ticked only with its own rows. So two halves with a half-life of 500 rows each are one selector with 1,000.
         age : float or dict, optional
             By how many ticks of the clock (rows, or batches with ``fade_per="batch"``) the earlier part ages. Give it
             if other rows came between the end of the earlier part and the end of the later one; by default the ticks

@@ -2,12 +2,14 @@
 
     python experiments/cells_pay.py [--sets wdbc cube ...] [--prices 0.01 0.05] [--errors 10] [--draws 3]
         [--out cells_pay.csv]
+    python experiments/cells_pay.py --matrix "[[0, 1], [5, 0]]" --sets wdbc german
     python experiments/cells_pay.py --summary [--out cells_pay.csv]
 
 Five folds, the same for all, drawn once or, with `--draws`, more often; of the large sets 2,000 rows. A fixed subset
 is `FixedSubset` with as many values as the method bought on average (rounded), decided by its own discriminant,
 logistic regression, naive Bayes or boosting. The loss is what errors cost and what the values cost; with `--errors 10`
-taking the rarer classes for the most frequent one costs 10 instead of 1. The file is written after each set, and sets
+taking the rarer classes for the most frequent one costs 10 instead of 1, and with `--matrix` the costs are those given,
+and the matrix is a part of the name of the set. The file is written after each set, and sets
 that it holds are not run again. The summary has mean ranks with their 95 % intervals over sets and prices, and how
 often each method is ahead of the fixed subset.
 
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import time
 import warnings
@@ -122,10 +125,9 @@ def costs_of(y: np.ndarray, errors: float) -> np.ndarray:
     return Q
 
 
-def judge(name: str, X: np.ndarray, y: np.ndarray, price: float, errors: float, draws: int) -> Found:
+def judge(name: str, X: np.ndarray, y: np.ndarray, price: float, Q: np.ndarray, draws: int) -> Found:
     """Return accuracy, values bought, loss and seconds of processor time of each way to spend, fold by fold."""
     found: Found = {}
-    Q = costs_of(y, errors)
 
     def note(method: str, label: np.ndarray, test: np.ndarray, bought: float, seconds: float) -> None:
         lost = float(Q[y[test], label].mean()) + price * bought
@@ -189,7 +191,9 @@ def summary(path: Path) -> None:
         cells = [f"{right:.3f} / {bought:.1f} = {lost:.3f}" for right, bought, lost in means]
         print(f"| {name}, {price:g}, {errors:g} | " + " | ".join(cells) + " |")
     for wanted in (True, False):
-        part = {case: of_case for case, of_case in found.items() if (case[0] in CHOSEN_ON) is wanted}
+        part = {
+            case: of_case for case, of_case in found.items() if (case[0].split()[0] in CHOSEN_ON) is wanted
+        }
         if part:
             print(
                 f"\n{'sets that settings were looked at on' if wanted else 'the other sets'}, {len(part)} cases"
@@ -249,7 +253,11 @@ def _print_where_bought(found: dict[Case, dict[str, np.ndarray]]) -> None:
             sum(map(test, gaps)) for test in (lambda g: g.mean() < 0.0, lambda g: g.mean() > _error(g))
         )
         # Errors of one price: with others, less accuracy may cost less.
-        right = [(c[method] - c["nothing"])[:, 0] for case, c in found.items() if case[2] == 1.0]
+        right = [
+            (c[method] - c["nothing"])[:, 0]
+            for (name, _, errors), c in found.items()
+            if errors == 1.0 and " " not in name
+        ]
         below = sum(g.mean() < -_error(g) for g in right)
         print(
             f"  {method:14s} {ahead}, {behind} of {len(gaps)};"
@@ -278,6 +286,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--prices", nargs="+", type=float, default=[0.01])
     parser.add_argument("--errors", type=float, default=1.0)
+    parser.add_argument("--matrix", type=json.loads, help="what it costs to say j where i is true, as JSON")
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("cells_pay.csv"))
@@ -290,11 +299,14 @@ def main() -> None:
     if options.out.exists():
         with options.out.open(encoding="utf-8") as file:
             done = {(row["set"], float(row["price"]), float(row["errors"])) for row in csv.DictReader(file)}
-    for name in options.sets:
+    for set_ in options.sets:
+        name = f"{set_} {json.dumps(options.matrix)}" if options.matrix else set_
         for price in options.prices:
             if (name, price, options.errors) in done:
                 continue
-            found = judge(name, *load(name), price, options.errors, options.draws)
+            X, y = load(set_)
+            Q = np.array(options.matrix, dtype=float) if options.matrix else costs_of(y, options.errors)
+            found = judge(set_, X, y, price, Q, options.draws)
             show(name, price, options.errors, found)
             new = not options.out.exists()
             with options.out.open("a", newline="", encoding="utf-8") as file:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,19 +18,23 @@ from tamis.cli import main
 from tamis.cli.acquire import Dialogue
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def table(n=900, grey=0.4):
     """The state shows in `pressure` and in `colour`, which says nothing where it is grey; `light` has holes."""
     rng = np.random.default_rng(0)
-    state = rng.integers(0, 2, 900)
-    X = rng.normal(size=(900, 3)).round(3)
+    state = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 3)).round(3)
     X[:, 2] += 2 * state
-    colour = np.where(rng.random(900) < 0.4, "grey", np.where(state == 1, "red", "blue"))
+    colour = np.where(rng.random(n) < grey, "grey", np.where(state == 1, "red", "blue"))
     lines = ["heat,light,pressure,colour,state"]
     for i, (heat, light, pressure) in enumerate(X.tolist()):
         lines.append(f"{heat},{'' if i % 5 == 0 else light},{pressure},{colour[i]},{('off', 'on')[state[i]]}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("acquire")
-    (folder / "table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "table.csv").write_text(table(), encoding="utf-8")
     prices = {"heat": 0.01, "light": 0.01, "pressure": 0.02, "colour": 0.01}
     (folder / "prices.json").write_text(json.dumps(prices), encoding="utf-8")
     (folder / "less.json").write_text('{"heat": 0.01}', encoding="utf-8")
@@ -71,6 +77,18 @@ def test_training_says_how_well_it_does(call, folder, model):
     assert saved["model"].n_bins == 3
     code, out, err = call("train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis")
     assert "No value is worth its price: every row gets the decision of the class shares." in out
+
+
+def test_the_page_shows_what_is_printed(call, folder):
+    """What docs/cli.md shows of both commands, less what is typed, which a terminal echoes and a file does not."""
+    (folder / "patients.csv").write_text(table(1500, 0.2), encoding="utf-8")
+    _, trained, _ = call("train", "patients.csv", "--label", "state", "--save", "ward.tamis")
+    _, asked, _ = call("acquire", "ward.tamis", said="grey\n2.9\n")
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    block = page[page.index("$ tamis train patients.csv") :].split("```")[0]
+    shown = re.sub(r"(for 0.01: )\S+\n", r"\1", re.sub(r"\$ tamis .*\n", "", block))
+    printed = trained + "\n" + asked
+    assert [line.rstrip() for line in shown.splitlines()] == [line.rstrip() for line in printed.splitlines()]
 
 
 def test_alike_categories_stand_together(model):

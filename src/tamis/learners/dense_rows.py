@@ -170,12 +170,13 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
 
     def _rows(self, X: Any, first: bool) -> Array:
         """Return the rows as float64, their columns compared with those known."""
-        if sp.issparse(X):
+        is_array = type(X) is np.ndarray
+        if not is_array and sp.issparse(X):
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} keeps dense rows: X.toarray() makes them dense."
             )
         rows: Array = as_rows(X)[0]
-        plain = type(X) is np.ndarray and not hasattr(self, "feature_names_in_")
+        plain = is_array and "feature_names_in_" not in vars(self)
         if first or not plain or X.shape[1] != self.n_features_in_:
             validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
         return rows if rows.dtype.char == "d" else rows.astype(np.float64)  # kernels are compiled once

@@ -381,7 +381,7 @@ class WindowCounts(Guarded):
             If X or codes are not as above; nothing is changed.
         """
         sparse = self._sparse
-        if sparse is None and self.n_seen == 0 and sp.issparse(X):
+        if sparse is None and sp.issparse(X) and self.n_seen == 0:
             sparse = SparseWindow(self.n_features, self.n_classes, self.window)
         if sparse is not None:
             check_batch(X, codes, None, 1.0, self.n_features, self.n_classes)
@@ -389,10 +389,11 @@ class WindowCounts(Guarded):
             self._sparse = sparse
             return
         X, codes = self._checked(X, codes)
-        while len(X):
-            n = self._make_ready(X)
+        while 0 < len(X) != (n := self._make_ready(X)):
             learn(X[:n], codes[:n], self._arrays())
             X, codes = X[n:], codes[n:]
+        if len(X):
+            learn(X, codes, self._arrays())
 
     def prepare(self, X: Array, codes: Array) -> int:
         """Make ready for rows, and return how many of them :func:`update_row` may take before this is called again.
@@ -417,8 +418,7 @@ class WindowCounts(Guarded):
 
     def _checked(self, X: Rows, codes: Array) -> tuple[Array, Array]:
         X = X.toarray() if sp.issparse(X) else X
-        kinds = X.dtype, codes.dtype
-        plain = kinds == _PLAIN and X.flags.carray and codes.flags.carray
+        plain = (X.dtype, codes.dtype) == _PLAIN and X.flags.carray and codes.flags.carray
         fits = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
         n_classes = len(self._class_counts)
         if not (plain and fits and acceptable(X, codes, n_classes)):

@@ -52,6 +52,7 @@ class MaskedLearner:
     def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking
         self.way = way_of(model) if masking == "auto" else masking
+        self._takes_nan = takes_nan(model)  # scikit-learn takes as long to say so as to count a batch
         self.n_told = len(getattr(model, "classes_", ()))  # it may have learned elsewhere
         self.restarts = 0
         self._rows_of_class: Array = np.zeros(len(classes), np.int64)
@@ -78,7 +79,7 @@ class MaskedLearner:
         rows = X if scale is None else scale.transform(X)
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
         predictor = narrowed(self.model, support) if self.n_told and len(support) else self.model
-        learned = rows if takes_nan(self.model) else self._filled(rows, mask)
+        learned = rows if self._takes_nan else self._filled(rows, mask)
         return View(learned, asked, predictor, support)
 
     def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:

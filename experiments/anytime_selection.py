@@ -17,7 +17,7 @@ p-values have all rows.
 `--bands`: at how many of 100 looks' bands of 200 features was the truth outside at some look.
 
 With `--out`, what was run is kept (a file for each group of runs), and a second call goes on. `--figure` draws the
-false discovery rate at every look from these files.
+share of runs in which something false was selected so far from these files.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def information(screen: MutualInformation, late: np.ndarray) -> np.ndarray:
 
 
 def draw(path: str, place: Path, score: str, n: int, p: int) -> None:
-    """Draw the false discovery rate at each look, one line a case, evidence beside p-values."""
+    """Draw the share of runs in which something false was selected so far, evidence beside p-values."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -255,17 +255,16 @@ def draw(path: str, place: Path, score: str, n: int, p: int) -> None:
     for k, case in enumerate(CASES):
         files = sorted(place.glob(f"{name_of(score, case, n, p)}_*.npy"))
         if files and case != FOUND:
-            false = np.concatenate([np.load(file) for file in files])[..., 0].mean(axis=0)
-            for axis, rates in zip(axes, false, strict=True):
+            false = np.concatenate([np.load(file) for file in files])[..., 0] > 0.0
+            for axis, rates in zip(axes, np.maximum.accumulate(false, axis=2).mean(axis=0), strict=True):
                 axis.plot(
                     LOOK * np.arange(1, len(rates) + 1), rates, label=case, color=f"C{k}", linewidth=1.4
                 )
     titles = ("by evidence: level=0.05", "by p-values and Benjamini-Hochberg")
-    for axis, title, top in zip(axes, titles, (0.055, 1.0), strict=True):
-        axis.axhline(LEVEL, color="0.4", linestyle="--", linewidth=1)
-        axis.set(title=title, xlabel="rows", ylim=(0, top))
-    axes[0].set_ylabel("false discovery rate at this look")
-    axes[1].legend(fontsize=7, loc="upper right")
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set(title=title, xlabel="rows", ylim=(0, 1))
+    axes[0].set_ylabel("runs with something false so far")
+    axes[0].legend(fontsize=7, loc="upper right")
     figure.savefig(path, dpi=150)
 
 

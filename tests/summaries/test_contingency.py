@@ -18,6 +18,7 @@ from tamis.summaries.contingency import (
     chi_square,
     chi_square_pvalue,
     gini_decrease,
+    independence_statistic,
     mutual_information,
 )
 from tamis.summaries.quantiles import QuantileSummary
@@ -123,6 +124,19 @@ def test_the_scores_are_their_definitions(table):
         assert found == pytest.approx(expected.statistic, rel=1e-9, abs=1e-9)
         assert degrees == expected.dof
         assert p == pytest.approx(expected.pvalue, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("occurs", "rare"), [(1, 60), (2, 60), (5, 60), (30, 60), (2, 3)])
+def test_few_counts_are_no_proof(occurs, rare):
+    """The exact probability, of the hypergeometric distribution, has nearly as many zeros."""
+    n = 3000
+    for inside in range(1, min(occurs, rare) + 1):
+        of_class = np.array([occurs - inside, inside])
+        table = np.array([[[n - rare, rare] - of_class, of_class]], float)
+        exact = scipy.stats.hypergeom.sf(inside - 1, n, rare, occurs)
+        if exact < 0.02:
+            assert exact**1.25 < chi_square_pvalue(*independence_statistic(table, log=False))[0] < 3.0 * exact
+            assert chi_square_pvalue(*chi_square(table))[0] < exact**1.25
 
 
 def test_nothing_one_bin_and_one_class_score_0():

@@ -129,8 +129,43 @@ def gini_of_categories(counts):
     return max(gini(counts[np.argsort(share[:, c])]) for c in range(counts.shape[1]))
 
 
+def variances(samples):
+    """Return the variance of each sample; none is smaller than that within all of them."""
+    within = sum(np.sum((x - x.mean()) ** 2) for x in samples) / (sum(map(len, samples)) - len(samples))
+    return within, [max(x.var(ddof=1), within) if len(x) > 1 else within for x in samples]
+
+
+def t_pvalue(x, y):
+    """Welch's test with the variances above, of each class against the rest, times the number of tests."""
+    classes, found = np.unique(y), []
+    for c in classes[: 1 if len(classes) == 2 else None]:
+        one, rest = x[y == c], x[y != c]
+        a, b = (v / len(x) for v, x in zip(variances([one, rest])[1], (one, rest), strict=True))
+        freedom = (a + b) ** 2 / (a**2 / max(len(one) - 1, 1) + b**2 / max(len(rest) - 1, 1))
+        t = abs(one.mean() - rest.mean()) / math.sqrt(a + b)
+        found.append(2 * scipy.stats.t.sf(t, freedom))
+    return min(1.0, len(found) * min(found))
+
+
+def fisher_pvalue(x, y):
+    """The larger one of F and of Welch's analysis of variance with the variances above."""
+    samples = [x[y == c] for c in np.unique(y)]
+    within, own = variances(samples)
+    n, k = len(x), len(samples)
+    f = sum(len(s) * (s.mean() - x.mean()) ** 2 for s in samples) / (k - 1) / within
+    weight = [len(s) / v for s, v in zip(samples, own, strict=True)]
+    centre = sum(w * s.mean() for w, s in zip(weight, samples, strict=True)) / sum(weight)
+    apart = sum(w * (s.mean() - centre) ** 2 for w, s in zip(weight, samples, strict=True)) / (k - 1)
+    rest = sum((1 - w / sum(weight)) ** 2 / max(len(s) - 1, 1) for w, s in zip(weight, samples, strict=True))
+    welch = apart / (1 + 2 * (k - 2) / (k**2 - 1) * rest)
+    return max(scipy.stats.f.sf(f, k - 1, n - k), scipy.stats.f.sf(welch, k - 1, (k**2 - 1) / (3 * rest)))
+
+
 def exact_pvalues(X, y, n_bins, first=256):
-    """p-values of chi-square and of the G-test, of all rows in bins cut at quantiles of the first ones."""
+    """p-values of chi-square and of the G-test, of all rows in bins cut at quantiles of the first ones.
+
+    Of the smaller statistic, where less than five counts are expected somewhere.
+    """
     found = []
     for column in X.T:
         known = sorted(x for x in column[:first] if x == x)
@@ -150,5 +185,7 @@ def exact_pvalues(X, y, n_bins, first=256):
                 chi += (t - e) ** 2 / e
                 g += 2 * t * math.log(t / e) if t else 0.0
         freedom = (len(of_bin) - 1) * (len(of_class) - 1)
+        if min(of_bin.values()) * min(of_class.values()) < 5 * n:
+            chi = g = min(chi, g)
         found.append([scipy.stats.chi2.sf(s, freedom) if freedom else 1.0 for s in (chi, g)])
     return np.transpose(found)

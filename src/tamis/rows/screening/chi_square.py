@@ -56,7 +56,8 @@ class ChiSquare(BinScreener):
         Equation (5), of the (faded) counts.
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger score if feature and class are independent, with
-        (bins with counts - 1) (classes with counts - 1) degrees of freedom (large counts).
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom. Where less than five counts are expected
+        somewhere, of chi-square and 2 n MI the smaller one is tested.
     evalues_, n_observed_, nbytes_
         As in :class:`tamis.rows.Screening`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_

@@ -49,8 +49,9 @@ class FisherScore(Screener):
         Equation (2); infinite where the classes differ and nothing varies within them, 0 for a constant or missing
         feature.
     f_, pvalues_ : ndarray of shape (n_features,), float64
-        Equation (3), and the probability of a larger F if the class means are equal (normal features, or many rows); of
-        the effective numbers of rows, where rows fade or have weights.
+        Equation (3), and the probability of larger differences if the class means are equal: the larger one of that
+        of F and that of Welch's analysis of variance, in which no class is taken to vary less than all rows do. Of the
+        effective numbers of rows, where rows fade or have weights.
     evalues_, n_observed_, nbytes_
         As in :class:`tamis.rows.Screening`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_

@@ -65,22 +65,53 @@ def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.floa
     return found
 
 
-def t_pvalues(scores: Array, n_classes: int) -> NDArray[np.float64]:
-    """Return the probability of a larger T between classes of equal means (large samples), corrected for the tests.
+def t_pvalues(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
+    """Return the probability of a larger difference of the class means, if they are equal.
+
+    The test is Welch's, which lets the variances of the classes differ, with Student's t. No class is taken to vary
+    less than all do together: few rows of a class may all be zeros, and say little of how it varies. Of three classes
+    or more it is the smallest of each class against the rest, times their number.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_features,)
-        As :func:`t_score` returns them.
-    n_classes : int
-        Three or more: as many tests, so the probability is multiplied by it.
+    moments : ClassMoments
+    read : ndarray of shape (3, n_classes, n_features), optional
+        What `moments.read()` returns, if it is known.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
+        1 where fewer than two classes have values, where these are two rows, or for a constant feature.
+
+    Examples
+    --------
+    One of 300 rows is not 0, and it is one of the three rows of class 1. That happens to one feature in 100:
+
+    >>> moments = ClassMoments(n_features=1, n_classes=2)
+    >>> moments.update(np.eye(300)[:, :1], (np.arange(300) < 3).astype(int))
+    True
+    >>> bool(t_pvalues(moments) > 0.01)
+    True
     """
-    tests = n_classes if n_classes > 2 else 1
-    found: NDArray[np.float64] = np.minimum(2.0 * tests * scipy.special.ndtr(-scores), 1.0)
+    count, mean, variance = moments.read() if read is None else read
+    n_classes, effective = len(count), moments.effective_count(count)
+    t, freedom = np.zeros((2, 1 if n_classes == 2 else n_classes, count.shape[1]))
+    _t_tests(count, mean, variance, effective, t, freedom)
+    first = effective[: len(t)]
+    tail = np.where(
+        np.isinf(t),
+        _by_chance(first, effective.sum(axis=0) - first),
+        2.0 * scipy.special.stdtr(np.maximum(freedom, 1.0), -t),
+    )
+    found: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
+    return found
+
+
+def _by_chance(*sizes: Array) -> NDArray[np.float64]:
+    """Return the probability that rows dealt out to classes of these sizes at random come into one given order."""
+    n: NDArray[np.float64] = np.sum(sizes, axis=0)
+    ways = scipy.special.gammaln(n + 1.0) - sum(scipy.special.gammaln(size + 1.0) for size in sizes)
+    found: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
     return found
 
 
@@ -138,7 +169,10 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
 
 
 def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
-    """Return the probability of a larger F if the class means are equal (normal features, or many rows).
+    """Return the probability of a larger difference of the class means, if they are equal.
+
+    It is the larger one of two tests: that of F, (3), and Welch's analysis of variance, with the variances of
+    :func:`t_pvalues`.
 
     Parameters
     ----------
@@ -147,12 +181,28 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_features,), float64
+        1 for a feature that is constant, or missing in all classes but one.
     """
-    effective = moments.effective_count(moments.count())
-    n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
-    found: NDArray[np.float64] = scipy.special.fdtrc(
-        np.maximum(n_classes - 1, 1), np.maximum(n - n_classes, 1.0), f_statistic(moments)
+    count, mean, variance = moments.read()
+    e = moments.effective_count(count)
+    n, n_classes = e.sum(axis=0), (e > 0.0).sum(axis=0)
+    between, within = np.maximum(n_classes - 1, 1), np.maximum(n - n_classes, 1.0)
+    f, all_rows = f_statistic(moments), (e * variance).sum(axis=0) / within
+
+    unit = np.where(all_rows > 0.0, all_rows, 1.0)
+    own = np.maximum(variance / unit * e / np.maximum(e - 1.0, 1.0), 1.0)
+    weight = e / own
+    total = np.maximum(weight.sum(axis=0), 1e-300)
+    centre = (weight * mean).sum(axis=0) / total
+    apart = (weight * ((mean - centre) / np.sqrt(unit)) ** 2).sum(axis=0) / between
+    rest = ((e > 0.0) * (1.0 - weight / total) ** 2 / np.maximum(e - 1.0, 1.0)).sum(axis=0)
+    rest /= np.maximum(n_classes**2 - 1, 1)
+    welch = apart / (1.0 + 2.0 * np.maximum(n_classes - 2, 0) * rest)
+    tail = np.maximum(
+        scipy.special.fdtrc(between, within, f),
+        scipy.special.fdtrc(between, 1.0 / np.maximum(3.0 * rest, 1e-300), welch),
     )
+    found: NDArray[np.float64] = np.where(np.isinf(f), _by_chance(*e), tail)
     return found
 
 
@@ -187,6 +237,23 @@ def _t(count: Array, mean: Array, variance: Array, effective: Array, found: Arra
             if effective[k, j] > 0.0 and e > 0.0:
                 error = np.sqrt(variance[k, j] / effective[k, j] + spread / e)
                 found[j] = max(found[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
+
+
+@njit(strict=True)
+def _t_tests(count: Array, mean: Array, variance: Array, effective: Array, t: Array, freedom: Array) -> None:
+    """Write t and its degrees of freedom of each class against the rest."""
+    for k in range(t.shape[0]):
+        for j in range(t.shape[1]):
+            centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
+            n = effective[k, j]
+            if n <= 0.0 or e <= 0.0 or n + e <= 2.0:
+                continue
+            all_rows = (n * variance[k, j] + e * spread) / (n + e - 2.0)
+            a = max(variance[k, j] / max(n - 1.0, 1.0), all_rows / n)
+            b = max(spread / max(e - 1.0, 1.0), all_rows / e)
+            share = _ratio(a, a + b)
+            t[k, j] = _ratio(_gap(mean[k, j], centre), np.sqrt(a + b))
+            freedom[k, j] = 1.0 / (share**2 / max(n - 1.0, 1.0) + (1.0 - share) ** 2 / max(e - 1.0, 1.0))
 
 
 @njit(strict=True)

@@ -56,7 +56,8 @@ class MutualInformation(BinScreener):
         Equation (4) in nats, from 0 to the logarithm of the number of classes.
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger score if feature and class are independent: 2 n MI is about chi-square, with
-        (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test, large counts).
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test). Where less than five counts are
+        expected somewhere, of chi-square and 2 n MI the smaller one is tested.
     evalues_, n_observed_, nbytes_
         As in :class:`tamis.rows.Screening`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_

@@ -10,6 +10,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -36,8 +37,8 @@ from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import (
     chi_square,
     chi_square_pvalue,
-    g_statistic,
     gini_decrease,
+    independence_statistic,
     mutual_information,
 )
 from tamis.summaries.evidence import Evidence
@@ -603,7 +604,7 @@ class Screener(RowSelector):
             )
         if name == "t":
             scores = t_score(self._moments, read)
-            return Readout(scores, t_pvalues(scores, self._moments.n_classes) if pvalues else None)
+            return Readout(scores, t_pvalues(self._moments, read) if pvalues else None)
         return Readout(fisher_score(self._moments, read), fisher_pvalues(self._moments) if pvalues else None)
 
     def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]], pvalues: bool) -> Readout:
@@ -620,7 +621,7 @@ class Screener(RowSelector):
         """Test counts that are exact: those of categories, and of numbers in bins cut early or (of few rows) now."""
         assert self._bins is not None
         pvalues = np.ones(self.n_features_in_)
-        statistic_of = g_statistic if name == "mi" else chi_square
+        statistic_of = partial(independence_statistic, log=name == "mi")
         weight, effective = self._moments.weight(), self._moments.effective()
         worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
         for columns, table, in_order in tables:

@@ -44,8 +44,8 @@ class TScore(Screener):
     scores_ : ndarray of shape (n_features,), float64
         Equation (1), of three classes or more the largest of each class against the rest.
     pvalues_ : ndarray of shape (n_features,), float64
-        Probability of a larger T between classes of equal means (large samples); of three classes or more, times
-        the number of classes.
+        Probability of a larger difference between classes of equal means (Welch's test, in which no class is taken
+        to vary less than all rows do); of three classes or more, times the number of classes.
     evalues_, n_observed_, nbytes_
         As in :class:`tamis.rows.Screening`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_

@@ -384,8 +384,12 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise ValueError(
                 f"misclassification_cost has shape {Q.shape}: give one row and one column for each of {n} classes."
             )
-        if not (np.isfinite(Q).all() and (Q >= 0.0).all()):
-            raise ValueError("misclassification_cost holds a value that is negative or not finite.")
+        if (wrong := np.argwhere(~(np.isfinite(Q) & (Q >= 0.0)))).size:
+            i, j = wrong[0]
+            raise ValueError(
+                f"misclassification_cost has {Q[i, j]:g} for taking class {self.classes_[i]} for {self.classes_[j]},"
+                " which is negative or not finite: give numbers from 0."
+            )
         if (np.diag(Q)[:, None] > Q).any():
             worst = int(np.argmax((np.diag(Q)[:, None] > Q).any(axis=1)))
             raise ValueError(

@@ -613,6 +613,22 @@ def test_impossible_targets_are_explained(model, y, message):
         AlphaInvesting(model).start(y)
 
 
+def test_the_linear_model_warns_of_a_rare_class(rng):
+    X, y = (rng.random((300, 400)) < 0.01).astype(float), np.repeat([1.0, 0.0], [6, 294])
+    with pytest.warns(UserWarning, match="6 of 300 rows have the value 1: .*choose model='logistic'"):
+        linear = AlphaInvesting().fit(X, y)
+    logistic = AlphaInvesting(model="logistic").fit(X, y)
+    assert len(logistic.selected_) < 3 < len(linear.selected_)
+
+
+def test_the_linear_model_does_not_warn_of_numbers_or_of_halves(rng, recwarn):
+    X = rng.normal(size=(60, 3))
+    for y in (np.arange(60) % 2, np.arange(60) % 3 == 0, np.repeat([0, 1, 2], [2, 2, 56]), X[:, 0]):
+        AlphaInvesting().fit(X, y)
+    AlphaInvesting(variance="robust").fit(X, np.arange(60) < 3)
+    assert not recwarn.list
+
+
 def test_labels_of_two_classes_may_be_anything(rng):
     X, y = planted(rng)
     labels = np.where(y > 0, "up", "down")

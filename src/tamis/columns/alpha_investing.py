@@ -24,6 +24,7 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ __all__ = ["AlphaInvesting"]
 
 Floats = NDArray[np.float64]
 
+_RARE = 0.2  # share of the rows of a class, below which errors are too skewed for a t test
+
 
 class AlphaInvesting(SequentialSelector):
     """Accepts a feature if its p-value is below a bar that rises with every acceptance and falls with every test.
@@ -48,7 +51,8 @@ class AlphaInvesting(SequentialSelector):
     Parameters
     ----------
     model : {"linear", "logistic", "poisson"}, default="linear"
-        The model that gives the p-values: for a numeric target, two classes, or counts.
+        The model that gives the p-values: for a numeric target, two classes, or counts. The linear one also serves for
+        two classes of about as many rows; where one is rare, its p-values are too small, and a warning says so.
     rule : str or SpendingRule, default="alpha-investing"
         How the bar moves: one of ``tamis.columns.spending.RULES``, or a rule object with parameters of your choice.
     initial_wealth : float, default=0.5
@@ -192,6 +196,8 @@ class AlphaInvesting(SequentialSelector):
         ] = ()  # with `release`: offer and column of each selected feature
         self._rule = self._make_rule().start()
         robust = self.variance == "robust" or (self.variance == "auto" and self.model == "poisson")
+        if self.model == "linear" and not robust:
+            _warn_of_a_rare_class(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
 
     def _make_rule(self) -> SpendingRule:
@@ -250,3 +256,16 @@ class AlphaInvesting(SequentialSelector):
         elif len(at):
             verdicts.wealth[at] = self._rule.wealths(log_p)
             self._rule.skip(log_p)
+
+
+def _warn_of_a_rare_class(y: Array, weight: Array) -> None:
+    """Warn if the target of a linear model has two values, and few rows have one of them."""
+    values, counts = np.unique(y[weight > 0.0], return_counts=True)
+    if len(values) == 2 and counts.min() < _RARE * counts.sum():
+        warnings.warn(
+            f"The target has two values, and {counts.min()} of {counts.sum()} rows have the value"
+            f" {values[counts.argmin()]:g}: the p-values of model='linear' are too small there, choose"
+            " model='logistic'.",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -53,6 +53,7 @@ CASES = (
     "two drifts, found",
 )
 FOUND = "two drifts, found"
+RARE = {"5 % in class 1": 0.05, "2 % in class 1": 0.02}
 
 
 def noise(rng: np.random.Generator, case: str, n: int, p: int) -> np.ndarray:
@@ -202,14 +203,15 @@ def bands(runs: int) -> None:
     print(
         "| values | means apart: wrong | width at the end | information: wrong | width |\n|---|---|---|---|---|"
     )
-    for case in ("normal", "t3", "lognormal", "5 % in class 1"):
+    rare = [share + of for share in RARE for of in ("", ", lognormal", ", bits")]
+    for case in ("normal", "t3", "lognormal", *rare):
         wrong, widths = [[], []], [[], []]
         for seed in range(-(-runs // 200)):
             rng = np.random.default_rng(seed)
             t, mi, out = FisherScore(1), MutualInformation(1), np.zeros((2, 200), dtype=bool)
             late = values(rng, case, 200_000)
             for look in range(100):
-                y = (rng.random(100) < (0.05 if case.startswith("5") else 0.5)).astype(int)
+                y = (rng.random(100) < RARE.get(case.partition(",")[0], 0.5)).astype(int)
                 X = values(rng, case, (100, 200)) + 0.3 * y[:, None]
                 t.partial_fit(X, y, classes=[0, 1])
                 mi.partial_fit(X, y, classes=[0, 1])
@@ -230,7 +232,9 @@ def bands(runs: int) -> None:
 def values(rng: np.random.Generator, case: str, size: int | tuple[int, int]) -> np.ndarray:
     if case == "t3":
         return rng.standard_t(3, size)
-    return np.exp(rng.normal(size=size)) if case == "lognormal" else rng.normal(size=size)
+    if case.endswith("bits"):
+        return (rng.random(size) < 0.01).astype(float)
+    return np.exp(rng.normal(size=size)) if case.endswith("lognormal") else rng.normal(size=size)
 
 
 def information(screen: MutualInformation, late: np.ndarray) -> np.ndarray:

@@ -67,11 +67,16 @@ def test_the_information_band_holds_the_region_and_is_little_wider(effect, n_cla
     assert high - low < 1.7 * (most - least)
 
 
+def squared_error(x, rest):
+    """s^2 of equation (1)."""
+    within = (len(x) * x.var() + len(rest) * rest.var()) / (len(x) + len(rest) - 2)
+    return sum(max(values.var(ddof=1), within) / len(values) for values in (x, rest))
+
+
 def test_the_mean_band_is_its_formula():
     rng = np.random.default_rng(0)
     a, b, c = (rng.normal(size=n) + shift for n, shift in ((100, 0.0), (300, 0.5), (50, -0.2)))
-    se2 = np.var(a, ddof=1) / 100 + np.var(b, ddof=1) / 300
-    half = math.sqrt(se2 * (1 + 1 / 8) * math.log(9 / 0.05**2))
+    half = math.sqrt(squared_error(a, b) * (1 + 1 / 8) * math.log(9 / 0.05**2))
     gap = abs(a.mean() - b.mean())
     table = [np.array([[f(x)] for x in (a, b)]) for f in (len, np.mean, np.var)]
     low, high = mean_band(*table, 0.05)
@@ -79,8 +84,8 @@ def test_the_mean_band_is_its_formula():
     low, high = mean_band(*(np.array([[f(x)] for x in (a, b, c)]) for f in (len, np.mean, np.var)), 0.05)
     ends = []
     for x, rest in ((a, np.r_[b, c]), (b, np.r_[a, c]), (c, np.r_[a, b])):
-        se2, n = np.var(x, ddof=1) / len(x) + np.var(rest, ddof=1) / len(rest), 450 * 0.02
-        half = math.sqrt(se2 * (1 + 1 / n) * math.log((1 + n) * (3 / 0.05) ** 2))
+        n = 450 * 0.02
+        half = math.sqrt(squared_error(x, rest) * (1 + 1 / n) * math.log((1 + n) * (3 / 0.05) ** 2))
         ends.append((abs(x.mean() - rest.mean()) - half, abs(x.mean() - rest.mean()) + half))
     assert (low[0], high[0]) == pytest.approx((max(0, *(e[0] for e in ends)), max(e[1] for e in ends)))
     table[0][1] = 31
@@ -116,6 +121,22 @@ def test_bands_rarely_miss_the_truth_at_any_of_thirty_looks(kind):
     assert missed.mean() <= 0.05
     assert not (kind == "normal" and (t.effect_band()[0] == 0).any())
     assert (high < np.log(2)).all()
+
+
+@pytest.mark.parametrize("kind", ["0 or 1", "counts", "lognormal"])
+def test_bands_of_means_rarely_miss_nothing_where_a_class_is_rare(kind):
+    """Of 40 values of 1 % ones most samples have none, and seem not to vary."""
+    rng = np.random.default_rng(0)
+    X = {
+        "0 or 1": lambda: rng.random((4000, 300)) < 0.01,
+        "counts": lambda: rng.poisson(0.1, (4000, 300)),
+        "lognormal": lambda: rng.lognormal(0.0, 2.0, (4000, 300)),
+    }[kind]().astype(float)
+    y, screen, wrong = rng.random(4000) < 0.02, TScore(1), np.zeros(300, bool)
+    for start in range(0, 4000, 200):
+        screen.partial_fit(X[start : start + 200], y[start : start + 200], classes=[False, True])
+        wrong |= screen.effect_band(0.05)[0] > 0
+    assert wrong.mean() < 0.05
 
 
 def rows(n=3000, seed=0):

@@ -2,7 +2,9 @@
 
 With m_c, v_c and e_c the mean, the variance (divided by e_c - 1) and the (effective) number of the values of class c::
 
-    D = m_1 - m_2,    s^2 = v_1 / e_1 + v_2 / e_2,    n = e_1 + e_2                                       (1)
+    D = m_1 - m_2,    s^2 = max(v_1, v) / e_1 + max(v_2, v) / e_2,    n = e_1 + e_2                       (1)
+
+where v is the variance within both: few values of a class, all of them 0 for example, say little of how it varies.
 
 D is about the mean of n independent terms of variance n s^2. Robbins' mixture of normal martingales bounds such a mean
 at all n together, and by strong approximation it does so here, but for what the first rows may do (asymptotic
@@ -65,7 +67,11 @@ def mean_band(
         one, other = (_pooled(count[of], mean[of], variance[of]) for of in (~rest, rest))
         gap = np.abs(one[1] - other[1])  # (1)
         n, few = one[0] + other[0], np.minimum(one[0], other[0]) < FEWEST
-        s2 = one[2] / np.maximum(one[0] - 1.0, 1.0) + other[2] / np.maximum(other[0] - 1.0, 1.0)
+        within = (one[0] * one[2] + other[0] * other[2]) / np.maximum(n - 2.0, 1.0)
+        s2 = sum(
+            np.maximum(v * e / np.maximum(e - 1.0, 1.0), within) / np.maximum(e, 1.0)
+            for e, _, v in (one, other)
+        )
         room = n * _RHO2
         half = np.sqrt(
             s2 * (1.0 + 1.0 / np.maximum(room, 1e-9)) * np.log((1.0 + room) * (pairs / alpha) ** 2)

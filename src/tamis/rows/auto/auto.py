@@ -157,7 +157,8 @@ class Auto(RowSelector):
     Notes
     -----
     Auto learns in blocks of 100 rows (the first blocks end after 10, 25 and 50 rows), wherever batches end. So a batch
-    is the same as its rows one at a time. Selection and scores are those of the last full block. While more than an
+    is the same as its rows one at a time, if the first call names the ``classes``: otherwise a batch tells of all its
+    classes at its first row, in sorted order. Selection and scores are those of the last full block. While more than an
     eighth of all rows waits for a block to fill, reading the scores includes those rows.
 
     The race begins with every column. With linear learners and more columns than rows, it begins with forward selection

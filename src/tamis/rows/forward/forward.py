@@ -144,6 +144,7 @@ class ForwardPartialCorrelation(RowSelector):
     Notes
     -----
     The selector learns in blocks of 100 rows, wherever batches end, so a batch is the same as its rows one at a time.
+    (If the first call does not name the ``classes``, a batch may meet them in another order, and last digits differ.)
     After the start and after a drift, the first blocks end after 10, 25 and 50 rows. A block ends early where a drift
     is found. Scores are those of the last full block. While more than an eighth of all rows waits for a block to fill,
     reading the scores includes those rows. Rows of weight 0 are ignored.

@@ -621,9 +621,32 @@ def test_the_linear_model_warns_of_a_rare_class(rng):
     assert len(logistic.selected_) < 3 < len(linear.selected_)
 
 
+def test_the_linear_model_warns_of_outliers(rng):
+    X, y = (rng.random((300, 400)) < 0.01).astype(float), rng.normal(size=300)
+    y[[3, 50, 210]] = 100.0, -80.0, 120.0
+    with pytest.warns(UserWarning, match=r"kurtosis \d+, .*choose variance='robust'"):
+        classical = AlphaInvesting(target_fdr=0.1).fit(X, y)
+    robust = AlphaInvesting(target_fdr=0.1, variance="robust").fit(X, y)
+    assert len(robust.selected_) == 0 < 3 < len(classical.selected_)
+    for scale in (1e-200, 1e200):
+        with pytest.warns(UserWarning, match="kurtosis"):
+            AlphaInvesting().start(y * scale)
+
+
+def test_the_linear_model_warns_of_rare_values(rng):
+    with pytest.warns(UserWarning, match="kurtosis"):
+        AlphaInvesting().start(np.repeat([0, 1, 2], [2, 2, 56]))
+
+
 def test_the_linear_model_does_not_warn_of_numbers_or_of_halves(rng, recwarn):
     X = rng.normal(size=(60, 3))
-    for y in (np.arange(60) % 2, np.arange(60) % 3 == 0, np.repeat([0, 1, 2], [2, 2, 56]), X[:, 0]):
+    for y in (
+        np.arange(60) % 2,
+        np.arange(60) % 3 == 0,
+        np.arange(60) % 7,
+        X[:, 0],
+        X[:, 1] * 1e-200 + 1e-199,
+    ):
         AlphaInvesting().fit(X, y)
     AlphaInvesting(variance="robust").fit(X, np.arange(60) < 3)
     assert not recwarn.list

@@ -7,7 +7,7 @@ import shlex
 
 from tamis.errors import TamisError, UnknownNameError
 
-__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "ProblemsError", "explain"]
+__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "ProblemsError", "explain", "spell"]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _SPELLING = {  # parameters that messages speak of -> the options that set them
@@ -43,6 +43,7 @@ _SWITCHES = {
     "header=False": "--no-header",
     "zero_based=True": "--zero-based",
     "zero_based=False": "--one-based",
+    "variance='robust'": "--robust",
 }
 
 
@@ -98,7 +99,7 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
     if isinstance(error, MisuseError | UnknownNameError | ImportError):
         return message, MISUSED
     if isinstance(error, TamisError | ValueError | TypeError | OSError):
-        spelled = _spell(message, given)
+        spelled = spell(message, given)
         return spelled, MISUSED if spelled.startswith("--") or _names_no_column(message, given) else FAILED
     return f"unexpected {type(error).__name__}: {message}. Run it again with --debug to see where.", FAILED
 
@@ -118,7 +119,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _spell(message: str, given: list[str]) -> str:
+def spell(message: str, given: list[str]) -> str:
     """Return the message with the options' spelling in place of the parameters'."""
     message = message.replace("choose one of csv", "say --format, one of csv")
     for python, shell in _SWITCHES.items():

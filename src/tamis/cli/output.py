@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tamis.cli.failure import MisuseError
+from tamis.cli.failure import MisuseError, spell
 
 __all__ = [
     "GIVEN",
@@ -249,7 +249,7 @@ def warnings_in_one_line(console: Console) -> Iterator[None]:
     """Show each warning once, as a line above the live display."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *rest, **more: console.print(
-            f"tamis: warning: {' '.join(str(message).split())}", markup=False, soft_wrap=True
+            f"tamis: warning: {spell(' '.join(str(message).split()), [])}", markup=False, soft_wrap=True
         )
         yield
 

@@ -43,6 +43,7 @@ __all__ = ["AlphaInvesting"]
 Floats = NDArray[np.float64]
 
 _RARE = 0.2  # share of the rows of a class, below which errors are too skewed for a t test
+_HEAVY = 6.0  # kurtosis of a target, above which a few rows decide a t test; 3 is normal, 9 exponential
 
 
 class AlphaInvesting(SequentialSelector):
@@ -52,7 +53,8 @@ class AlphaInvesting(SequentialSelector):
     ----------
     model : {"linear", "logistic", "poisson"}, default="linear"
         The model that gives the p-values: for a numeric target, two classes, or counts. The linear one also serves for
-        two classes of about as many rows; where one is rare, its p-values are too small, and a warning says so.
+        two classes of about as many rows; where one is rare, its p-values are too small, and a warning says so. So it
+        does where a numeric target has outliers.
     rule : str or SpendingRule, default="alpha-investing"
         How the bar moves: one of ``tamis.columns.spending.RULES``, or a rule object with parameters of your choice.
     initial_wealth : float, default=0.5
@@ -198,6 +200,7 @@ class AlphaInvesting(SequentialSelector):
         robust = self.variance == "robust" or (self.variance == "auto" and self.model == "poisson")
         if self.model == "linear" and not robust:
             _warn_of_a_rare_class(y, weight)
+            _warn_of_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
 
     def _make_rule(self) -> SpendingRule:
@@ -266,6 +269,26 @@ def _warn_of_a_rare_class(y: Array, weight: Array) -> None:
             f"The target has two values, and {counts.min()} of {counts.sum()} rows have the value"
             f" {values[counts.argmin()]:g}: the p-values of model='linear' are too small there, choose"
             " model='logistic'.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _warn_of_heavy_tails(y: Array, weight: Array) -> None:
+    """Warn if few rows hold most of the spread of a target of more than two values."""
+    if len(np.unique(y[weight > 0.0])) <= 2:
+        return
+    share, scaled = weight / weight.sum(), y / np.abs(y).max()
+    square = (scaled - share @ scaled) ** 2
+    if square.max() == 0.0:
+        return
+    square /= square.max()
+    kurtosis = float(share @ square**2) / float(share @ square) ** 2
+    if kurtosis > _HEAVY:
+        warnings.warn(
+            f"A few rows hold most of the spread of the target (kurtosis {kurtosis:.0f}, a normal one has 3): the"
+            " p-values of model='linear' are too small for columns that are rare or skewed, choose variance='robust',"
+            " or take the ranks or the logarithm of the target.",
             UserWarning,
             stacklevel=2,
         )

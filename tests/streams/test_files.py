@@ -386,6 +386,30 @@ def test_a_quote_that_is_not_closed_is_refused_before_all_is_read(tmp_path, monk
         list(open_file(path, label="y", categorical=["t"]).batches(1000))
 
 
+@pytest.mark.parametrize("size", [50, 1 << 20])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("end", "line"),
+    [('1,"x', 403), ('1,"x\n1,y\n', 403), ('1,"', 403), ('1,"x""', 403), ('1,x\n1,"a\nb"\n"1,x\n1,x', 406)],
+)
+def test_a_file_that_ends_within_a_quote_is_refused(tmp_path, monkeypatch, size, newline, end, line):
+    monkeypatch.setattr("tamis.streams.csv_table._BLOCK_BYTES", size)
+    path = tmp_path / "t.csv"
+    above = "" if newline == "\r" else "# about\n"
+    line -= newline == "\r"
+    path.write_text((above + "a,y\n" + '1,x\n2,"y"\n' * 200 + end).replace("\n", newline), newline="")
+    said = f"'.*t.csv' ends within a quoted value that begins in line {line}: close the quote there"
+    with pytest.raises(StreamError, match=said):
+        list(open_file(path, label="y").batches(100))
+
+
+def test_a_quote_may_be_the_last_byte(tmp_path):
+    for i, end in enumerate(('"x"', '"x""y"', 'x"', 'x""', '""')):
+        (tmp_path / f"{i}.csv").write_text("a,y\n" + "1,x\n2,y\n" * 20 + f"1,{end}\n1,{end}")
+        stream = open_file(tmp_path / f"{i}.csv", label="y", drop_unlabelled=True)
+        assert sum(len(y) for _, y in stream.batches(100)) == (40 if end == '""' else 42)
+
+
 def test_rows_are_numbered_over_the_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr("tamis.streams.csv_table._BLOCK_BYTES", 1000)
     path = tmp_path / "t.csv"

@@ -388,6 +388,14 @@ def numbered(made, numbers):
     return ["serial," + HEADER, *(f"{n},{row}" for n, row in zip(numbers, made, strict=True))]
 
 
+def test_standard_input_that_ends_within_a_quote_is_refused(feed):
+    feed([HEADER, *lines(25), '"1,2\n'])
+    with pytest.raises(
+        StreamError, match="'<stdin>' ends within a quoted value that begins in row 26: close"
+    ):
+        list(follow("-").batches(10))
+
+
 def test_standard_input_ends_with_a_shorter_batch(feed, tmp_path):
     made = lines(25)
     feed([HEADER, *made])

@@ -35,7 +35,7 @@ from tamis.streams.dialect import (
 from tamis.streams.source import LONGEST_LINE, Source
 from tamis.streams.tables import Head, Table, pyarrow_module, types_of
 
-__all__ = ["CSVTable", "Mixed", "quoted"]
+__all__ = ["CSVTable", "Mixed", "quoted", "refuse_unclosed"]
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
@@ -90,6 +90,8 @@ class CSVTable(Table):
                 self.source.fail(error)
             text = text[len(self.above.encode()) :]
             block = text if self._is_whole else text[: self._end_of_rows(text)]
+            if self._is_whole:
+                self._refuse_unclosed(text, 0)
             if self._is_whole or block.count(self.newline) > 1:  # more than the names
                 return block
             self._refuse_endless(text)
@@ -249,7 +251,7 @@ class CSVTable(Table):
         """Yield an opened file in blocks of whole rows, as UTF-8."""
         # Of standard input what is there: its next rows may be long in coming.
         read = cast("BufferedReader", file).read1 if self.source.is_stdin else file.read
-        as_utf8, held, tried = self._as_utf8(), bytearray(), 0
+        as_utf8, held, tried, lines = self._as_utf8(), bytearray(), 0, 0
         above = len(self.above.encode())
         while data := read(_BLOCK_BYTES):
             held += as_utf8(data, False)
@@ -260,7 +262,9 @@ class CSVTable(Table):
             if len(held) < 2 * tried:
                 continue
             if end := self._end_of_rows(held):
-                yield bytes(held[:end])
+                block = bytes(held[:end])
+                lines += block.count(self.newline)
+                yield block
                 del held[:end]
                 tried = 0
             else:
@@ -268,7 +272,14 @@ class CSVTable(Table):
                 tried = len(held)
         held += as_utf8(b"", True)
         if held and not held.isspace():
+            self._refuse_unclosed(bytes(held), lines)
             yield bytes(held)
+
+    def _refuse_unclosed(self, block: bytes, lines: int) -> None:
+        """Raise if the file, of which this is the end after so many lines, ends within a quoted value."""
+        refuse_unclosed(
+            block, self.delimiter, self.source.name, "line", lines + self.above.count("\n"), self.newline
+        )
 
     def _end_of_rows(self, block: bytes | bytearray) -> int:
         """Return where the last row of a block ends that is whole, 0 if there is none."""
@@ -443,6 +454,33 @@ def quoted(block: bytes, delimiter: str) -> tuple[Array, Array]:
     found = [match.span() for match in re.finditer(at.encode(), block)]
     spans = np.array(found, dtype=np.int64).reshape(-1, 2)
     return spans[:, 0], spans[:, 1] - 1 + (spans[:, 1] == len(block))
+
+
+def refuse_unclosed(
+    block: bytes, delimiter: str, name: str, unit: str, before: int, newline: bytes = b"\n"
+) -> None:
+    """Raise if text ends within a quoted value: it would hold all rows from there on.
+
+    Parameters
+    ----------
+    block : bytes
+    delimiter, name : str
+        `name` is what the text is called in the message.
+    unit : {"line", "row"}
+    before : int
+        How many lines or rows came before the block.
+    newline : bytes, optional
+    """
+    if b'"' not in block:
+        return
+    starts, ends = quoted(block, delimiter)
+    if not len(starts) or ends[-1] < len(block) or block.count(b'"', int(starts[-1])) % 2 == 0:
+        return
+    at = before + 1 + (block.count(newline, 0, int(starts[-1])) if unit == "line" else 0)
+    raise StreamError(
+        f"{name!r} ends within a quoted value that begins in {unit} {at}: close the quote there, or copy the file"
+        " again if its end is missing."
+    )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis._check import Array
 from tamis.errors import StreamError
-from tamis.streams.csv_table import CSVTable, quoted
+from tamis.streams.csv_table import CSVTable, quoted, refuse_unclosed
 from tamis.streams.followed.part import HEAD, Part, digest, refuse_others
 from tamis.streams.source import LONGEST_LINE
 
@@ -94,6 +94,8 @@ class Text(Part):
         if len(self._ready) < n and self._held:
             self._cut(table)
         if len(self._ready) < n and self._held and last:
+            delimiter = ",;\t|" if table is None else table.delimiter
+            refuse_unclosed(bytes(self._held), delimiter, self.name, "row", self.row + len(self._ready))
             self._ready.append(bytes(self._held))
             self._held.clear()
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import tamis
 from tamis.cli import main
@@ -198,6 +198,27 @@ def test_stepwise_searches_all_columns(call, table):
     assert found["selected"][0] in ("a", "twice")
     assert set(found["selected"][1:]) <= {"colour=red", "colour=blue", "colour=green", "sex=m", "b"}
     assert found["features"][0]["name"] == found["selected"][0]
+
+
+def test_stepwise_searches_all_columns_of_a_wide_table(call, folder):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 20_000))
+    y = X[:, -1] + X[:, -2] + 0.3 * rng.normal(size=60)
+    X[:, 5] = X[:, -1] + 0.5 * rng.normal(size=60)  # comes first, in a block of its own if there were blocks
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20_000)])
+    frame.assign(y=y).to_parquet(folder / "wide.parquet")
+    found = told(call, "wide.parquet", "--label", "y", "--rule", "stepwise-ric")
+    assert found["selected"] == tamis.ForwardStepwise("ric").fit(frame, y).selected_
+    assert found["selected"][:2] == ["x19998", "x19999"] or found["selected"][:2] == ["x19999", "x19998"]
+
+
+def test_stepwise_takes_sparse_rows(call, folder, tmp_path):
+    found = told(call, "words.svm", "--rule", "stepwise-bic", "--save", tmp_path / "words.tamis")
+    X, _ = load_svmlight_file(str(folder / "words.svm"))
+    assert {"x8", "x91"} <= set(found["selected"])
+    places = sorted(int(name[1:]) - 1 for name in found["selected"])
+    made = tamis.load(tmp_path / "words.tamis")["recipes"].transform(X)
+    assert np.array_equal(made, X[:, places].toarray())
 
 
 def test_features_are_made_again_from_what_was_saved(call, table, tmp_path):

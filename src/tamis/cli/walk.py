@@ -60,6 +60,8 @@ class Walk:
         self._stream = self.generating.stream(columns)
         if whole and not self.generating.shuffle and checkpoint is None:  # the search among all at once
             self._stream = FromIterable([(columns.names, columns.X)])
+            self._stream.whole = True
+            self._stream.columns = columns  # sparse rows have no names: recipes find their columns by place
         console = terminal(stderr=True)
         n_known, began = 0, time.perf_counter()
         with (

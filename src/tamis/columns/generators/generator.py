@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ class FeatureGenerator(ABC):
         The accepted features; generators in a :class:`Chain` share it.
     """
 
+    whole = False  # whether a block is offered at once, however large it is
+
     def __init__(self, columns: Columns | None = None) -> None:
         self.columns = columns
         self.book = Book()
@@ -153,7 +156,7 @@ class FeatureGenerator(ABC):
                 f"The features of {type(self).__name__} have {self.columns.n_rows} values, the first is"
                 f" {self.columns.names[0]!r}, but y has {n_rows} rows: give one value for each row."
             )
-        width = max(1, min(_WIDEST, _CELLS // n_rows))
+        width = sys.maxsize if self.whole else max(1, min(_WIDEST, _CELLS // n_rows))
         with np.errstate(all="ignore"):  # what overflows is refused by name
             self._made = self._draw(selector, width if limit is None else min(width, limit))
         return None if self._made is None else (self._made.names, self._made.values)

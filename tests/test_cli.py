@@ -410,6 +410,21 @@ def test_mistake_is_told_in_one_line(call, arguments, code, said):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("learner", ["naive-bayes", "hoeffding-tree"])
+def test_a_learner_of_dense_rows_is_told_which_take_sparse_ones(call, here, learner):
+    (here / "sparse.svm").write_text("1 1:2\n-1 2:1\n" * 20)
+    code, _, err = call("run", "sparse.svm", "--learner", learner, "--batch-size", "10", "--quiet")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "this learner keeps dense rows: choose another --learner (perceptron, sgd, logistic" in err
+
+
+def test_a_file_of_one_row_is_told_what_it_lacks(call, here):
+    (here / "one.csv").write_text("a,y\n1,on\n")
+    code, _, err = call("run", "one.csv", "--label", "y", "--batch-size", "1")
+    assert code == 1
+    assert "or give two rows at least, one to train on and one to test." in err
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

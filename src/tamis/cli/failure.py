@@ -96,6 +96,14 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
     if isinstance(error, ProblemsError):
         return error.told(given), MISUSED if error.is_misuse else FAILED
     message = _one_line(str(error))
+    if message.startswith("Sparse data was passed"):
+        from tamis.catalog import LEARNERS
+
+        able = ", ".join(entry.key for entry in LEARNERS if entry.sparse)
+        return (
+            f"The rows are sparse, and this learner keeps dense rows: choose another --learner ({able}).",
+            FAILED,
+        )
     if isinstance(error, MisuseError | UnknownNameError | ImportError):
         return message, MISUSED
     if isinstance(error, TamisError | ValueError | TypeError | OSError):

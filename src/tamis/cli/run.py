@@ -396,7 +396,7 @@ class Output:
             size = result.settings["options"]["batch_size"]
             raise DataError(
                 f"The stream ends within its first batch of {size:,} rows, which only trains:"
-                " choose a smaller --batch-size."
+                " choose a smaller --batch-size, or give two rows at least, one to train on and one to test."
             )
         if not self.as_json:
             self._show(result, event, closing)

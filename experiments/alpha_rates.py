@@ -1,6 +1,6 @@
 """How much of what alpha-investing selects is false, and how much is found, by design and by spending rule.
 
-    python experiments/alpha_rates.py [--runs 100] [--part rules|models|targets] [--designs independent "AR .9" ...]
+    python experiments/alpha_rates.py [--runs 100] [--part rules|models|targets|levels] [--designs "AR .9" ...]
 
 `rules`: every rule at a target of 0.1 on a linear model of 500 rows and 500 columns, ten of them relevant. A discovery
 is false if its own coefficient is 0; the Monte Carlo error of each rate is printed behind it. At the level of clusters
@@ -11,6 +11,8 @@ columns also with ``release=0.05``.
 features still to come, rare classes, rare binary columns, few rows, noise that differs from row to row.
 
 `targets`: how many of 200 columns are accepted that have nothing to do with a target of heavy tails.
+
+`levels`: which share of columns that have nothing to do with the class passes the tests of OSFS, SAOLA and grafting.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import kurtosis, rankdata
 
-from tamis import AlphaInvesting
+from tamis import SAOLA, AlphaInvesting, Grafting
 from tamis.columns.claims import claims
 from tamis.columns.spending import RULES
 
@@ -224,12 +226,50 @@ def table_of_targets(runs: int, n: int = 300) -> None:
         print(f"{name:24s}{np.median(tails):6.1f}" + "".join(f"{cell:>22s}" for cell in cells), flush=True)
 
 
+# -- levels ------------------------------------------------------------------------------------------------
+
+
+TESTS: dict[str, Callable[[float], object]] = {
+    "fisher-z": lambda alpha: SAOLA(alpha=alpha),
+    "g-square": lambda alpha: SAOLA(alpha=alpha, test="g-square"),
+    "grafting": lambda alpha: Grafting(alpha=alpha, model="logistic"),
+}
+
+
+def table_of_levels(runs: int, n: int = 300) -> None:
+    warnings.simplefilter("ignore", UserWarning)  # the selector says what is measured here
+    print(
+        f"Share of columns of noise that pass a test, {n} rows, {200 * runs:,} columns: "
+        + ", ".join(UNRELATED)
+    )
+    for n_rare in (n // 2, n // 10, n // 50):
+        for alpha in (0.01, 0.001):
+            for name, make in TESTS.items():
+                shares = []
+                for unrelated in UNRELATED.values():
+                    passed = []
+                    for seed in range(runs):
+                        X = unrelated(np.random.default_rng([4, seed]), n)
+                        selector = make(alpha).fit(X, np.arange(n) < n_rare)
+                        if name == "grafting":  # its first offers, while nothing is selected
+                            passed.append(
+                                (selector.trace_["statistic"] > selector.trace_["threshold"]).mean()
+                            )
+                        else:
+                            passed.append((selector.trace_["p_value"] < alpha).mean())
+                    shares.append(f"{np.mean(passed):.4f}")
+                print(
+                    f"{n_rare:4d} of {n}, alpha={alpha}, {name:10s}" + " ".join(f"{s:>8s}" for s in shares),
+                    flush=True,
+                )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--part", choices=("rules", "models", "targets"))
+    parser.add_argument("--part", choices=("rules", "models", "targets", "levels"))
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
     parser.add_argument("--rules", nargs="+", default=list(RULES), choices=RULES)
     args = parser.parse_args()
@@ -239,6 +279,8 @@ def main() -> None:
         table_of_models(args.runs)
     if args.part in (None, "targets"):
         table_of_targets(args.runs)
+    if args.part in (None, "levels"):
+        table_of_levels(args.runs)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
-from tamis import OSFS
+from tamis import OSFS, SAOLA, FastOSFS
 from tests.columns.test_saola import chained
 from tests.twins.osfs import osfs
 
@@ -42,3 +44,15 @@ def test_gene_expression(load_shared):
 def test_refusals(value):
     with pytest.raises(ValueError, match="max_conditions must be an integer in"):
         OSFS(max_conditions=value).start(np.array([0, 1, 0, 1]))
+
+
+@pytest.mark.parametrize("make", [OSFS, FastOSFS, SAOLA])
+def test_fisher_z_warns_of_a_rare_class(make):
+    X, y = (np.random.default_rng(0).random((300, 400)) < 0.01).astype(float), np.arange(300) < 6
+    with pytest.warns(UserWarning, match="6 of 300 rows have the value 1: .*choose test='g-square'"):
+        found = make(alpha=0.001).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        counted = make(alpha=0.001, test="g-square").fit(X, y)
+        make().fit(X, np.arange(300) < 80)
+    assert (counted.trace_["p_value"] < 0.001).sum() < 3 < (found.trace_["p_value"] < 0.001).sum()

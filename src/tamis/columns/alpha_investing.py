@@ -24,7 +24,6 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -37,13 +36,11 @@ from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.spending import RULES, AlphaWealth, SpendingRule, make_rule
+from tamis.columns.target_shape import warn_of_a_rare_class, warn_of_heavy_tails
 
 __all__ = ["AlphaInvesting"]
 
 Floats = NDArray[np.float64]
-
-_RARE = 0.2  # share of the rows of a class, below which errors are too skewed for a t test
-_HEAVY = 6.0  # kurtosis of a target, above which a few rows decide a t test; 3 is normal, 9 exponential
 
 
 class AlphaInvesting(SequentialSelector):
@@ -199,8 +196,10 @@ class AlphaInvesting(SequentialSelector):
         self._rule = self._make_rule().start()
         robust = self.variance == "robust" or (self.variance == "auto" and self.model == "poisson")
         if self.model == "linear" and not robust:
-            _warn_of_a_rare_class(y, weight)
-            _warn_of_heavy_tails(y, weight)
+            warn_of_a_rare_class(
+                y, weight, "the p-values of model='linear' are too small there, choose model='logistic'"
+            )
+            warn_of_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
 
     def _make_rule(self) -> SpendingRule:
@@ -259,36 +258,3 @@ class AlphaInvesting(SequentialSelector):
         elif len(at):
             verdicts.wealth[at] = self._rule.wealths(log_p)
             self._rule.skip(log_p)
-
-
-def _warn_of_a_rare_class(y: Array, weight: Array) -> None:
-    """Warn if the target of a linear model has two values, and few rows have one of them."""
-    values, counts = np.unique(y[weight > 0.0], return_counts=True)
-    if len(values) == 2 and counts.min() < _RARE * counts.sum():
-        warnings.warn(
-            f"The target has two values, and {counts.min()} of {counts.sum()} rows have the value"
-            f" {values[counts.argmin()]:g}: the p-values of model='linear' are too small there, choose"
-            " model='logistic'.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _warn_of_heavy_tails(y: Array, weight: Array) -> None:
-    """Warn if few rows hold most of the spread of a target of more than two values."""
-    if len(np.unique(y[weight > 0.0])) <= 2:
-        return
-    share, scaled = weight / weight.sum(), y / np.abs(y).max()
-    square = (scaled - share @ scaled) ** 2
-    if square.max() == 0.0:
-        return
-    square /= square.max()
-    kurtosis = float(share @ square**2) / float(share @ square) ** 2
-    if kurtosis > _HEAVY:
-        warnings.warn(
-            f"A few rows hold most of the spread of the target (kurtosis {kurtosis:.0f}, a normal one has 3): the"
-            " p-values of model='linear' are too small for columns that are rare or skewed, choose variance='robust',"
-            " or take the ranks or the logarithm of the target.",
-            UserWarning,
-            stacklevel=2,
-        )

@@ -14,6 +14,7 @@ from tamis._check import Array, repeated_rows
 from tamis._parameters import integer, number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
+from tamis.columns.target_shape import warn_of_a_rare_class
 from tamis.dependence.criterion import Candidate, DependenceTest
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
@@ -55,6 +56,10 @@ class DependenceSelector(ColumnSelector):
     def _begin(self, y: Array, weight: Array) -> None:
         self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
         self._memory = self._make_test().start(y if self._rows is None else y[self._rows])
+        if isinstance(self._memory, FisherZ):
+            warn_of_a_rare_class(
+                y, weight, "too many sparse columns pass test='fisher-z' there, choose test='g-square'"
+            )
         self._places: tuple[int, ...] = ()  # the offers of the columns kept
 
     def _make_test(self) -> DependenceTest:

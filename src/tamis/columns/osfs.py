@@ -37,9 +37,9 @@ class OSFS(DependenceSelector):
     Parameters
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
-        The test of conditional independence. "fisher-z": partial correlation. "g-square": counts of columns with few
-        values, or of their quantiles. Or a test object with parameters of your choice; see
-        :mod:`tamis.dependence.criterion`.
+        The test of conditional independence. "fisher-z": partial correlation, for two classes of which none is rare.
+        "g-square": counts of columns with few values, or of their quantiles. Or a test object with parameters of your
+        choice; see :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
         Significance level of a test given by name, in (0, 1).
     max_conditions : int, default=3

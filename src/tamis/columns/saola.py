@@ -39,9 +39,9 @@ class SAOLA(DependenceSelector):
     Parameters
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
-        The measure and test of dependence. "fisher-z": correlation. "g-square": symmetrical uncertainty of columns with
-        few values, or of their quantiles. Or a test object with parameters of your choice; see
-        :mod:`tamis.dependence.criterion`.
+        The measure and test of dependence. "fisher-z": correlation, for two classes of which none is rare. "g-square":
+        symmetrical uncertainty of columns with few values, or of their quantiles. Or a test object with parameters of
+        your choice; see :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
         Significance level of a test given by name, in (0, 1).
     missing : {"refuse", "mean"}, default="refuse"

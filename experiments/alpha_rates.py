@@ -1,6 +1,6 @@
 """How much of what alpha-investing selects is false, and how much is found, by design and by spending rule.
 
-    python experiments/alpha_rates.py [--runs 100] [--part rules|models|targets|levels] [--designs "AR .9" ...]
+    python experiments/alpha_rates.py [--runs 100] [--part rules|models|targets|levels|rare] [--designs "AR .9" ...]
 
 `rules`: every rule at a target of 0.1 on a linear model of 500 rows and 500 columns, ten of them relevant. A discovery
 is false if its own coefficient is 0; the Monte Carlo error of each rate is printed behind it. At the level of clusters
@@ -13,6 +13,8 @@ features still to come, rare classes, rare binary columns, few rows, noise that 
 `targets`: how many of 200 columns are accepted that have nothing to do with a target of heavy tails.
 
 `levels`: which share of columns that have nothing to do with the class passes the tests of OSFS, SAOLA and grafting.
+
+`rare`: in how many runs a rule accepts any of 200 columns of noise, where 8 of 200 rows are of class 1.
 """
 
 from __future__ import annotations
@@ -264,12 +266,31 @@ def table_of_levels(runs: int, n: int = 300) -> None:
                 )
 
 
+# -- rare --------------------------------------------------------------------------------------------------
+
+
+def table_of_rare(runs: int, rules: list[str], n: int = 200) -> None:
+    print(
+        f"Share of {runs} runs with a false column, logistic model, target {TARGET}: " + ", ".join(UNRELATED)
+    )
+    for rule in rules:
+        shares = []
+        for unrelated in UNRELATED.values():
+            wrong = 0
+            for seed in range(runs):
+                X = unrelated(np.random.default_rng([5, seed]), n)
+                selector = AlphaInvesting("logistic", rule=rule, target_fdr=TARGET, trace="selected")
+                wrong += bool(selector.start(np.arange(n) < n // 25).offer_many(X).any())
+            shares.append(f"{wrong / runs:.3f}")
+        print(f"{rule:24s}" + " ".join(f"{share:>8s}" for share in shares), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--part", choices=("rules", "models", "targets", "levels"))
+    parser.add_argument("--part", choices=("rules", "models", "targets", "levels", "rare"))
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
     parser.add_argument("--rules", nargs="+", default=list(RULES), choices=RULES)
     args = parser.parse_args()
@@ -281,6 +302,8 @@ def main() -> None:
         table_of_targets(args.runs)
     if args.part in (None, "levels"):
         table_of_levels(args.runs)
+    if args.part in (None, "rare"):
+        table_of_rare(args.runs, args.rules)
 
 
 if __name__ == "__main__":

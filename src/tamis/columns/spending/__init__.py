@@ -32,6 +32,9 @@ the same, `AlphaWealth`, `InformationInvesting`,        expected false over expe
 `LORD3`, `GeneralizedInvesting`                         the latter and one                           on the past
 ======================================================  ===========================================  ==================
 
+`ADDIS` also needs p-values that are spread evenly below tau if nothing is to be found. Those of columns with one or two
+ones beside a rare class are not: docs/alpha_investing.md has it measured.
+
 `AlphaSpending` and `ELOND` need p-values that are valid each by itself only. A false rejection is a column that adds
 nothing to those selected before it. Columns that are correlated may add something although their own coefficient is 0,
 and then none of the rules bounds the share of such columns: docs/alpha_investing.md has it measured.

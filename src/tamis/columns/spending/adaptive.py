@@ -106,6 +106,9 @@ class SaffronInvesting(Ageing):
 class ADDIS(Ageing):
     """ADDIS: as SAFFRON, and tests with a large p-value (p > tau) count as if they had not been made.
 
+    It needs p-values that are spread evenly below tau if nothing is to be found. Columns of few ones beside a rare
+    class have others; use SAFFRON there.
+
     Parameters
     ----------
     alpha : float, default=0.05

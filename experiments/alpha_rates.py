@@ -1,6 +1,6 @@
 """How much of what alpha-investing selects is false, and how much is found, by design and by spending rule.
 
-    python experiments/alpha_rates.py [--runs 100] [--part rules|models|targets|levels|rare] [--designs "AR .9" ...]
+    python experiments/alpha_rates.py [--runs 100] [--part rules|models|targets|levels|rare|forward]
 
 `rules`: every rule at a target of 0.1 on a linear model of 500 rows and 500 columns, ten of them relevant. A discovery
 is false if its own coefficient is 0; the Monte Carlo error of each rate is printed behind it. At the level of clusters
@@ -15,6 +15,8 @@ features still to come, rare classes, rare binary columns, few rows, noise that 
 `levels`: which share of columns that have nothing to do with the class passes the tests of OSFS, SAOLA and grafting.
 
 `rare`: in how many runs a rule accepts any of 200 columns of noise, where 8 of 200 rows are of class 1.
+
+`forward`: in how many runs `ForwardPartialCorrelation(None)` is sure of a column of noise, of 200 in 2,000 rows.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import kurtosis, rankdata
 
-from tamis import SAOLA, AlphaInvesting, Grafting
+from tamis import SAOLA, AlphaInvesting, ForwardPartialCorrelation, Grafting
 from tamis.columns.claims import claims
 from tamis.columns.spending import RULES
 
@@ -285,12 +287,35 @@ def table_of_rare(runs: int, rules: list[str], n: int = 200) -> None:
         print(f"{rule:24s}" + " ".join(f"{share:>8s}" for share in shares), flush=True)
 
 
+# -- forward -----------------------------------------------------------------------------------------------
+
+
+def table_of_forward(runs: int, n: int = 2000) -> None:
+    print(
+        f"Share of {runs} runs in which forward selection keeps noise, not all columns: "
+        + ", ".join(UNRELATED)
+    )
+    for share in (0.5, 0.1, 0.01):
+        shares = []
+        for unrelated in UNRELATED.values():
+            wrong = 0
+            for seed in range(runs):
+                rng = np.random.default_rng([6, seed])
+                X, y = unrelated(rng, n), rng.permutation(np.arange(n) < share * n)
+                selector = ForwardPartialCorrelation(n_features_to_select=None)
+                for at in range(0, n, 100):
+                    selector.partial_fit(X[at : at + 100], y[at : at + 100], classes=[False, True])
+                wrong += not selector.get_support().all()
+            shares.append(f"{wrong / runs:.3f}")
+        print(f"{share:5.0%} of class 1  " + " ".join(f"{s:>8s}" for s in shares), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--part", choices=("rules", "models", "targets", "levels", "rare"))
+    parser.add_argument("--part", choices=("rules", "models", "targets", "levels", "rare", "forward"))
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
     parser.add_argument("--rules", nargs="+", default=list(RULES), choices=RULES)
     args = parser.parse_args()
@@ -304,6 +329,8 @@ def main() -> None:
         table_of_levels(args.runs)
     if args.part in (None, "rare"):
         table_of_rare(args.runs, args.rules)
+    if args.part in (None, "forward"):
+        table_of_forward(args.runs)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ class ForwardPartialCorrelation(RowSelector):
         stays there.
     alpha : float, default=0.01
         Level of the test that decides how many features are kept if `n_features_to_select` is None; over all features,
-        in (0, 1).
+        in (0, 1). Where a class is rare and columns are sparse or skewed, more is false than that.
     alpha_drift : float or None, default=1e-4
         In (0, 1): a false drift comes at most once in about 1 / alpha_drift rows. None: there is no test for drifts.
     max_columns : int, default=2000

@@ -1,0 +1,208 @@
+"""Pictures of the methods for rows that arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis import (
+    DISCUSS,
+    FCBF,
+    OFS,
+    CancelOut,
+    FisherScore,
+    JointScreening,
+    MutualInformation,
+    RandomSubset,
+    prequential,
+)
+
+from .canvas import GREY, Draw, Figure, panels
+
+
+def copies() -> Draw:
+    """Accuracy with the best features one by one, and with random ones, where each signal has four copies."""
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(3000, 10))
+    X = np.repeat(signals, 5, axis=1) + 0.1 * rng.normal(size=(3000, 50))
+    y = (signals.sum(axis=1) + signals[:, 0] > 0).astype(int)
+    sizes = (2, 5, 10, 20, 30, 50)
+
+    def accuracy(selector: Any) -> float:
+        return float(prequential((X, y), selector, baselines="none").summary()["accuracy"])
+
+    fisher = [accuracy(FisherScore(k)) for k in sizes]
+    drawn = np.array([[accuracy(RandomSubset(k, random_state=s)) for k in sizes] for s in range(5)])
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        axes.plot(sizes, fisher, "o-", label="FisherScore")
+        axes.plot(sizes, drawn.mean(axis=0), "s-", label="RandomSubset, mean of five")
+        axes.fill_between(sizes, drawn.min(axis=0), drawn.max(axis=0), color="C1", alpha=0.25, lw=0)
+        axes.set(xlabel="features kept, of 50", ylabel="prequential accuracy")
+        axes.legend(frameon=False)
+        return figure
+
+    return draw
+
+
+def annealing() -> Draw:
+    """How many of 100,000 features are left after each pass, by `annealing`."""
+    n, k, passes = 100_000, 1000, 30
+    e = np.arange(passes + 1)
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        for mu in (1, 10, 100):
+            left = k + (n - k) * np.maximum(0, (passes - 2 * e) / (2 * e * mu + passes))
+            axes.plot(e, left, "o-", ms=3, label=f"annealing={mu}")
+        axes.axvline(passes / 2, color=GREY, ls="--")
+        axes.annotate(
+            "from here on the passes only learn", (passes / 2, 6e4), (5, 0), textcoords="offset points"
+        )
+        axes.set(xlabel="passes over the rows", ylabel="features left", yscale="log")
+        axes.legend(frameon=False, loc="center right")
+        return figure
+
+    return draw
+
+
+def pairs() -> Draw:
+    """What twenty features tell alone, and what JointScreening finds, where the class is the sign of a product."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 20))
+    y = X[:, 3] * X[:, 8] > 0
+    alone = MutualInformation().fit(X, y).scores_ / np.log(2)
+    joint = JointScreening().fit(X, y).scores_
+
+    def draw() -> Figure:
+        figure, both = panels(2, 2.4, sharey=True)
+        for axes, title, bits in zip(
+            both,
+            ("MutualInformation: each alone", "JointScreening: with a partner"),
+            (alone, joint),
+            strict=True,
+        ):
+            axes.bar(range(20), bits, color=["C1" if j in (3, 8) else GREY for j in range(20)])
+            axes.set(title=title, xlabel="feature", xticks=[3, 8, 19])
+        both[0].set_ylabel("bits about the class")
+        return figure
+
+    return draw
+
+
+def gates() -> Draw:
+    """How far the gates of twelve features are open, over the rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 12))
+    y = np.r_[X[:6000, 3] * X[:6000, 7], X[6000:, 1]] > 0
+    selector, opened = CancelOut(n_features_to_select=2), []
+    for start in range(0, len(X), 100):
+        selector.partial_fit(X[start : start + 100], y[start : start + 100])
+        opened.append(selector.scores_)
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        rows = np.arange(1, len(opened) + 1) * 100
+        for j, line in enumerate(np.transpose(opened)):
+            known = {3: ("C0", "x3 and x7: the class is the sign of their product"), 7: ("C0", None)}
+            known[1] = ("C1", "x1: the class is its sign")
+            colour, label = known.get(j, (GREY, "the other nine" if j == 0 else None))
+            axes.plot(rows, line, color=colour, label=label, lw=1.8 if j in known else 0.8)
+        axes.axvline(6000, color=GREY, ls="--")
+        axes.set(xlabel="rows", ylabel="gate, from shut to open")
+        axes.legend(frameon=False, fontsize=8)
+        return figure
+
+    return draw
+
+
+def redundant() -> Draw:
+    """What each of thirty features tells about the class, and which FCBF keeps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 30))
+    y = X[:, 3] + X[:, 8] > 0
+    X[:, 20:25] = X[:, [3]] + 0.3 * rng.normal(size=(1000, 5))
+    selector = FCBF(window=1000).fit(X, y)
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        kinds = {"kept": "C0", "a copy of x3, dropped": "C1", "tells nothing": GREY}
+        for j, score in enumerate(selector.scores_):
+            kind = (
+                "kept"
+                if j in selector.selected_
+                else "a copy of x3, dropped"
+                if 20 <= j < 25 or j == 3
+                else "tells nothing"
+            )
+            axes.bar(j, score, color=kinds[kind])
+        for kind, colour in kinds.items():
+            axes.bar(0, 0, color=colour, label=kind)
+        axes.set(xlabel="feature", ylabel="symmetrical uncertainty")
+        axes.legend(frameon=False, loc="upper center")
+        return figure
+
+    return draw
+
+
+def followed() -> Draw:
+    """How many of the two relevant features are kept, before and after a drift."""
+    n, runs = 3000, 10
+    makes = {
+        "DISCUSS": lambda: DISCUSS(),
+        "JointScreening": JointScreening,
+        "MutualInformation(2), forgets nothing": lambda: MutualInformation(2),
+    }
+    found = {name: np.zeros(2 * n // 50) for name in makes}
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2 * n, 20))
+        y = np.r_[X[:n, 2] > X[:n, 5], X[n:, 0] > X[n:, 7]]
+        for name, make in makes.items():
+            selector = make()
+            for at in range(len(found[name])):
+                rows = slice(50 * at, 50 * at + 50)
+                selector.partial_fit(X[rows], y[rows], classes=[False, True])
+                mask = selector.get_support()
+                found[name][at] += mask[[2, 5] if at * 50 < n else [0, 7]].sum() / max(mask.sum(), 2) / runs
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        for name, share in found.items():
+            axes.plot(np.arange(1, len(share) + 1) * 50, share, label=name)
+        axes.axvline(n, color=GREY, ls="--")
+        axes.set(
+            xlabel="rows; other features matter from row 3,000 on",
+            ylabel="relevant, of those kept",
+            ylim=(0, 1.05),
+        )
+        axes.legend(frameon=False, fontsize=8, loc="center", bbox_to_anchor=(0.72, 0.5))
+        return figure
+
+    return draw
+
+
+def truncation() -> Draw:
+    """In how many of forty streams OFS has all three relevant features in the end, by how many it keeps."""
+    sizes, seeds = range(3, 13), range(40)
+    whole = np.zeros(len(sizes))
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2000, 200))
+        y = X[:, 17] - X[:, 50] + X[:, 123] > 0
+        for at, size in enumerate(sizes):
+            whole[at] += OFS(size).partial_fit(X, y).get_support()[[17, 50, 123]].all()
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        axes.bar(sizes, 100 * whole / len(seeds))
+        axes.set(
+            xlabel="n_features_to_select; three features matter, of 200",
+            ylabel="% that keep all three",
+            xticks=sizes,
+        )
+        return figure
+
+    return draw

@@ -52,6 +52,16 @@ def test_windows_of_real_numbers_are_the_twins(rng):
     assert adwin.variance == pytest.approx(x[:150].var())
 
 
+def test_adwin_keeps_what_values_far_from_zero_differ_by(rng):
+    """Sums of the values themselves lose it: a constant 1e9 + 0.1 drifted every 25,000 values."""
+    assert ADWIN(two_sided=True).drifts(np.full(100_000, 1e9 + 0.1)) == []
+    x = np.round(rng.normal(size=600) + np.repeat([0.0, 1.5], 300), 3)
+    near, far = ADWIN(two_sided=True), ADWIN(two_sided=True)
+    assert near.drifts(x) == far.drifts(x + 1e9) != []
+    assert far.mean - 1e9 == pytest.approx(near.mean, abs=1e-6)
+    assert far.variance == pytest.approx(near.variance, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_decides_as_river(seed):
     river = pytest.importorskip("river.drift", reason="river is not installed")

@@ -132,9 +132,7 @@ def watch(state: Floats, x: float, delta: float, every: int) -> int:
 
 
 @njit()
-def _adwin(
-    values: Floats, state: Floats, origin: Floats, delta: float, every: int, two_sided: bool
-) -> int:
+def _adwin(values: Floats, state: Floats, origin: Floats, delta: float, every: int, two_sided: bool) -> int:
     for i in range(len(values)):
         if state[4] == 0.0:
             origin[0] = 1024.0 * np.rint(values[i] / 1024.0)
@@ -150,7 +148,7 @@ class ADWIN(Detector):
     Parameters
     ----------
     delta : float, default=0.002
-        Probability of a false cut, in (0, 1).
+        Probability of a false cut at each test, in (0, 1); heavy tails, such as Cauchy's, exceed it.
     every : int, default=32
         Number of values between two tests for a cut.
     two_sided : bool, default=False

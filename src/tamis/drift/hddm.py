@@ -106,7 +106,7 @@ class HDDMA(Detector):
     Parameters
     ----------
     alpha : float, default=0.001
-        Level of a drift, in (0, 1).
+        Level of a drift at each value, in (0, 1); over many values false alarms add up.
     alpha_warning : float, default=0.005
         Level of a warning, from `alpha` to 1.
     two_sided : bool, default=False
@@ -155,7 +155,7 @@ class HDDMW(Detector):
     Parameters
     ----------
     alpha : float, default=0.001
-        Level of a drift, in (0, 1).
+        Level of a drift at each value, in (0, 1); over many values false alarms add up.
     alpha_warning : float, default=0.005
         Level of a warning, from `alpha` to 1.
     rate : float, default=0.05

@@ -182,6 +182,21 @@ def test_a_classifier_begins_anew_from_the_last_rows(rng):
         assert model.predict_proba_one(dict(enumerate(row))) == expected.predict_proba_one({1: row[1]})
 
 
+def test_one_dict_that_is_filled_again_for_each_row_will_do(rng):
+    X = rng.normal(size=(600, 5))
+    told = {}
+    for name in ("new", "same"):
+        model = RiverReplay(FisherScore(2, half_life=100), naive_bayes.GaussianNB(), replay=200)
+        row, told[name] = {}, []
+        for x in X.tolist():
+            row = {} if name == "new" else row
+            row.update(enumerate(x))
+            told[name].append(model.predict_proba_one(row))
+            model.learn_one(row, int(x[3] > 0))
+        assert model.n_replays > 0
+    assert told["same"] == told["new"]
+
+
 def test_a_classifier_goes_on_if_it_is_told_to(rng):
     X, y = rows(rng, 420)
     model = RiverReplay(Renews(1), naive_bayes.GaussianNB(), replay="never")

@@ -415,7 +415,7 @@ class RiverReplay(base.Classifier):
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Give the row to the selector, and its selected values to the classifier."""
         before = self.selector._kept
-        self._recent.append((x, y))
+        self._recent.append((dict(x), y))  # the caller may fill one dict again and again
         while len(self._recent) > self._replay.n_rows:
             self._recent.popleft()
         self.selector.learn_one(x, y)

@@ -10,7 +10,10 @@ from . import cells, columns, learners, rows
 
 FIGURES = (
     *(rows.copies, rows.annealing, rows.pairs, rows.gates, rows.redundant, rows.followed, rows.truncation),
+    *(rows.arms, rows.gains, rows.winnow, rows.directions),
     *(columns.blanket, columns.penalties, columns.steps, columns.grafting, columns.neighbourhoods),
+    *(columns.gate, columns.beaten),
     *(cells.beliefs, cells.half_spaces, cells.how_many, cells.questions, cells.beside_fixed),
     *(learners.agreement, learners.one_drift),
+    *(learners.window, learners.words_of_pairs, learners.noise, learners.rule_regions),
 )

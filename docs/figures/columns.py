@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis import OSFS, ForwardStepwise, Grafting, PenalisedSelector
+from tamis import OSFS, SAOLA, FastOSFS, ForwardStepwise, Grafting, PenalisedSelector
 
 from .canvas import GREY, Draw, Figure, legend_beside, panels
 
@@ -142,6 +142,58 @@ def neighbourhoods() -> Draw:
             axes.axvline(dense + 0.5, color="C1", ls="--", label=f"OFS-Density: {dense}")
             axes.set(title=title, xlabel="other rows, nearest first", ylabel="distance")
             axes.legend(frameon=False, fontsize=8, loc=place)
+        return figure
+
+    return draw
+
+
+def gate() -> Draw:
+    """How many columns OSFS and Fast-OSFS hold after each offer, where groups of columns share a cause."""
+    rng = np.random.default_rng(0)
+    causes = rng.normal(size=(60, 8))
+    y = (causes.sum(axis=1) + 0.5 * rng.normal(size=60) > 0).astype(int)
+    X = causes[:, rng.integers(0, 8, 600)] + rng.normal(size=(60, 600))
+    held: dict[str, list[int]] = {}
+    for selector in (FastOSFS(alpha=0.05), OSFS(alpha=0.05)):
+        selector.start(y)
+        for j in range(X.shape[1]):
+            selector.offer(X[:, j], f"x{j}")
+            held.setdefault(type(selector).__name__, []).append(len(selector.selected_))
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        for name, line in held.items():
+            axes.plot(line, drawstyle="steps-post", label=f"{name}: {line[-1]}")
+        axes.set(xlabel="columns offered", ylabel="columns held", ylim=(0, None))
+        legend_beside(axes)
+        return figure
+
+    return draw
+
+
+def beaten() -> Draw:
+    """What SAOLA compares of each column when it comes: its correlation with the class and with a better column."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 300))
+    y = (X[:, 0] + X[:, 1] + X[:, 2] > 0).astype(int)
+    X[:, 20:140] += X[:, np.arange(120) % 3] * rng.uniform(0, 2.5, 120)  # copies, from faint to faithful
+    selector = SAOLA(alpha=0.01).start(y)
+    kinds: dict[str, list[tuple[float, float]]] = {"accepted": [], "rejected": []}
+    for j in range(X.shape[1]):
+        rivals = [int(name[1:]) for name in selector.selected_]
+        strength = np.abs(np.corrcoef(X[:, [j, *rivals]].T, y)[-1, :-1])
+        better = [i for i, power in zip(rivals, strength[1:], strict=True) if power >= strength[0]]
+        closest = max((abs(np.corrcoef(X[:, j], X[:, i])[0, 1]) for i in better), default=0.0)
+        taken = selector.offer(X[:, j], f"x{j}")
+        kinds["accepted" if taken else "rejected"].append((strength[0], closest))
+
+    def draw() -> Figure:
+        figure, axes = panels(1, 3)
+        axes.plot([0, 0.6], [0, 0.6], color=GREY, ls="--", label="as close to both")
+        for (kind, points), mark in zip(kinds.items(), "ox", strict=True):
+            axes.plot(*np.transpose(points), mark, ms=4, label=f"{kind}: {len(points)}")
+        axes.set(xlabel="correlation with the class", ylabel="correlation with a better column", ylim=(0, 1))
+        legend_beside(axes)
         return figure
 
     return draw

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from tamis import (
+    CVFDT,
     HUWRS,
+    VFDR,
     AdaptiveRandomForest,
     HEFTStream,
     HoeffdingTree,
+    StreamingStacking,
+    WeightedKNN,
     load_stream,
 )
 
-from .canvas import GREY, Draw, Figure, panels
+from .canvas import GREY, Draw, Figure, legend_beside, panels
 
 
 def agreement() -> Draw:
@@ -76,6 +83,117 @@ def one_drift() -> Draw:
             ylim=(0.5, 0.95),
         )
         axes.legend(frameon=False, fontsize=8, loc="lower left")
+        return figure
+
+    return draw
+
+
+def _accuracy(models: dict[str, Any], batches: Iterable[tuple[Any, Any]], span: int = 500) -> dict[str, Any]:
+    """Return each classifier's share right in the last `span` rows, as it predicts each batch and then learns it."""
+    batches = list(batches)
+    found = {}
+    for name, model in models.items():
+        right = [np.zeros(len(batches[0][1]))]
+        for at, (X, y) in enumerate(batches):
+            if at:
+                right.append(model.predict(X) == y)
+            model.partial_fit(X, y)
+        total = np.cumsum(np.concatenate(right))
+        found[name] = (np.arange(span, len(total))[::20], ((total[span:] - total[:-span]) / span)[::20])
+    return found
+
+
+def _draw_accuracy(found: dict[str, Any], drift: int, low: float) -> Figure:
+    figure, axes = panels()
+    for name, (rows, share) in found.items():
+        axes.plot(rows, 100 * share, label=name)
+    axes.axvline(drift, color=GREY, ls="--")
+    axes.set(
+        xlabel=f"rows; other features matter from row {drift:,} on",
+        ylabel="% right, last 500 rows",
+        ylim=(low, 100),
+    )
+    legend_beside(axes)
+    return figure
+
+
+def window() -> Draw:
+    """Accuracy of a tree of the last rows, and of one of all rows, before and after a drift."""
+    stream = load_stream("SEA", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=8)
+    models = {"CVFDT(window=2000)": CVFDT(window=2000), "HoeffdingTree": HoeffdingTree()}
+    found = _accuracy(models, stream)
+    return lambda: _draw_accuracy(found, 6000, 50)
+
+
+def words_of_pairs() -> Draw:
+    """Accuracy where no feature tells of the class alone."""
+    stream = load_stream("BG3", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=12)
+    models = {
+        "StreamingStacking": StreamingStacking(),
+        "AdaptiveRandomForest": AdaptiveRandomForest(),
+        "HoeffdingTree": HoeffdingTree(),
+    }
+    found = _accuracy(models, stream)
+    return lambda: _draw_accuracy(found, 6000, 35)
+
+
+def noise() -> Draw:
+    """Accuracy of the nearest neighbours by how many of their features tell nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 102))
+    y = X[:, 0] + X[:, 1] > 0
+    widths = (0, 5, 10, 20, 40, 70, 100)
+    found: dict[str, list[float]] = {}
+    for name, make in {"WeightedKNN()": WeightedKNN, "weight=None": lambda: WeightedKNN(weight=None)}.items():
+        for width in widths:
+            model = make().fit(X[:2000, : 2 + width], y[:2000])
+            found.setdefault(name, []).append(100 * model.score(X[2000:, : 2 + width], y[2000:]))
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        for (name, right), mark in zip(found.items(), "os", strict=True):
+            axes.plot(widths, right, f"{mark}-", label=name)
+        axes.set(xlabel="features that tell nothing, beside two that matter", ylabel="% of rows right")
+        axes.legend(frameon=False)
+        return figure
+
+    return draw
+
+
+def rule_regions() -> Draw:
+    """Which rows of a plane each rule of VFDR covers."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(20_000, 2))
+    y = (X[:, 0] > 0.6) | ((X[:, 1] > 0.5) & (X[:, 0] < 0.3))
+    rules = VFDR().fit(X, y).rules_
+    u, v = plane = np.meshgrid(*[np.linspace(0.0025, 0.9975, 200)] * 2)
+    first = np.full(u.shape, len(rules) - 1)
+    told = ["5: all other rows"]
+    for at, rule in reversed(list(enumerate(rules[:-1]))):
+        holds = [plane[one.feature] > one.value for one in rule.literals]
+        holds = [
+            right if one.operator == ">" else ~right for right, one in zip(holds, rule.literals, strict=True)
+        ]
+        first[np.all(holds, axis=0)] = at
+        told.insert(
+            0, f"{at + 1}: " + ", ".join(f"x{o.feature} {o.operator} {o.value:.2f}" for o in rule.literals)
+        )
+    inside = np.array([rule.class_weights[1] > rule.class_weights[0] for rule in rules])[first]
+
+    def draw() -> Figure:
+        figure, axes = panels(1, 3)
+        axes.contourf(u, v, inside, levels=[-0.5, 0.5, 1.5], colors=["C0", "C1"], alpha=0.35)
+        for at in range(len(rules)):
+            axes.contour(u, v, first == at, levels=[0.5], colors=GREY, linewidths=1)
+            axes.text(
+                np.median(u[first == at]), np.median(v[first == at]), str(at + 1), ha="center", va="center"
+            )
+        for text in told:
+            axes.plot([], " ", label=text)
+        axes.fill_between([], [], color="C1", alpha=0.35, label="one class")
+        axes.fill_between([], [], color="C0", alpha=0.35, label="the other")
+        axes.set(xlabel="x0", ylabel="x1", aspect="equal", xlim=(0, 1), ylim=(0, 1))
+        legend_beside(axes)
         return figure
 
     return draw

@@ -8,17 +8,22 @@ import numpy as np
 
 from tamis import (
     DISCUSS,
+    EFS,
     FCBF,
+    FSDS,
     OFS,
+    Auto,
     CancelOut,
     FisherScore,
+    ForwardPartialCorrelation,
     JointScreening,
     MutualInformation,
     RandomSubset,
+    load_stream,
     prequential,
 )
 
-from .canvas import GREY, Draw, Figure, panels
+from .canvas import GREY, Draw, Figure, legend_beside, panels
 
 
 def copies() -> Draw:
@@ -203,6 +208,117 @@ def truncation() -> Draw:
             ylabel="% that keep all three",
             xticks=sizes,
         )
+        return figure
+
+    return draw
+
+
+def arms() -> Draw:
+    """The errors of all arms of Auto around a drift, and which arm is followed."""
+    auto = Auto(learner="naive-bayes", random_state=0)
+    for X, y in load_stream("SEA", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=18):
+        auto.partial_fit(X, y)
+    race = auto.race_
+    rows, kernel = race["n_seen"][8:], np.ones(9) / 9
+    errors = 100 * np.array([np.convolve(line, kernel, "valid") for line in race["errors"].T])
+    followed = race["followed"][8:]
+
+    def draw() -> Figure:
+        figure, axes = panels(1, 2.8)
+        for line in errors:
+            axes.plot(rows, line, color=GREY, lw=0.6)
+        axes.plot([], color=GREY, lw=0.6, label=f"the {len(errors)} arms")
+        axes.plot(rows, errors[0], color="C1", label="every column")
+        axes.plot(rows, errors[followed, np.arange(len(rows))], color="C0", lw=2, label="the arm followed")
+        axes.axvline(6000, color=GREY, ls="--")
+        axes.set(
+            xlabel="rows; other features matter from row 6,000 on",
+            ylabel="% wrong, last 900 rows",
+            ylim=(0, None),
+        )
+        legend_beside(axes)
+        return figure
+
+    return draw
+
+
+def gains() -> Draw:
+    """What each feature tells alone, and what it adds to those that are kept."""
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(3000, 3))
+    X = rng.normal(size=(3000, 20))
+    X[:, :12] = signals[:, [0] * 6 + [1] * 4 + [2] * 2] + 0.1 * X[:, :12]
+    selector = ForwardPartialCorrelation(3).fit(X, signals @ [3, 2, 1.5] > 0)
+    table = selector.table_
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        places = np.arange(20)
+        axes.bar(places, 100 * table["alone"], color=GREY, label="alone")
+        axes.bar(places, 100 * table["added"], width=0.4, color="C1", label="beside the features kept")
+        for j in selector.get_support(indices=True):
+            axes.bar(j, 100 * table["added"][j], width=0.4, color="C0")
+        axes.bar(0, 0, color="C0", label="kept: added when it came")
+        axes.set(xlabel="feature: six copies, four copies, two copies, noise", ylabel="% of the class told")
+        axes.set_xticks([2.5, 7.5, 10.5, 15.5], ["0 to 5", "6 to 9", "10, 11", "12 to 19"])
+        axes.legend(frameon=False)
+        return figure
+
+    return draw
+
+
+def winnow() -> Draw:
+    """The scores of EFS for the words that matter, before and after a drift, beside the best of all other words."""
+    rng = np.random.default_rng(0)
+    selector, spans, scores = EFS(n_features_to_select=3), ([17, 50, 123], [200, 300, 400]), []
+    for at in range(120):
+        X = (rng.random((100, 1000)) < 0.1).astype(float)
+        y = X[:, spans[at >= 60]].sum(axis=1) > 0
+        selector.partial_fit(X, y, classes=[False, True])
+        scores.append(selector.scores_)
+    lines = np.array(scores)
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        rows = np.arange(1, len(lines) + 1) * 100
+        others = np.delete(lines, spans[0] + spans[1], axis=1).max(axis=1)
+        for colour, words, text in (("C0", spans[0], "matter at first"), ("C1", spans[1], "matter later")):
+            axes.plot(rows, lines[:, words], color=colour)
+            axes.plot([], color=colour, label=f"three words that {text}")
+        axes.plot(rows, others, color=GREY, label="best of 994 others")
+        axes.axvline(6000, color=GREY, ls="--")
+        axes.set(xlabel="rows", ylabel="score", yscale="log")
+        legend_beside(axes)
+        return figure
+
+    return draw
+
+
+def directions() -> Draw:
+    """How many of the columns that move together FSDS keeps, before and after other columns do."""
+    rng = np.random.default_rng(0)
+    makes = {"half_life=200": {"half_life": 200}, "forgets nothing": {}}
+    found: dict[str, list[int]] = {name: [] for name in makes}
+    selectors = {name: FSDS(6, task="regression", **options) for name, options in makes.items()}
+    for at in range(80):
+        X = rng.normal(size=(100, 40))
+        together = np.array([0, 1, 2, 20, 21, 22]) + 10 * (at >= 40)  # two hidden causes move three each
+        X[:, together] += 3 * np.repeat(rng.normal(size=(100, 2)), 3, axis=1)
+        for name, selector in selectors.items():
+            selector.partial_fit(X, np.zeros(100))
+            found[name].append(int(selector.get_support()[together].sum()))
+
+    def draw() -> Figure:
+        figure, axes = panels()
+        for name, line in found.items():
+            axes.plot(np.arange(1, 81) * 100, line, label=name, drawstyle="steps-post")
+        axes.axvline(4000, color=GREY, ls="--")
+        axes.set(
+            xlabel="rows; other columns move together from row 4,000 on",
+            ylabel="found, of six",
+            ylim=(0, 6.3),
+        )
+        legend_beside(axes)
         return figure
 
     return draw

@@ -251,6 +251,18 @@ def test_a_saved_race_goes_on_where_it_was(tmp_path, learner):
     assert np.array_equal(again.get_support(), once.get_support())
 
 
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_a_race_saved_in_its_first_rows_goes_on(n_rows, rng):
+    """Then no selector has learned, though they know of the sizes."""
+    X = rng.normal(size=(200, 6))
+    y = (X[:, 0] > 0).astype(int)
+    race = Auto().partial_fit(X[:n_rows], np.zeros(n_rows, int))
+    loaded = tamis.loads(tamis.dumps(race))
+    for one in (race, loaded):
+        one.partial_fit(X[n_rows:], y[n_rows:])
+    np.testing.assert_array_equal(loaded.scores_, race.scores_)
+
+
 def test_wide_sparse_rows_are_raced_without_being_made_dense():
     rng = np.random.default_rng(0)
     X = sp.random(1500, 5000, 0.004, format="csr", random_state=0)

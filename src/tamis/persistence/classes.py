@@ -122,7 +122,9 @@ def check_attributes(cls: type, attributes: dict[Any, Any]) -> None:
                 f"The file gives a {cls.__name__} the attribute {shown(name)}, which none can have."
             )
     lacking = _always(cls) - attributes.keys()
-    if not lacking and attributes.keys() > _parameters(cls):
+    # What the class has a value for may be set before anything was learned.
+    told = {name for name in attributes if not hasattr(cls, name)}
+    if not lacking and told - _parameters(cls):
         lacking = _learned(cls) - attributes.keys()
     for group in _together(cls) if not lacking else ():
         lacking |= group - attributes.keys() if group & attributes.keys() else set()

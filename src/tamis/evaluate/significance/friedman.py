@@ -322,7 +322,7 @@ class Holm:
     p_values : dict of str to float
         Two-sided, without adjustment.
     adjusted : dict of str to float
-        The same, adjusted by Holm (5): a value below alpha means that the method differs from the control.
+        The same, adjusted by Holm (5): below alpha, the method differs from a control named beforehand.
     """
 
     control: str
@@ -353,7 +353,8 @@ def holm(
     table, names, larger_is_better
         See :func:`mean_ranks`.
     control : str, optional
-        Name of the method to compare with; by default the best ranked one.
+        Name of the method to compare with; by default the best ranked one. Its rank is then the best by chance too:
+        of tables of equal methods 6 % have a p-value below 0.05 with three methods, 11 % with seven, 17 % with 13.
 
     Returns
     -------

@@ -1,6 +1,7 @@
 """Count, mean and variance of every feature within every class, in one pass and fixed memory.
 
-Values are summed as deviations from the mean so far (Chan, Golub and LeVeque 1983), so a large offset costs no digits.
+Values are summed as deviations from the mean so far (Chan, Golub and LeVeque 1983), so a large offset costs no more
+digits than a mean of that size has lost: a score is off by 1e-9 where values lie 1e6 spreads from 0, by 1e-6 at 1e9.
 Older rows fade by forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): instead of shrinking what was learned,
 new rows weigh more and more, which cancels in every ratio; nothing but the stored cells of a sparse row is touched.
 

@@ -13,8 +13,8 @@ GREY = "0.55"
 
 
 def panels(n: int = 1, height: float = 2.6, **options: Any) -> tuple[Figure, Any]:
-    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    return plt.subplots(1, n, figsize=(6.6, height), layout="constrained", **options)
+    plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
+    return plt.subplots(1, n, figsize=(6.2, height), layout="constrained", **options)
 
 
 def legend_beside(axes: Any) -> None:

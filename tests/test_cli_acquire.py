@@ -245,3 +245,28 @@ def test_a_process_may_be_started_without_input_or_output(model, closed):
     done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False, input="")
     assert (done.returncode, done.stderr) == (0, "")
     assert (done.stdout == "") == (">&-" in closed.split())
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "told"),
+    [
+        (
+            ["yes"] * 40,
+            [],
+            "The 30 rows to learn from are all of class 'yes': give rows of two classes or more",
+        ),
+        (
+            [0, 1] * 20,
+            ["--held-out", "0.999"],
+            "The 0 rows to learn from are none of 40: give rows of two classes",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_learned_from_are_refused(
+    labels: list[object], options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "rows.csv", tmp_path / "model.tamis"
+    path.write_text("a,y\n" + "".join(f"{i * i % 7},{label}\n" for i, label in enumerate(labels)))
+    assert main(["train", str(path), "--label", "y", "--save", str(model), *options]) == 1
+    assert told in capsys.readouterr().err
+    assert not model.exists()

@@ -96,7 +96,7 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
     if isinstance(error, ProblemsError):
         return error.told(given), MISUSED if error.is_misuse else FAILED
     message = _one_line(str(error))
-    if message.startswith("Sparse data was passed"):
+    if message.startswith("Sparse data was passed"):  # scikit-learn's words, and ours
         from tamis.catalog import LEARNERS
 
         able = ", ".join(entry.key for entry in LEARNERS if entry.sparse)

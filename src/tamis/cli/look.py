@@ -55,7 +55,7 @@ def look(
     if found.n_rows == 0:
         from tamis.errors import DataError
 
-        raise DataError(f"{found.path!r} has a header but no rows.")
+        raise DataError(f"{found.path!r} has a header but no rows: add rows below it, or name another file.")
     command = _command(found, reading)
     if as_json:
         print_json(_document(found, command))

@@ -84,7 +84,7 @@ class Ranking:
     def why_empty(self) -> str:
         """Return why there is nothing to rank, or nothing if there is."""
         if self.n_rows == 0:
-            return "No rows were read."
+            return "No rows were read: name a file that has some."
         if self.screening.waiting_:
             label = self.screening.classes_[0]
             return (

@@ -141,7 +141,9 @@ class HowToRead:
         """
         found = self.found(table, classes=classes, most_texts=most_texts, clock=clock)
         if found.whole and found.n_rows == 0:
-            raise StreamError(f"{found.path!r} has a header but no rows.")
+            raise StreamError(
+                f"{found.path!r} has a header but no rows: add rows below it, or name another file."
+            )
         problems = [one for one in found.problems if one.option not in passing_over]
         if problems:
             raise ProblemsError(found.path, [(one.text, words_of(one)) for one in problems])

@@ -177,7 +177,7 @@ class Table:
 
         parts = list(stream.batches(10_000))
         if not parts:
-            raise DataError("No rows were read.")
+            raise DataError("No rows were read: name a file that has some.")
         blocks = [X for X, _ in parts]
         X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
         described = stream.describe()
@@ -191,7 +191,15 @@ class Table:
 
         order = np.random.default_rng(seed).permutation(len(self.y))
         n = round(share * len(order))
-        return np.sort(order[n:]), np.sort(order[:n])
+        learned, held = np.sort(order[n:]), np.sort(order[:n])
+        classes = np.unique(self.y[learned]).tolist()
+        if len(classes) < 2:
+            found = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
+            raise DataError(
+                f"The {len(learned)} rows to learn from are {found}: give rows of two classes or more, or lower"
+                " --held-out."
+            )
+        return learned, held
 
     def order_categories(self, learned: NDArray[Any], seed: int) -> Any:
         """Order the categories by the classes they go with, so that those in one bin are alike.

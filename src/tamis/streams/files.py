@@ -303,7 +303,9 @@ class TableStream(FileStream):
             if skip < len(y):
                 yield X[skip:], y[skip:]
         if first_row == 1:
-            raise StreamError(f"{self._source.name!r} has a header but no rows.")
+            raise StreamError(
+                f"{self._source.name!r} has a header but no rows: add rows below it, or name another file."
+            )
         self._source.finish()
 
     def _measured_blocks(self) -> Iterator[tuple[list[Any], int, float | None]]:
@@ -388,8 +390,8 @@ class TableStream(FileStream):
             return np.array([str(value) for value in labels.to_pylist()], dtype=np.str_)
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
             raise StreamError(
-                f"{self._source.name!r} has labels of type {kind} in column {self._table.label!r}: make them text or"
-                " numbers (UTF-8)."
+                f"{self._source.name!r} has labels of type {kind} in column {self._table.label!r}: make them text,"
+                " numbers or booleans, or name another column as the label."
             )
         values: Array = labels.to_numpy(zero_copy_only=False)
         return values

@@ -61,7 +61,7 @@ class Source:
             raise StreamError(f"{self.name!r} is a pipe or a device: redirect it, and name '-' as the path.")
         self.size, self.stamp = found.st_size, (found.st_size, found.st_mtime_ns)
         if self.size == 0:
-            raise StreamError(f"{self.name!r} is empty: it has no rows.")
+            raise StreamError(f"{self.name!r} is empty: name a file that has a header and rows.")
 
     def _opener(self) -> Any:
         return _OPENERS.get(Path(self.name).suffix.lower())
@@ -103,7 +103,7 @@ class Source:
         except _DAMAGED as error:
             self.fail(error)
         if not self._head:
-            raise StreamError("Standard input is empty: it has no rows.")
+            raise StreamError("Standard input is empty: write a header and rows to it.")
         return self._head
 
     def lines(self, file: BinaryIO) -> Iterator[bytes]:

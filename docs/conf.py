@@ -142,8 +142,6 @@ _LEARNERS = {
 def _catalogue_page() -> str:
     tables = {question: [e for e in CATALOG if e.family == family] for family, question in _ARRIVES.items()}
     tables["Learners"] = [*(e for e in CATALOG if e.family == "learners"), *LEARNERS]
-    methods = [f"../{_page(entry)}" for entries in tables.values() for entry in entries if entry in CATALOG]
-    learners = [f"../{page}" for page in _LEARNERS.values() if page != "drift"]
     lines = ["# Methods", "", "This page has one row per algorithm, as `tamis list` prints them.", ""]
     lines += ["[Which selector?](../which_selector.md) says which one to begin with.", ""]
     for question, entries in tables.items():
@@ -156,7 +154,9 @@ def _catalogue_page() -> str:
                 "",
             ]
         lines += _table(entries)
-    lines += ["", "```{toctree}", ":hidden:", "", *dict.fromkeys([*methods, *learners]), "```"]
+    for question, entries in tables.items():
+        known = [f"../{page}" for page in dict.fromkeys(map(_page, entries)) if page and page != "drift"]
+        lines += ["", "```{toctree}", ":hidden:", f":caption: {question.split(':')[0]}", "", *known, "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -166,13 +166,13 @@ def _table(entries: Sequence[Entry]) -> list[str]:
 
 
 def _link(entry: Entry) -> str:
-    page = _page(entry) if entry in CATALOG else _LEARNERS.get(entry.name)
+    page = _page(entry)
     return f"[{entry.name}](../{page}.md)" if page else entry.name
 
 
-def _page(entry: Entry) -> str:
-    """Return the name of a method's page: that of its module, or of the folder that it shares with others."""
-    return entry.module.split(".")[2]
+def _page(entry: Entry) -> str | None:
+    """Return the name of a method's page: that of its module, or of its folder; or that of a learner, if it has one."""
+    return entry.module.split(".")[2] if entry in CATALOG else _LEARNERS.get(entry.name)
 
 
 def _abilities(entry: Entry) -> str:

@@ -219,6 +219,17 @@ def test_links_lead_somewhere(document: str) -> None:
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
+def test_no_line_of_a_page_is_lost_as_a_comment() -> None:
+    """A line of Markdown that begins with a per cent sign is a comment of MyST: the site leaves it out."""
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    assert [
+        (page.name, line)
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.lstrip().startswith("%")
+    ] == []
+
+
 @pytest.mark.parametrize("module_name", ["tamis", *MODULES])
 def test_public_names_exist_and_are_documented(module_name: str) -> None:
     module = importlib.import_module(module_name)

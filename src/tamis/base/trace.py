@@ -91,8 +91,8 @@ class Trace:
     def __init__(self, *, accepted_only: bool = False) -> None:
         self.accepted_only = accepted_only
         self.length = 0
-        self._floats = np.empty((_LEAST, len(_FLOATS)))
-        self._counts = np.empty((_LEAST, 3), dtype=np.int64)  # place of the offer, values missing, decision
+        self._floats = np.zeros((_LEAST, len(_FLOATS)))
+        self._counts = np.zeros((_LEAST, 3), dtype=np.int64)  # place of the offer, values missing, decision
         self._names = np.empty(_LEAST, dtype=object)
 
     def append(
@@ -117,9 +117,9 @@ class Trace:
         if self.length + n <= len(self._names):
             return
         capacity = max(2 * len(self._names), self.length + n)
-        for name in ("_floats", "_counts", "_names"):
+        for name, nothing in (("_floats", 0), ("_counts", 0), ("_names", None)):
             old: Array = getattr(self, name)
-            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+            new = np.full((capacity, *old.shape[1:]), nothing, dtype=old.dtype)
             new[: self.length] = old[: self.length]
             setattr(self, name, new)
 

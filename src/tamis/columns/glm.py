@@ -81,7 +81,7 @@ class _GrowingModel:
         refuse_constant(y, weight)
         self._check_target()
         self.k = int(intercept)
-        self.design = np.empty((len(y), 8), order="F")
+        self.design = np.zeros((len(y), 8), order="F")
         self.design[:, 0] = 1.0 / math.sqrt(len(y))
         self._take(self._climb(self.design[:, : self.k], np.zeros(self.k)))
 
@@ -164,7 +164,7 @@ class _GrowingModel:
     def restart(self, features: Floats) -> None:
         """Take these features, shape (n_rows, q), in place of those accepted."""
         first = self.design[:, : int(self.intercept)]
-        self.design = np.empty((len(features), max(8, 2 * features.shape[1])), order="F")
+        self.design = np.zeros((len(features), max(8, 2 * features.shape[1])), order="F")
         self.design[:, : int(self.intercept)] = first
         self.k = int(self.intercept)
         for j in range(features.shape[1]):

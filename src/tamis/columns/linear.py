@@ -68,7 +68,7 @@ class LinearModel:
         self.n = float(weight.sum())
         self.root = None if (weight == 1.0).all() else np.sqrt(weight)
         self.k = 0
-        self.buffer = np.empty((len(y), 8), order="F")
+        self.buffer = np.zeros((len(y), 8), order="F")
         y = y if 1e-60 < np.abs(y).max() < 1e60 else np.ldexp(y, -np.frexp(np.abs(y).max())[1])
         self.residual = self.target = y if self.root is None else self.root * y
         if self.n - intercept - 1 <= 0:
@@ -149,7 +149,7 @@ class LinearModel:
         """Take these features, shape (n_rows, q), in place of those accepted."""
         X = scale_rows(features, self.root)
         first = self.basis[:, : int(self.intercept)]
-        self.buffer, self.k = np.empty((len(X), max(8, 2 * X.shape[1])), order="F"), 0
+        self.buffer, self.k = np.zeros((len(X), max(8, 2 * X.shape[1])), order="F"), 0
         for column in first.T:
             self._extend(column)
         for j in range(X.shape[1]):

@@ -137,7 +137,7 @@ def append_column(buffer: Floats, k: int, column: Floats) -> Floats:
     The columns after the k-th belong to nobody, so a model that still knows `k` of them sees no change.
     """
     if k == buffer.shape[1]:
-        wider = np.empty((buffer.shape[0], max(8, 2 * k)), order="F")
+        wider = np.zeros((buffer.shape[0], max(8, 2 * k)), order="F")
         wider[:, :k] = buffer
         buffer = wider
     buffer[:, k] = column

@@ -112,7 +112,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         """Append a column to those kept."""
         k = self.n_kept_
         if k == len(self._kept):
-            room = np.empty((2 * k, self._n), dtype=self._kept.dtype)
+            room = np.zeros((2 * k, self._n), dtype=self._kept.dtype)
             room[:k] = self._kept
             self._kept = room
         self._kept[k] = candidate.values
@@ -125,7 +125,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         if not places:
             return
         left = np.delete(np.arange(self.n_kept_), places)
-        kept = np.empty_like(self._kept)
+        kept = np.zeros_like(self._kept)
         kept[: len(left)] = self._kept[left]
         self._kept = kept
         self._leave(left)
@@ -134,7 +134,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     def _keep_none(self, n_rows: int, dtype: type) -> None:
         """Forget all columns, and make room for those of so many rows."""
         self._n = n_rows
-        self._kept = np.empty((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
+        self._kept = np.zeros((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
         self.n_kept_, self.strength_ = 0, np.zeros(0)
 
     def _enter(self, candidate: Candidate) -> None:

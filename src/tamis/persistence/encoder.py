@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from typing import Any, Literal, TypeAlias
@@ -37,6 +38,7 @@ class Encoder:
         self.nodes: list[Json] = []
         self.arrays: list[Array] = []
         self._done: dict[int, tuple[int, Any]] = {}  # by id; the object is held, lest its id be used again
+        self._equal: dict[str, int] = {}  # tuples and frozensets: which equal ones are one object is chance
         self._open: set[int] = set()
 
     def encode(self, value: Any, path: str) -> Json:
@@ -62,8 +64,12 @@ class Encoder:
             self._open.add(id(value))
             node = self._node(value, path)
             self._open.remove(id(value))
-            self._done[id(value)] = len(self.nodes), value
-            self.nodes.append(node)
+            at = len(self.nodes)
+            if type(value) in (tuple, frozenset):
+                at = self._equal.setdefault(json.dumps(node), at)
+            self._done[id(value)] = at, value
+            if at == len(self.nodes):
+                self.nodes.append(node)
         return self._done[id(value)][0]
 
     def _node(self, value: Any, path: str) -> Json:

@@ -599,7 +599,8 @@ class Trickle(io.RawIOBase):
 GOING_ON = [
     entry.key
     for entry in (*catalog.CATALOG, *catalog.LEARNERS)
-    if entry.module.startswith(("tamis.rows", "tamis.columns", "tamis.learners")) and entry.key != "sparse-fsa"
+    if entry.module.startswith(("tamis.rows", "tamis.columns", "tamis.learners"))
+    and entry.key != "sparse-fsa"
 ]
 
 

@@ -41,8 +41,13 @@ def test_ranks_groups_and_holm_equal_their_definitions(table):
     assert [set(group) for group in compared.groups] == twin.groups(
         compared.ranks, compared.critical_difference
     )
-    against = holm(table)
+    best = min(compared.ranks, key=compared.ranks.__getitem__)
+    against = holm(table, control=best)
     assert list(against.adjusted.values()) == pytest.approx(twin.holm(list(against.p_values.values())))
+    unnamed, of_best = holm(table), compared.p_values[list(compared.ranks).index(best)]
+    assert (unnamed.control, unnamed.chosen, against.chosen) == (best, True, False)
+    pairs = dict(zip(compared.ranks, of_best.tolist(), strict=True))
+    assert unnamed.adjusted == pytest.approx({name: pairs[name] for name in unnamed.adjusted})
     np.testing.assert_allclose(compared.p_values, compared.p_values.T)
 
 

@@ -177,7 +177,7 @@ class Significance:
     nemenyi : Nemenyi
         Which of all pairs differ; the critical-difference diagram draws it.
     holm : Holm
-        Which differ from the best ranked method.
+        Which differ from the best ranked method, by p-values that allow for its choice.
     bayes : dict of str to BayesianSignedRank
         For each other method, how probable it is that the best ranked one is better, practically equal, or worse.
     """

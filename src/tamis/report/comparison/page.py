@@ -216,7 +216,8 @@ def _ranks(result: Comparison) -> str:
     return (
         "<p>Mean ranks over the streams, the best at the right. Methods under one bar do not differ by Nemenyi's test:"
         " their mean ranks are nearer to each other than the critical difference. Below, the best ranked one against"
-        " each other (Bayesian signed-rank test).</p>" + "".join(parts)
+        " each other: by the Bayesian signed-rank test, and with the p-value of Nemenyi's.</p>"
+        + "".join(parts)
     )
 
 
@@ -237,7 +238,7 @@ def _against(found: Significance, other: str) -> str:
     return (
         f"<li>{name(found.holm.control)} against {name(other)}: better with a probability of {one.first:.2f},"
         f" within {one.rope:g} of it {one.equal:.2f}, worse {one.second:.2f};"
-        f" p after Holm {found.holm.adjusted[other]:.3f}</li>"
+        f" p {found.holm.adjusted[other]:.3f}</li>"
     )
 
 

@@ -395,8 +395,8 @@ def holm(
     error = _rank_error(len(methods), len(scores))
     z = {name: (rank - ranks[control]) / error for name, rank in ranks.items() if name != control}  # (4)
     p_values = {name: float(2 * stats.norm.sf(abs(value))) for name, value in z.items()}
-    alone = np.array(list(p_values.values()))
-    adjusted = _for_all_pairs(np.array(list(z.values())), len(methods)) if chosen else holm_adjust(alone)
+    of_pairs = _for_all_pairs(np.array(list(z.values())), len(methods))
+    adjusted = of_pairs if chosen else holm_adjust(list(p_values.values()))
     return Holm(control, ranks, z, p_values, dict(zip(p_values, adjusted.tolist(), strict=True)), chosen)
 
 

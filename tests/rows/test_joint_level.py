@@ -39,10 +39,7 @@ def test_pair_evidence_equals_its_definition_in_any_batching(n_classes):
     found.update(rows, labels)
     bits = (rows > cut(first, 2)[:, 0]).T
     cells = (rows[:, :, None] > cut(first, 5)).sum(axis=2)
-    weights = np.ones(len(labels))
-    alone = [
-        alone_twin.log_e(alone_twin.of_bins(cells[:, j], 5), labels, weights, n_classes) for j in range(4)
-    ]
+    alone = [alone_twin.log_e(alone_twin.of_bins(cells[:, j], 5), labels, n_classes) for j in range(4)]
     np.testing.assert_allclose(found.log_e(), twin.log_e(alone, bits, labels, n_classes), atol=1e-9)
     parts = PairEvidence(first, np.arange(4), n_classes)
     for start in range(0, 320, 7):

@@ -39,11 +39,12 @@ def rows(n=700, n_classes=2, missing=False, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_evidence_equals_its_definition(n_classes, weighted):
     X, y = rows(n_classes=n_classes, missing=True)
-    w = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 700) if weighted else np.ones(700)
+    w = np.random.default_rng(1).choice([0.0, 0.5, 2.0], 700) if weighted else np.ones(700)
     t = TScore(None, level=0.05).partial_fit(X, y, range(n_classes), w)
     chi = ChiSquare(None, level=0.05, categorical=[2]).partial_fit(X, y, range(n_classes), w)
+    X, y = X[w > 0.0], y[w > 0.0]  # a row counts once or not at all
     for j in range(5):
-        expected = twin.log_e(twin.of_values(X[:, j]), y, w, n_classes)
+        expected = twin.log_e(twin.of_values(X[:, j]), y, n_classes)
         assert math.log(t.evalues_[j]) == pytest.approx(expected, abs=1e-8)
         first = np.sort(X[:256, j][~np.isnan(X[:256, j])])
         if j == 2:
@@ -54,10 +55,24 @@ def test_evidence_equals_its_definition(n_classes, weighted):
             edges = [first[math.ceil(len(first) * h / 5 - 1e-9) - 1] for h in range(1, 5)]
             cells = (X[:, j, None] > edges).sum(axis=1)
         cells[np.isnan(X[:, j])] = -1
-        expected = twin.log_e(twin.of_bins(cells, 5), y, w, n_classes)
+        expected = twin.log_e(twin.of_bins(cells, 5), y, n_classes)
         if not weighted:  # whose edges are quantiles of weights
             assert math.log(chi.evalues_[j]) == pytest.approx(expected, abs=1e-8)
     assert t.evalues_[3] == chi.evalues_[3] == 1.0
+
+
+@pytest.mark.parametrize("kind", [TScore, ChiSquare])
+@pytest.mark.parametrize("of", ["values", "labels"])
+def test_weights_are_no_evidence(kind, of):
+    """Rows may be weighted by the amount that a column holds, or for balance: that relates no column to the class."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = np.exp(rng.normal(size=(2000, 5))), rng.integers(0, 2, 2000)
+        weight = X[:, 0] if of == "values" else 1.0 + 30.0 * y
+        found = kind(None, level=0.05).partial_fit(X, y, [0, 1], weight).evalues_
+        assert found.max() < 20.0
+        if kind is TScore:
+            np.testing.assert_array_equal(found, kind(None, level=0.05).partial_fit(X, y, [0, 1]).evalues_)
 
 
 def test_evidence_of_two_bins_equals_its_definition():
@@ -65,7 +80,7 @@ def test_evidence_of_two_bins_equals_its_definition():
     screen = ChiSquare(None, level=0.05, n_bins=2).partial_fit(X, y, [0, 1])
     for j in (0, 1, 4):
         cells = (X[:, j] > np.sort(X[:256, j])[127]).astype(int)
-        expected = twin.log_e(twin.of_bins(cells, 2), y, np.ones(700), 2)
+        expected = twin.log_e(twin.of_bins(cells, 2), y, 2)
         assert math.log(screen.evalues_[j]) == pytest.approx(expected, abs=1e-8)
 
 

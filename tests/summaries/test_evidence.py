@@ -24,16 +24,16 @@ def rows(n, n_classes, seed):
 def test_new_classes_begin_with_the_mean_of_the_old_and_learn_as_they_do(n_bins, cells):
     (X, two), (more, four) = rows(128, 2, 0), rows(160, 4, 1)
     grown = Evidence(3, 2, n_bins)
-    grown.update(X, two, None, cells)
+    grown.update(X, two, cells)
     before = grown.log_e()
     grown.grow(4)
     assert grown.n_classes == 4
     np.testing.assert_allclose(grown.log_e(), before, rtol=1e-12)
-    grown.update(more, four, None, cells)
+    grown.update(more, four, cells)
 
     def of_one_class(c):  # a class and the rest tell the same
         found = Evidence(3, 2, n_bins)
-        found.update(np.concatenate([X, more]), (np.r_[two, four] == c).astype(int), None, cells)
+        found.update(np.concatenate([X, more]), (np.r_[two, four] == c).astype(int), cells)
         return found.log_e()
 
     old, new = ([of_one_class(c) for c in classes] for classes in ((0, 1), (2, 3)))
@@ -47,13 +47,13 @@ def test_new_features_are_as_if_known_from_the_start(n_bins, cells, n):
     (X, codes), (more, others) = rows(n, 2, 0), rows(100, 2, 1)
     X[:, 2] = 0.0
     known, widened = Evidence(3, 2, n_bins), Evidence(2, 2, n_bins)
-    known.update(sp.csr_array(X), codes, None, cells)
-    widened.update(sp.csr_array(X[:, :2]), codes, None, cells)
+    known.update(sp.csr_array(X), codes, cells)
+    widened.update(sp.csr_array(X[:, :2]), codes, cells)
     widened.widen(3)
     assert widened.log_e().shape == (3,)
     assert widened.n_waiting == known.n_waiting == n % 32
     assert widened.log_e()[2] == 0.0
     for one in (known, widened):
-        one.update(sp.csr_array(more), others, None, cells)
+        one.update(sp.csr_array(more), others, cells)
     np.testing.assert_array_equal(widened.log_e(), known.log_e())
     assert widened.log_e()[2] > 1

@@ -10,13 +10,13 @@ def block(phi, z):
     m = len(phi)
     phi = np.asarray(phi, dtype=float)
     mean = phi.mean(axis=0)
-    d = sum((row - mean) * weight for row, weight in zip(phi, z, strict=True))
+    d = sum((row - mean) * of_c for row, of_c in zip(phi, z, strict=True))
     r = sum(np.outer(row - mean, row - mean) for row in phi)
-    y = sum(weight**2 for weight in z) - sum(z) ** 2 / m
+    y = sum(z) - sum(z) ** 2 / m
     return d, np.outer(d, d) / 3 + 2 * r * y / (3 * (m - 1))
 
 
-def log_e(phi_of_block, y, weights, n_classes, size=32, tau2=0.02):
+def log_e(phi_of_block, y, n_classes, size=32, tau2=0.02):
     """Return the log of equation (3), averaged over the classes; phi_of_block(rows) gives rows and what they show."""
     logs = []
     for c in range(n_classes):
@@ -24,7 +24,7 @@ def log_e(phi_of_block, y, weights, n_classes, size=32, tau2=0.02):
         for start in range(0, len(y) - len(y) % size, size):
             rows, phi = phi_of_block(np.arange(start, start + size))
             if len(rows) > 1 and np.ptp(phi, axis=0).any():
-                d, spread = block(phi, [weights[i] if y[i] == c else 0.0 for i in rows])
+                d, spread = block(phi, [float(y[i] == c) for i in rows])
                 s, v = s + d, v + spread
         if np.ndim(s) == 0:
             logs.append(0.0)

@@ -2,12 +2,12 @@
 
 Rows are taken in blocks of 32. If a feature tells nothing of the class, then within a block, given the values and given
 the labels, which value stands beside which label is a matter of chance: all orders are equally likely. With phi_i what
-a row shows of the feature, and z_i its weight if it is of class c, else 0, a block of m rows adds
+a row shows of the feature, and z_i = 1 if it is of class c, else 0, a block of m rows adds
 
     D = sum_i (phi_i - mean) z_i                                                                            (1)
 
 whose mean over the orders is 0, and whose covariance is R Y / (m - 1), R = sum_i (phi_i - mean) (phi_i - mean)^T and
-Y = sum_i z_i^2 - (sum_i z_i)^2 / m. For every vector l, exp(l^T D - l^T V l / 2) with
+Y = m_c - m_c^2 / m for the m_c rows of the class. For every vector l, exp(l^T D - l^T V l / 2) with
 
     V = D D^T / 3 + 2 R Y / (3 (m - 1))                                                                     (2)
 
@@ -18,7 +18,8 @@ S and V summed over the blocks, and l averaged over a normal distribution of cov
 
 is an e-value: it starts at 1, and its mean is 1 at most at any time at which one may choose to look. Nothing is assumed
 of the values' distribution, nor that it, or the shares of the classes, stay the same from block to block. Within a
-block, rows must be exchangeable: values that depend on those before them, beside labels that do, break this. The
+block, rows must be exchangeable: values that depend on those before them, beside labels that do, break this. A row
+counts once: weights that go with the values, as amounts of money do, would look like a relation to the class. The
 e-values of the classes, each against the rest, are averaged; features may depend on one another in any way
 (:func:`tamis.dependence.e_values.e_bh`).
 
@@ -48,7 +49,7 @@ _TAU2 = 0.02  # of l: effects of about a seventh of a standard deviation are exp
 
 
 @njit(strict=True)
-def _add_values(X: Array, codes: Array, weight: Array, columns: Array, s: Array, v: Array) -> None:
+def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array) -> None:
     """Add (1) and (2) of the values over their standard deviation; NaN is skipped."""
     n_classes = s.shape[1]
     for at in range(columns.shape[0]):
@@ -62,42 +63,40 @@ def _add_values(X: Array, codes: Array, weight: Array, columns: Array, s: Array,
                 largest = max(largest, abs(X[i, at] - mean))
         if m < 2 or not largest > 1e-13 * abs(mean):
             continue  # constant: nothing to see
-        d, z, z2, squares = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes), 0.0
+        d, count, squares = np.zeros(n_classes), np.zeros(n_classes), 0.0
         for i in range(X.shape[0]):
             if X[i, at] == X[i, at]:
                 u = (X[i, at] - mean) / largest
                 squares += u * u
-                d[codes[i]] += weight[i] * u
-                z[codes[i]] += weight[i]
-                z2[codes[i]] += weight[i] ** 2
+                d[codes[i]] += u
+                count[codes[i]] += 1.0
         for c in range(n_classes):
             gap = d[c] / np.sqrt(squares / (m - 1))
             s[j, c, 0] += gap  # (1)
-            v[j, c, 0, 0] += gap * gap / 3.0 + 2.0 / 3.0 * (z2[c] - z[c] * z[c] / m)  # (2)
+            v[j, c, 0, 0] += gap * gap / 3.0 + 2.0 / 3.0 * (count[c] - count[c] ** 2 / m)  # (2)
 
 
 @njit(strict=True)
-def _add_cells(cells: Array, codes: Array, weight: Array, columns: Array, s: Array, v: Array) -> None:
+def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -> None:
     """Add (1) and (2) of the indicators of the bins; a cell below 0 is missing."""
     n_classes, n_bins = s.shape[1], s.shape[2]
     for at in range(columns.shape[0]):
         j, m = columns[at], 0
-        rows, table, z2 = np.zeros(n_bins), np.zeros((n_classes, n_bins)), np.zeros(n_classes)
+        rows, table = np.zeros(n_bins), np.zeros((n_classes, n_bins))
         for i in range(cells.shape[0]):
             b = cells[i, at]
             if b >= 0:
                 m += 1
                 rows[b] += 1.0
-                table[codes[i], b] += weight[i]
-                z2[codes[i]] += weight[i] ** 2
+                table[codes[i], b] += 1.0
         if m < 2 or rows.max() == m:
             continue
         d = np.empty(n_bins)
         for c in range(n_classes):
-            z = table[c].sum()
-            spread = n_bins * 2.0 / 3.0 * (z2[c] - z * z / m) / (m - 1)
+            count = table[c].sum()
+            spread = n_bins * 2.0 / 3.0 * (count - count * count / m) / (m - 1)
             for b in range(n_bins):
-                d[b] = (table[c, b] - rows[b] * z / m) * np.sqrt(n_bins)
+                d[b] = (table[c, b] - rows[b] * count / m) * np.sqrt(n_bins)
                 s[j, c, b] += d[b]  # (1)
             for a in range(n_bins):
                 for b in range(n_bins):
@@ -135,7 +134,7 @@ class Evidence(Guarded):
         self._sum = np.zeros((n_features, n_classes, n_bins))  # S
         self._spread = np.zeros((n_features, n_classes, n_bins, n_bins))  # V
         self._start = np.zeros((n_features, n_classes))  # log e of each class before its first row
-        self._waiting: list[tuple[Rows, Array, Array]] = []
+        self._waiting: list[tuple[Rows, Array]] = []
 
     @property
     def n_classes(self) -> int:
@@ -145,7 +144,7 @@ class Evidence(Guarded):
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, _, _ in self._waiting)
+        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, _ in self._waiting)
         return rows + self._sum.nbytes + self._spread.nbytes + self._start.nbytes
 
     def grow(self, n_classes: int) -> None:
@@ -162,15 +161,15 @@ class Evidence(Guarded):
             np.concatenate([a, np.zeros((n, *a.shape[1:]))]) for a in (self._sum, self._spread, self._start)
         )
         self._waiting = [
-            (sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)), codes, weight)
-            for X, codes, weight in self._waiting
+            (sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)), codes)
+            for X, codes in self._waiting
         ]
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""
         new = np.argsort(order)
         self._sum, self._spread, self._start = (a[:, order] for a in (self._sum, self._spread, self._start))
-        self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
+        self._waiting = [(X, new[codes]) for X, codes in self._waiting]
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -178,7 +177,6 @@ class Evidence(Guarded):
         self,
         X: Rows,
         codes: Array,
-        sample_weight: Array | None = None,
         cells_of: Callable[[Array, Array], Array] | None = None,
     ) -> None:
         """Add rows that have been checked.
@@ -187,63 +185,59 @@ class Evidence(Guarded):
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
         codes : ndarray of shape (n_rows,), int64
-        sample_weight : ndarray of shape (n_rows,), optional
         cells_of : callable, optional
             Takes values (n_rows, n) of some columns, and which these are; gives their bins, below 0 where missing. With
             more than one bin, rows wait until it is given.
         """
-        self.wait(X, codes, sample_weight)
+        self.wait(X, codes)
         self.weigh(cells_of)
 
-    def wait(self, X: Rows, codes: Array, sample_weight: Array | None = None) -> None:
+    def wait(self, X: Rows, codes: Array) -> None:
         """Keep rows until they are weighed."""
-        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        self._waiting = [*self._waiting, (X.copy(), codes.copy(), weight.copy())]
+        self._waiting = [*self._waiting, (X.copy(), codes.copy())]
 
     def weigh(self, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
         """Add what the blocks that are whole say."""
         if self.n_waiting < BLOCK or (self.n_bins > 1 and cells_of is None):
             return
-        X, codes, weight = self._joined()
+        X, codes = self._joined()
         whole = len(codes) - len(codes) % BLOCK
         self._sum, self._spread = self._sum.copy(), self._spread.copy()
         for start in range(0, whole, BLOCK):
             rows = slice(start, start + BLOCK)
-            self._add(X[rows], codes[rows], weight[rows], cells_of)
+            self._add(X[rows], codes[rows], cells_of)
         rest = slice(whole, len(codes))
-        self._waiting = [(X[rest].copy(), codes[rest], weight[rest])] if whole < len(codes) else []
+        self._waiting = [(X[rest].copy(), codes[rest])] if whole < len(codes) else []
 
     @property
     def n_waiting(self) -> int:
         """Number of rows that wait for their block, or for the bins."""
-        return sum(codes.shape[0] for _, codes, _ in self._waiting)
+        return sum(codes.shape[0] for _, codes in self._waiting)
 
     def first_waiting(self, n: int) -> Rows:
         """Return the first of the rows that wait."""
         return self._joined()[0][:n]
 
-    def _joined(self) -> tuple[Rows, Array, Array]:
-        rows, codes, weight = zip(*self._waiting, strict=True)
+    def _joined(self) -> tuple[Rows, Array]:
+        rows, codes = zip(*self._waiting, strict=True)
         if len(rows) == 1:
             joined = rows[0]
         elif all(sp.issparse(X) for X in rows):
             joined = sp.vstack(rows, format="csr")
         else:
             joined = np.concatenate([X.toarray() if sp.issparse(X) else X for X in rows])
-        return joined, np.concatenate(codes), np.concatenate(weight)
+        return joined, np.concatenate(codes)
 
-    def _add(
-        self, X: Rows, codes: Array, weight: Array, cells_of: Callable[[Array, Array], Array] | None
-    ) -> None:
+    def _add(self, X: Rows, codes: Array, cells_of: Callable[[Array, Array], Array] | None) -> None:
         if sp.issparse(X):
             columns = np.unique(X.indices)  # the others are constant in the block
             X = X[:, columns].toarray()
         else:
             columns = np.arange(X.shape[1])
         if cells_of is None:
-            _add_values(X, codes, weight, columns, self._sum, self._spread)
+            _add_values(X, codes, columns, self._sum, self._spread)
         else:
-            _add_cells(cells_of(X, columns), codes, weight, columns, self._sum, self._spread)
+            _add_cells(cells_of(X, columns), codes, columns, self._sum, self._spread)
 
     def merge(self, other: Evidence, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
         """Add the evidence of other rows, of the same features, classes and bins: e-values multiply."""

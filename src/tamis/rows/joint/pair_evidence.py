@@ -115,7 +115,7 @@ class PairEvidence(Guarded):
 
     def update(self, X: Array, codes: Array) -> None:
         """Take in rows that have been checked, dense."""
-        self._alone.update(X, codes, None, self._cells)
+        self._alone.update(X, codes, self._cells)
         rows, labels = np.concatenate([self._rows, X]), np.concatenate([self._codes, codes])
         whole = len(labels) - len(labels) % BLOCK
         if whole:

@@ -226,7 +226,8 @@ class Screener(RowSelector):
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
             self._refuse(X)
         if self._evidence is not None:
-            self._evidence.wait(X, y, sample_weight)
+            there = slice(None) if sample_weight is None else sample_weight > 0.0
+            self._evidence.wait(X[there], y[there])
             self._evidence.weigh(self._cells_of(self._evidence))
         if self._last_rows is not None:
             self._last_rows = copy.copy(self._last_rows)

@@ -28,7 +28,8 @@ class TScore(Screener):
         Whether a row fades with every later row, or only with later rows of its own class.
     level : float in (0, 1), optional
         Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, however often you look, at
-        most this share of the kept features is irrelevant to the class, on average. Rows must not fade; see `restarts`.
+        most this share of the kept features is irrelevant to the class, on average. A row counts once, whatever its
+        weight, and must not fade; see `restarts`.
     redundancy : int, at least 1, optional
         How many columns of the best scores are candidates. Of these, the selector keeps the ones that add most to one
         another, by partial correlations in the last 1000 rows, and so few copies of one signal. `scores_` still rates

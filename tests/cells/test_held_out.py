@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, load, save
+from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, load, save
 from tamis.cells.held_out import Policy, Walks, best_policy, folds_of
 
 ALL = [
@@ -187,3 +187,16 @@ def test_as_published_nothing_is_held_out(rng):
     X, y = told(rng)
     assert ETANA.published(random_state=0).fit(X, y).policy_ is None
     assert isinstance(ETANA(random_state=0).fit(X, y).policy_, Policy)
+
+
+@pytest.mark.parametrize("method", [IFC2F, ETANA, FETANA, FixedSubset])
+def test_evidence_is_worth_what_it_is_after_the_values_that_every_row_buys(method):
+    """Thirty copies of a value add up to too much; who buys one of them believes it as one who has only one."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = (rng.normal(size=300) + 2 * y)[:, None] + 0.5 * rng.normal(size=(300, 30))
+    X = np.sign(X) * X**2
+    dear, one = method(cost=0.2).fit(X, y), FixedSubset(n_features=1).fit(X, y)
+    assert (dear.policy_.most, dear.policy_.belief) == (1, "discriminant")
+    np.testing.assert_array_equal(dear.candidates_[0], one.candidates_[0])
+    np.testing.assert_allclose(dear._judge.worth, one._judge.worth, atol=1e-3)

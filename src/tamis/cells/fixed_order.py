@@ -57,6 +57,15 @@ class _HeldOut:
     y: Array
     cost: Floats
 
+    def worth_for(self, policy: Policy) -> Worth:
+        """Return what the evidence is worth where rows decide: after as many values, if that is the same for all rows.
+
+        A mean over up to 40 values is not what the first one is worth.
+        """
+        if policy.most > 1 and (policy.rule, policy.max_risk) != ("risk", -np.inf):
+            return self.worth
+        return calibrated(self.evidence[:, [0, policy.most]], self.prior, self.y)[1]
+
 
 class FixedOrder(CellClassifier):
     """Asks for the features in the order of `candidates_`; a subclass says for which rows the next one pays.
@@ -195,25 +204,26 @@ class FixedOrder(CellClassifier):
         """Teach who decides, if not the model itself; it may be an ensemble, in the order that was chosen."""
         if held is None:
             return
-        worth = held.worth
         if self.classifier is None and self._may_have_trees:
-            decided, of_all = self._ensemble(X, y, folds, held)
+            evidence = np.concatenate([held.evidence, self._said_by_trees(X, y, folds, held)])
+            believed, worth = calibrated(evidence, held.prior, held.y)
+            decided = Walks("ensemble", believed, held.walks[0].spent)
             self.policy_, _ = self._policy([*held.walks, decided], held.y)
-            worth = of_all if self.policy_.belief == "ensemble" else worth
+            if self.policy_.belief == "ensemble":
+                held.evidence, held.worth = evidence, worth
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.belief != "own" and self.policy_.most > 0:
             self._judge = self._taught(self.policy_.belief, X, y, self.policy_.most)
-            self._judge.worth = worth
+            self._judge.worth = held.worth_for(self.policy_)
 
-    def _ensemble(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut) -> tuple[Walks, Worth]:
-        """Return walks that an ensemble decides, and what its evidence is worth."""
+    def _said_by_trees(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut) -> Floats:
+        """Return the evidence of boosted trees on the walks of rows held out."""
         said = []
         for fold, columns in zip(folds, held.columns, strict=True):
             trees = SmallTrees(len(self.classes_)).fit(dense(X[fold.rest][:, columns]), y[fold.rest])
             said.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
-        believed, worth = calibrated(np.concatenate([held.evidence, joined(said)]), held.prior, held.y)
-        return Walks("ensemble", believed, held.walks[0].spent), worth
+        return joined(said)
 
     def _taught(self, kind: str, X: Rows, y: Array, n_columns: int) -> Judge:
         """Return who decides, if not the chain, taught by these rows."""

@@ -144,7 +144,7 @@ class FixedSubset(FixedOrder):
             # Every row is asked the same, so it is taught by rows that were asked all of it.
             values = dense(X[:, self.candidates_[: self.policy_.most]])
             self._judge = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
-            self._judge.worth = 1.0 if held is None else held.worth
+            self._judge.worth = 1.0 if held is None else held.worth_for(self.policy_)
 
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         if self.n_features is None:

@@ -78,3 +78,13 @@ def test_nothing_changes_if_a_sum_is_not_finite(bad, sparse):
 def test_merging_other_features_is_refused():
     with pytest.raises(ValueError, match="moments of 2 features into moments of 3"):
         RunningMoments(3).merge(RunningMoments(2))
+
+
+def test_first_rows_that_are_refused_leave_no_trace():
+    """Another thread that reads `mean` meanwhile never sees the first row in the place of the mean."""
+    moments = RunningMoments(2)
+    before = moments.mean
+    assert not moments.update(np.array([[5.0, 6.0], [np.inf, 1.0]]))
+    assert moments.mean is before
+    assert moments.update(np.array([[5.0, 6.0], [7.0, 8.0]]))
+    assert (moments.mean.tolist(), moments.m2.tolist()) == ([6.0, 7.0], [2.0, 2.0])

@@ -163,29 +163,45 @@ class RunningMoments(Guarded):
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
         arriving = float(X.shape[0]) if sample_weight is None else float(sample_weight.sum())
-        s1, s2 = np.zeros_like(self.mean), np.zeros_like(self.m2)
+        s1, s2, centre = np.zeros_like(self.mean), np.zeros_like(self.m2), self.mean
         if self.weight == 0.0 and not sp.issparse(X) and np.isfinite(X[0]).all():
-            self.mean = X[0].astype(np.float64)  # nothing to deviate from yet: the first row will do
-        if not self.add(X, weight, s1, s2):
+            centre = X[0].astype(np.float64)  # nothing to deviate from yet: the first row will do
+        if not self.add(X, weight, s1, s2, centre=centre):
             return False
-        self.absorb(s1, s2, arriving, keep)
+        self.absorb(s1, s2, arriving, keep, centre=centre)
         return True
 
-    def add(self, X: Rows, weight: Array, s1: Array, s2: Array, columns: Array | None = None) -> bool:
+    def add(
+        self,
+        X: Rows,
+        weight: Array,
+        s1: Array,
+        s2: Array,
+        columns: Array | None = None,
+        centre: Array | None = None,
+    ) -> bool:
         """Add the deviations of the rows from the mean, and their squares; False if a sum is not finite.
 
-        `weight` is empty where every row weighs 1. CSR rows, and the sums, may be of some columns only.
+        `weight` is empty where every row weighs 1. CSR rows, and the sums, may be of some columns only. Where no row
+        has come yet, `centre` may stand for the mean, here and in `absorb`.
         """
+        mean = self.mean if centre is None else centre
         if sp.issparse(X):
             arriving = float(weight.sum()) if len(weight) else float(X.shape[0])
-            centre = self.mean if columns is None else self.mean[columns]
-            _sum_csr(X.data, X.indices, X.indptr, weight, arriving, centre, s1, s2)
+            mean = mean if columns is None else mean[columns]
+            _sum_csr(X.data, X.indices, X.indptr, weight, arriving, mean, s1, s2)
         else:
-            _sum_dense(X, weight, self.mean, s1, s2)
+            _sum_dense(X, weight, mean, s1, s2)
         return bool(all_finite(s1) and all_finite(s2))
 
     def absorb(
-        self, s1: Array, s2: Array, arriving: float, keep: float = 1.0, columns: Array | None = None
+        self,
+        s1: Array,
+        s2: Array,
+        arriving: float,
+        keep: float = 1.0,
+        columns: Array | None = None,
+        centre: Array | None = None,
     ) -> None:
         """Take in a batch of total weight `arriving` whose sums `add` or a kernel has made; they must be finite.
 
@@ -195,7 +211,8 @@ class RunningMoments(Guarded):
         if arriving <= 0.0:
             return
         if columns is None:
-            self.mean, self.m2 = _absorb(s1, s2, self.weight, keep, self.mean, self.m2)
+            mean = self.mean if centre is None else centre
+            self.mean, self.m2 = _absorb(s1, s2, self.weight, keep, mean, self.m2)
             return
         some = _absorb(s1, s2, self.weight, keep, self.mean[columns], self.m2[columns])
         _absorb_zeros(arriving, self.weight, keep, self.mean, self.m2)

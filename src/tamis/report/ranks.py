@@ -6,10 +6,11 @@ as SVG for a page and with matplotlib for a figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from tamis.evaluate.significance import Nemenyi
 from tamis.report.page.markup import shorten, text
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ _SIZE, _SMALL = 13.0, 11.0
 _LONGEST = 26  # letters of a name
 
 
-class Ranks(Protocol):
-    """What a diagram shows; what :func:`tamis.evaluate.significance.nemenyi` returns has it."""
-
-    @property
-    def ranks(self) -> Mapping[str, float]: ...
-    @property
-    def groups(self) -> Sequence[Sequence[str]]: ...
-    @property
-    def critical_difference(self) -> float: ...
-
-
 @dataclass
 class _Drawing:
     """Lines (their points and width) and texts (place, anchor, words, size) in a frame of a height."""
@@ -42,7 +32,7 @@ class _Drawing:
     texts: list[tuple[float, float, str, str, float]] = field(default_factory=list)
 
 
-def plot_ranks(result: Ranks) -> Figure:
+def plot_ranks(result: Nemenyi) -> Figure:
     """Draw a critical-difference diagram with matplotlib.
 
     Parameters
@@ -92,7 +82,7 @@ def plot_ranks(result: Ranks) -> Figure:
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
-def draw_ranks(result: Ranks) -> str:
+def draw_ranks(result: Nemenyi) -> str:
     """Return a critical-difference diagram as inline SVG, in the colour of the text around it.
 
     Parameters
@@ -128,7 +118,7 @@ def draw_ranks(result: Ranks) -> str:
     )
 
 
-def _said(result: Ranks) -> str:
+def _said(result: Nemenyi) -> str:
     order = sorted(result.ranks, key=result.ranks.__getitem__)
     ranks = ", ".join(f"{name} {result.ranks[name]:.2f}" for name in order)
     same = "; ".join(", ".join(group) for group in result.groups) or "none"
@@ -137,7 +127,7 @@ def _said(result: Ranks) -> str:
     )
 
 
-def _arrange(result: Ranks) -> _Drawing:
+def _arrange(result: Nemenyi) -> _Drawing:
     """Place everything: the difference and the axis on top, bars below, names to the left and right of their ranks."""
     order = sorted(result.ranks, key=result.ranks.__getitem__)
     m, top, drawing = len(order), 58.0, _Drawing()

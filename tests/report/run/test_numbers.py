@@ -3,12 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures.thinning import bucket_starts, mean_per_bucket, thin, thin_band
 from tamis.report.run import numbers
-from tests.report.runs import Run, make_run, with_truth
+from tests.report.runs import make_run, with_truth
 
 
-def selected_sets(run: Run) -> list[set[int]]:
+def selected_sets(run: PrequentialResult) -> list[set[int]]:
     """The selected set of each step, by replaying the changes one at a time."""
     events, sets, current = run.frames["changes"], [], set()
     for step in run.frames["steps"]["step"]:

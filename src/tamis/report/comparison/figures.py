@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tamis.evaluate.experiment.score_table import ScoreTable
 from tamis.report.comparison.numbers import Curve, StreamMaps
-from tamis.report.comparison.result import Scores
 from tamis.report.figures import svg
 from tamis.report.figures.figure import course, figure, limits, rows_label
 from tamis.report.figures.thinning import thin
@@ -19,14 +19,14 @@ from tamis.report.run.numbers import Numbers
 __all__ = ["curves_figure", "maps_figure"]
 
 
-def scores_figure(key: str, scores: Scores, baseline: Numbers) -> str:
+def scores_figure(key: str, scores: ScoreTable, baseline: Numbers) -> str:
     """Return a figure of the mean over seeds of each method on each stream: a line of dots per stream.
 
     Parameters
     ----------
     key : str
         Unique on the page.
-    scores : Scores
+    scores : ScoreTable
         Of more than six methods, those with the highest mean over the streams are drawn.
     baseline : ndarray of shape (n_streams,)
         What predicting the majority class has on each stream.
@@ -65,7 +65,7 @@ def _highest(means: Numbers, at_most: int) -> list[int]:
     return sorted(there[np.argsort(-level[there], kind="stable")][:at_most].tolist())
 
 
-def _best_of(scores: Scores, i: int) -> str:
+def _best_of(scores: ScoreTable, i: int) -> str:
     found = np.flatnonzero(scores.best[i])
     return (
         f"{shorten(scores.methods[found[0]], 40)} {scientific(float(scores.mean[i, found[0]]))}"

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.report.comparison.result import Comparison
-from tamis.report.run.numbers import Numbers, Result, SelectionMap, drift_rows, selection_map, steps_in
+from tamis.evaluate import ExperimentResult, PrequentialResult
+from tamis.report.run.numbers import Numbers, SelectionMap, drift_rows, selection_map, steps_in
 
 __all__ = ["Curve", "StreamMaps", "drifts_of", "mean_curves", "selection_maps"]
 
@@ -43,7 +43,7 @@ class Curve:
         return float(np.nanmean(self.mean))
 
 
-def mean_curves(result: Comparison, column: str) -> dict[str, list[Curve]]:
+def mean_curves(result: ExperimentResult, column: str) -> dict[str, list[Curve]]:
     """Return for each stream the curves of the methods that have values, the highest six; in the methods' order."""
     frame = result.curves(column)
     found: dict[str, list[Curve]] = {}
@@ -73,7 +73,7 @@ def _curve(method: str, frame: dict[str, Any], column: str) -> Curve | None:
     return Curve(method, at, mean, mean - deviation, mean + deviation, len(table))
 
 
-def drifts_of(result: Comparison, stream: str) -> Numbers:
+def drifts_of(result: ExperimentResult, stream: str) -> Numbers:
     """Return the rows at which a stream drifts, where it knows that and a run came so far."""
     for method in result.methods:
         if len(result.finished(stream, method)):
@@ -98,13 +98,13 @@ class StreamMaps:
     """
 
     seed: int
-    runs: dict[str, Result]
+    runs: dict[str, PrequentialResult]
     maps: dict[str, SelectionMap]
     n_more: int
 
 
 def selection_maps(
-    result: Comparison, stream: str, max_features: int = 24, max_buckets: int = 200
+    result: ExperimentResult, stream: str, max_features: int = 24, max_buckets: int = 200
 ) -> StreamMaps | None:
     """Return the maps of a stream, of the first seed for which there is a run; None if nothing was selected."""
     seeds = result.cells["seed"]
@@ -121,7 +121,7 @@ def selection_maps(
     return StreamMaps(seed, runs, maps, n_more)
 
 
-def _shown(runs: list[Result], at_most: int) -> tuple[NDArray[np.intp], int]:
+def _shown(runs: list[PrequentialResult], at_most: int) -> tuple[NDArray[np.intp], int]:
     """Return the features to show, relevant ones first, in the order of time, and how many others were kept."""
     truth = runs[0].frames["truth"]
     relevant = list(dict.fromkeys(truth["feature"][truth["event"] == "enter"].tolist()))[:at_most]

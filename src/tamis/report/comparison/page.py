@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tamis.evaluate import ExperimentResult
+from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 from tamis.report.comparison.figures import curves_figure, maps_figure, scores_figure
 from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_maps
-from tamis.report.comparison.result import Comparison, Scores, Significance
 from tamis.report.page import number_format
 from tamis.report.page.document import document, write_page
 from tamis.report.page.markup import name, names, notice, plural, repeat_lines, table, text, tiles
@@ -54,8 +55,11 @@ _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accura
 
 
 def write_comparison(
-    result: Comparison, path: str | os.PathLike[str], title: str | None = None, repeat: dict[str, str] | None = None
-) -> Path:  # fmt: skip
+    result: ExperimentResult,
+    path: str | os.PathLike[str],
+    title: str | None = None,
+    repeat: dict[str, str] | None = None,
+) -> Path:
     """Write the report of an experiment: one HTML file that opens offline.
 
     Parameters
@@ -83,7 +87,7 @@ def write_comparison(
 
 
 def comparison_page(
-    result: Comparison, title: str | None = None, repeat: dict[str, str] | None = None
+    result: ExperimentResult, title: str | None = None, repeat: dict[str, str] | None = None
 ) -> str:
     """Return the report as HTML."""
     n_methods, n_streams = len(result.methods), len(result.streams)
@@ -96,7 +100,7 @@ def comparison_page(
     return document(heading, _lead(result), _alerts(result) + _tiles(result), parts)
 
 
-def _lead(result: Comparison) -> str:
+def _lead(result: ExperimentResult) -> str:
     seeds = sorted(set(result.cells["seed"].tolist()))
     said = f"Every method on every stream, test-then-train, with {plural(len(seeds), 'seed', 'seeds')}."
     if len(seeds) > 1:
@@ -108,7 +112,7 @@ def _lead(result: Comparison) -> str:
     return said
 
 
-def _alerts(result: Comparison) -> str:
+def _alerts(result: ExperimentResult) -> str:
     n_failed, n_missing = (int(np.sum(result.cells["status"] == status)) for status in ("failed", "missing"))
     told = [
         plural(n, f"cell {verb}", f"cells {verbs}")
@@ -116,14 +120,13 @@ def _alerts(result: Comparison) -> str:
         if n
     ]
     found = [f"<b>{' and '.join(told)}.</b> The numbers are those of the others."] if told else []
-    behind: dict[str, list[str]] = getattr(result, "no_better_than_random", dict)()
-    if behind:
+    if behind := result.no_better_than_random():
         each = "; ".join(f"{names(methods)} on {name(stream)}" for stream, methods in behind.items())
         found.append(f"<b>No better than random subsets of the same size:</b> {each}.")
     return "".join(map(notice, found))
 
 
-def _tiles(result: Comparison) -> str:
+def _tiles(result: ExperimentResult) -> str:
     cells = result.cells
     rows, seconds = (float(np.nansum(cells.get(one, np.zeros(1)))) for one in ("n_rows", "seconds"))
     done = int(np.sum(cells["status"] == "done"))
@@ -137,7 +140,7 @@ def _tiles(result: Comparison) -> str:
     ))  # fmt: skip
 
 
-def _glance(result: Comparison) -> str:
+def _glance(result: ExperimentResult) -> str:
     if "accuracy" not in result.metrics or not np.isfinite((scores := result.table("accuracy")).mean).any():
         return ""
     majority = np.full(len(scores.streams), np.nan)
@@ -155,7 +158,7 @@ def _glance(result: Comparison) -> str:
     )
 
 
-def _tables(result: Comparison) -> str:
+def _tables(result: ExperimentResult) -> str:
     parts = []
     for metric, caption, form in _TABLES:
         if metric in result.metrics and np.isfinite((scores := result.table(metric)).mean).any():
@@ -170,7 +173,7 @@ def _tables(result: Comparison) -> str:
     return note + "".join(parts)
 
 
-def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> str:
+def _table(result: ExperimentResult, scores: ScoreTable, caption: str, form: _Format) -> str:
     baselines = _BASELINES.get(scores.metric, ())
     rows = []
     for i, stream in enumerate(scores.streams):
@@ -183,19 +186,19 @@ def _table(result: Comparison, scores: Scores, caption: str, form: _Format) -> s
     return table(caption, head, rows, ["", *["n"] * (len(head) - 1)])
 
 
-def _cell(scores: Scores, i: int, j: int, form: _Format) -> str:
+def _cell(scores: ScoreTable, i: int, j: int, form: _Format) -> str:
     mean, deviation = float(scores.mean[i, j]), float(scores.deviation[i, j])
     is_rival = scores.metric in _RIVALS
     shown = f"<b>{form(mean)}</b>" if scores.best[i, j] and not is_rival else form(mean)
     return shown if math.isnan(deviation) else f"{shown} <small>± {form(deviation)}</small>"
 
 
-def _baseline(result: Comparison, key: str, i: int, form: _Format) -> str:
+def _baseline(result: ExperimentResult, key: str, i: int, form: _Format) -> str:
     row = result.table(key).mean[i]  # the same for all methods, up to the seeds that are finished
     return form(float(np.nanmean(row))) if np.isfinite(row).any() else number_format.MISSING
 
 
-def _ranks(result: Comparison) -> str:
+def _ranks(result: ExperimentResult) -> str:
     parts = []
     for metric, label in _RANKED:
         if metric not in result.metrics:
@@ -242,7 +245,7 @@ def _against(found: Significance, other: str) -> str:
     )
 
 
-def _curves(result: Comparison) -> str:
+def _curves(result: ExperimentResult) -> str:
     columns = [
         ("accuracy_windowed", "Accuracy", (0.0, 1.0)),
         ("selection_accuracy", "Selection accuracy", (0.0, 1.0)),
@@ -269,7 +272,7 @@ def _curves(result: Comparison) -> str:
     )
 
 
-def _selection(result: Comparison) -> str:
+def _selection(result: ExperimentResult) -> str:
     parts = []
     for i, stream in enumerate(result.streams):
         maps = selection_maps(result, stream)
@@ -284,12 +287,12 @@ def _selection(result: Comparison) -> str:
     return "<p>What each method kept, by rows seen; paler: some of the time.</p>" + "".join(parts)
 
 
-def _cells(result: Comparison) -> str:
+def _cells(result: ExperimentResult) -> str:
     failed = [[text(cell), text(error, 400)] for cell, error in result.failed.items()]
     return table("Cells that failed", ("cell", "error"), failed, ["", ""]) if failed else ""
 
 
-def _repeat(result: Comparison, lines: dict[str, str]) -> str:
+def _repeat(result: ExperimentResult, lines: dict[str, str]) -> str:
     lines = dict(lines)
     done = np.flatnonzero(result.cells["status"] == "done")
     if len(done):
@@ -303,7 +306,7 @@ def _repeat(result: Comparison, lines: dict[str, str]) -> str:
     return repeat_lines(lines, {"All runs as JSON": listing})
 
 
-_SECTIONS: tuple[tuple[str, str, Callable[[Comparison], str]], ...] = (
+_SECTIONS: tuple[tuple[str, str, Callable[[ExperimentResult], str]], ...] = (
     ("glance", "At a glance", _glance),
     ("results", "Results", _tables),
     ("ranks", "Ranks", _ranks),

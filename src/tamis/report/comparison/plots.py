@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tamis.evaluate import ExperimentResult
 from tamis.report.comparison.numbers import drifts_of, mean_curves
-from tamis.report.comparison.result import Comparison
 from tamis.report.figures.thinning import thin, thin_band
 from tamis.report.run.plots import COLOURS, STYLES, short_label
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_experiment"]
 
 
-def plot_experiment(result: Comparison, column: str = "accuracy_windowed") -> Figure:
+def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed") -> Figure:
     """Draw a column of the steps over time: mean and deviation over seeds, one panel per stream, with the true drifts.
 
     Parameters

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from tamis.evaluate import Recommendation
 from tamis.report.figures import svg
 from tamis.report.figures.figure import course, figure, limits
 from tamis.report.page.document import document, write_page
 from tamis.report.page.markup import plural, repeat_lines, table, text
 from tamis.report.page.number_format import NAME_OF, count, fraction
 
-__all__ = ["Found", "write_report"]
+__all__ = ["write_report"]
 
 _IN_PYTHON = (
     'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
@@ -30,25 +31,8 @@ _STYLES = {
 }
 
 
-class Found(Protocol):
-    """What a recommendation has."""
-
-    n_rows: int
-    n_features: int
-    majority: float
-    reason: str
-
-    def arguments(self) -> str:
-        """Return the recommended options."""
-        ...
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything in plain values."""
-        ...
-
-
 def write_report(
-    found: Found, path: str | os.PathLike[str], title: str, repeat: Mapping[str, str] | None = None
+    found: Recommendation, path: str | os.PathLike[str], title: str, repeat: Mapping[str, str] | None = None
 ) -> Path:
     """Write the page of a recommendation.
 
@@ -70,7 +54,7 @@ def write_report(
     return write_page(path, lambda: _page(found, title, repeat or {"In Python": _IN_PYTHON}))
 
 
-def _page(found: Found, title: str, repeat: Mapping[str, str]) -> str:
+def _page(found: Recommendation, title: str, repeat: Mapping[str, str]) -> str:
     told = found.as_dict()
     lead = (
         f"{plural(found.n_rows, 'row', 'rows')} of {plural(found.n_features, 'column', 'columns')}, each predicted"

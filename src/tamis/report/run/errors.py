@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.figures.thinning import bucket_starts
@@ -13,7 +14,7 @@ from tamis.report.page.markup import plural, table
 from tamis.report.page.number_format import count, fraction, scientific
 from tamis.report.page.rerun import option
 from tamis.report.run.figures import Series, lines
-from tamis.report.run.numbers import Column, Result
+from tamis.report.run.numbers import Column
 
 __all__ = ["course_of", "error_tiles", "errors", "predicts_numbers"]
 
@@ -24,7 +25,7 @@ _BASELINES = {
 }  # fmt: skip
 
 
-def predicts_numbers(result: Result) -> bool:
+def predicts_numbers(result: PrequentialResult) -> bool:
     """Return whether the run predicted numbers, not classes."""
     return "mae_cumulative" in result.frames["steps"]
 
@@ -42,7 +43,7 @@ def error_tiles(steps: dict[str, Column]) -> list[tuple[str, str, str]]:
     ]
 
 
-def errors(result: Result) -> str:
+def errors(result: PrequentialResult) -> str:
     """Return how far the predictions were from the targets, with the features that the learner was given."""
     steps, window = result.frames["steps"], option(result.settings, "window")
     recent = f"last {plural(window, 'row', 'rows')}" if isinstance(window, int) else "recent rows"
@@ -75,7 +76,7 @@ def errors(result: Result) -> str:
     )
 
 
-def _beside(result: Result) -> str:
+def _beside(result: PrequentialResult) -> str:
     """Return what stood beside the selection."""
     steps, said = result.frames["steps"], ""
     if _is_known(steps, "random"):
@@ -94,7 +95,7 @@ def _is_known(steps: dict[str, Column], name: str) -> bool:
     return bool(np.isfinite(np.asarray(steps[f"{name}_mae_cumulative"], np.float64)).any())
 
 
-def course_of(result: Result, columns: Mapping[str, tuple[str, Callable[[float], str]]]) -> str:
+def course_of(result: PrequentialResult, columns: Mapping[str, tuple[str, Callable[[float], str]]]) -> str:
     """Return the course of a run as a table: of each heading, the column and how its numbers are written."""
     steps = result.frames["steps"]
     starts = bucket_starts(len(steps["step"]), _TABLE_ROWS)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures import svg
 from tamis.report.figures.figure import course, figure, rows_label
 from tamis.report.figures.png import png
@@ -14,7 +15,7 @@ from tamis.report.figures.thinning import thin, thin_band
 from tamis.report.page.markup import name, shorten, text
 from tamis.report.page.number_format import scientific
 from tamis.report.run import numbers
-from tamis.report.run.numbers import Column, Numbers, Result, SelectionMap
+from tamis.report.run.numbers import Column, Numbers, SelectionMap
 
 __all__ = [
     "Series",
@@ -36,14 +37,14 @@ class Series:
     note: str = ""
 
 
-def rows_axis(result: Result, n_ticks: int = 5) -> svg.Axis:
+def rows_axis(result: PrequentialResult, n_ticks: int = 5) -> svg.Axis:
     """Return the horizontal axis that all figures share."""
     last = float(result.frames["steps"]["n_seen"][-1])
     return svg.axis(0, last, n_ticks, rows_label(last))
 
 
 def lines(
-    result: Result,
+    result: PrequentialResult,
     key: str,
     title: str,
     series: Sequence[Series],
@@ -57,7 +58,7 @@ def lines(
 
     Parameters
     ----------
-    result : Result
+    result : PrequentialResult
     key : str
         Unique on the page.
     title : str
@@ -88,7 +89,7 @@ def lines(
     return figure(caption, legend if len(series) > 1 else [], chart, kind)
 
 
-def change_bars(result: Result, at_most: int = 160) -> str:
+def change_bars(result: PrequentialResult, at_most: int = 160) -> str:
     """Return a figure of how many features entered (up) and left (down)."""
     entered, left, edges = numbers.change_rates(result, at_most)
     top = numbers.most_changes(entered, left)
@@ -103,7 +104,7 @@ def change_bars(result: Result, at_most: int = 160) -> str:
     return figure(caption, legend, chart, "wide low")
 
 
-def map_of(result: Result, shown: SelectionMap) -> str:
+def map_of(result: PrequentialResult, shown: SelectionMap) -> str:
     """Return the figure of which features were kept when, a row of pixels each."""
     caption = "<b>Features kept</b> by rows seen"
     height = 26 if len(shown.names) <= 12 else 17
@@ -111,14 +112,14 @@ def map_of(result: Result, shown: SelectionMap) -> str:
     return f"<figure><figcaption>{caption}</figcaption>{content}</figure>"
 
 
-def bare_map(key: str, result: Result, shown: SelectionMap, height: int, kind: str = "") -> str:
+def bare_map(key: str, result: PrequentialResult, shown: SelectionMap, height: int, kind: str = "") -> str:
     """Return the map without caption and legend.
 
     Parameters
     ----------
     key : str
         Unique on the page.
-    result : Result
+    result : PrequentialResult
     shown : SelectionMap
     height : int
         Of a row, in pixels.

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
 
 __all__ = [
     "MAP_COLOURS",
     "Change",
     "Reason",
-    "Result",
     "ScoreLine",
     "SelectionMap",
     "change_rates",
@@ -43,27 +43,6 @@ _LEVELS = 32
 
 Column: TypeAlias = NDArray[Any]
 Numbers: TypeAlias = NDArray[np.float64]
-
-
-class Recovery(Protocol):
-    """How far a measure fell after each true drift, and after how many rows it was back."""
-
-    @property
-    def drops(self) -> Numbers: ...
-    @property
-    def rows(self) -> Numbers: ...
-
-
-class Result(Protocol):
-    """What a report needs of a run; :class:`tamis.evaluate.PrequentialResult` has it."""
-
-    @property
-    def frames(self) -> dict[str, dict[str, Column]]: ...  # noqa: D102
-    @property
-    def settings(self) -> dict[str, Any]: ...  # noqa: D102
-    @property
-    def feature_names(self) -> list[str]: ...  # noqa: D102
-    def recovery(self, measure: str) -> Recovery: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -95,7 +74,7 @@ class SelectionMap:
 
 
 def selection_map(
-    result: Result,
+    result: PrequentialResult,
     max_features: int = 40,
     max_buckets: int = 400,
     features: NDArray[np.intp] | None = None,
@@ -133,7 +112,7 @@ def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8
     return pixels, np.vstack([plain, relevant]).astype(np.uint8)
 
 
-def steps_in(result: Result, events: dict[str, Column]) -> Numbers:
+def steps_in(result: PrequentialResult, events: dict[str, Column]) -> Numbers:
     """Return for how many steps each feature was in the set whose changes are given."""
     if not len(events.get("step", ())):
         return np.zeros(len(result.feature_names))
@@ -146,7 +125,7 @@ def steps_in(result: Result, events: dict[str, Column]) -> Numbers:
 
 
 def _shares(
-    result: Result, events: dict[str, Column], shown: NDArray[np.intp], starts: NDArray[np.intp]
+    result: PrequentialResult, events: dict[str, Column], shown: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> Numbers:
     """Return in which share of each stretch of time each of the features was in the set."""
     steps = result.frames["steps"]["step"]
@@ -166,7 +145,7 @@ def _shares(
     return shares
 
 
-def drift_rows(result: Result) -> Numbers:
+def drift_rows(result: PrequentialResult) -> Numbers:
     """Return at which rows the stream drifts, where it knows that and the run came so far."""
     n_seen = result.frames["steps"]["n_seen"]
     drifts = np.asarray(result.settings.get("drifts", ()), np.float64)
@@ -186,7 +165,7 @@ class ScoreLine:
         return float(self.scores[np.flatnonzero(~np.isnan(self.scores))[-1]])
 
 
-def score_lines(result: Result, n_lines: int = 6) -> tuple[Numbers, list[ScoreLine]]:
+def score_lines(result: PrequentialResult, n_lines: int = 6) -> tuple[Numbers, list[ScoreLine]]:
     """Return the scores of the features that ranked highest over the whole run, the last leader first.
 
     A feature earns, each time that scores are recorded, a point for every tracked feature that it is not below.
@@ -230,7 +209,7 @@ class Reason:
     redundant_to: str
 
 
-def reasons(result: Result, at_most: int, *, kept: bool) -> list[Reason]:
+def reasons(result: PrequentialResult, at_most: int, *, kept: bool) -> list[Reason]:
     """Return what is known of the features that are kept at the end, or of the others: those that tell most alone."""
     frame = result.frames.get("reasons")
     if frame is None:
@@ -261,12 +240,12 @@ class Change:
         return len(self.entered) + len(self.left)
 
 
-def changes(result: Result, at_most: int, *, largest: bool = False) -> list[Change]:
+def changes(result: PrequentialResult, at_most: int, *, largest: bool = False) -> list[Change]:
     """Return the latest changes of the selected set, or the largest ones; the very first selection is none.
 
     Parameters
     ----------
-    result : Result
+    result : PrequentialResult
     at_most : int
     largest : bool, default=False
         By the number of features that entered or left, rather than by time.
@@ -296,14 +275,14 @@ def _names(events: dict[str, Column], rows: Sequence[int] | NDArray[np.intp], ev
     return [str(events["name"][i]) for i in rows if events["event"][i] == event]
 
 
-def last_selection(result: Result) -> list[str]:
+def last_selection(result: PrequentialResult) -> list[str]:
     """Return the names of the features that are kept at the end, in the order of the columns."""
     events = result.frames["changes"]
     held = np.bincount(np.asarray(events["feature"], np.intp), np.where(events["event"] == "enter", 1, -1))
     return [str(result.feature_names[j]) for j in np.flatnonzero(held > 0)]
 
 
-def change_rates(result: Result, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
+def change_rates(result: PrequentialResult, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
     """Return how many features entered and left per batch, and the rows between which that was.
 
     The first selection is left out: it would dwarf the changes.

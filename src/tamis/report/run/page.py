@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.page.document import document, write_page
 from tamis.report.page.rerun import subject
-from tamis.report.run.numbers import Result
 from tamis.report.run.sections import above, lead, sections
 
 __all__ = ["page", "write_report"]
 
 
-def write_report(result: Result, path: str | os.PathLike[str], title: str | None = None) -> Path:
+def write_report(result: PrequentialResult, path: str | os.PathLike[str], title: str | None = None) -> Path:
     """Write a run's report: one HTML file of tens of kilobytes that opens offline.
 
     Parameters
@@ -48,7 +48,7 @@ def write_report(result: Result, path: str | os.PathLike[str], title: str | None
     return write_page(path, lambda: page(result, title))
 
 
-def page(result: Result, title: str | None = None) -> str:
+def page(result: PrequentialResult, title: str | None = None) -> str:
     """Return the report of a run as HTML. It holds no date: the same run gives the same page."""
     parts = [(key, name, make(result)) for key, name, make in sections(result)]
     return document(title or subject(result.settings), lead(result), above(result), parts)

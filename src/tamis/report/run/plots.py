@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures.thinning import thin, thin_band
 from tamis.report.run import numbers
-from tamis.report.run.numbers import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ STYLES = ("-", "-", "-", "--", "--", "--")
 _NAME = 24
 
 
-def plot(result: Result) -> Figure:
+def plot(result: PrequentialResult) -> Figure:
     """Draw accuracy, stability, the selection map and the leading scores of a run, one below the other.
 
     Parameters
@@ -77,7 +77,7 @@ def _line(axes: Axes, x: Any, y: Any, number: int, name: str, **style: Any) -> N
     )
 
 
-def _accuracy(axes: Axes, result: Result) -> None:
+def _accuracy(axes: Axes, result: PrequentialResult) -> None:
     steps = result.frames["steps"]
     if "mae_windowed" in steps:
         _errors(axes, steps)
@@ -105,7 +105,7 @@ def _errors(axes: Axes, steps: dict[str, Any]) -> None:
     _legend(axes)
 
 
-def _stability(axes: Axes, result: Result) -> None:
+def _stability(axes: Axes, result: PrequentialResult) -> None:
     steps = result.frames["steps"]
     axes.set_title("Stability", loc="left")
     if len(steps["step"]):
@@ -115,7 +115,7 @@ def _stability(axes: Axes, result: Result) -> None:
     _legend(axes)
 
 
-def _map(axes: Axes, result: Result) -> None:
+def _map(axes: Axes, result: PrequentialResult) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     axes.set_title("Features kept", loc="left")
@@ -147,7 +147,7 @@ def _map(axes: Axes, result: Result) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _scores(axes: Axes, result: Result) -> None:
+def _scores(axes: Axes, result: PrequentialResult) -> None:
     axes.set_title("Score", loc="left")
     at, lines = numbers.score_lines(result)
     for number, line in enumerate(lines):

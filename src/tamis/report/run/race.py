@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.page.markup import plural, table, text
 from tamis.report.page.number_format import NAME_OF, count, fraction
 from tamis.report.run.figures import Series, bare_map, lines
-from tamis.report.run.numbers import Result, SelectionMap
+from tamis.report.run.numbers import SelectionMap
 
 __all__ = ["has_race", "race"]
 
@@ -20,12 +21,12 @@ _SWITCHES = 20
 _WHY = {"lead": "it had come to lead", "drift": "the stream drifted", "net": "the leader had lost too much"}
 
 
-def has_race(result: Result) -> bool:
+def has_race(result: PrequentialResult) -> bool:
     """Return whether the selector raced several."""
     return bool(result.settings.get("race"))
 
 
-def race(result: Result) -> str:
+def race(result: PrequentialResult) -> str:
     """Return which arm was followed when, and why."""
     told: dict[str, Any] = result.settings["race"]
     shares = {arm: share for arm, share in told["share"].items() if share > 0}
@@ -42,7 +43,7 @@ def race(result: Result) -> str:
     return said + _map(result, told, longest) + _accuracy(result, told) + _switches(told)
 
 
-def _map(result: Result, told: dict[str, Any], arms: list[str]) -> str:
+def _map(result: PrequentialResult, told: dict[str, Any], arms: list[str]) -> str:
     """Return a row of pixels for each arm that was followed."""
     steps = result.frames["steps"]
     edges = np.linspace(float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1]), 201)
@@ -55,7 +56,7 @@ def _map(result: Result, told: dict[str, Any], arms: list[str]) -> str:
     return f"<figure><figcaption><b>Arm followed</b> by rows seen</figcaption>{content}</figure>"
 
 
-def _accuracy(result: Result, told: dict[str, Any]) -> str:
+def _accuracy(result: PrequentialResult, told: dict[str, Any]) -> str:
     """Return the accuracy of the best arm of each selector lately, and of every column: what the race decides by."""
     at = np.asarray(told["n_seen"], np.float64)
     best = {arm.split(" ")[0]: arm for arm in reversed(told["accuracy"])}

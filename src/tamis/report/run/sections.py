@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.evaluate import PrequentialResult
 from tamis.report.figures import svg
 from tamis.report.figures.figure import limits
 from tamis.report.figures.thinning import mean_per_bucket
@@ -18,31 +19,25 @@ from tamis.report.page.rerun import command_line, option, snippet
 from tamis.report.run import numbers
 from tamis.report.run.errors import course_of, error_tiles, errors, predicts_numbers
 from tamis.report.run.figures import Series, change_bars, lines, map_of
-from tamis.report.run.numbers import Change, Column, Result
+from tamis.report.run.numbers import Change, Column
 from tamis.report.run.race import has_race, race
 
 __all__ = ["above", "lead", "sections"]
 
-Section: TypeAlias = tuple[str, str, Callable[[Result], str]]  # anchor, heading, content
+Section: TypeAlias = tuple[str, str, Callable[[PrequentialResult], str]]  # anchor, heading, content
 
 
-def above(result: Result) -> str:
+def above(result: PrequentialResult) -> str:
     """Return what is to be known before the sections: what speaks against the run, and the headline numbers."""
     n_steps = len(result.frames["steps"]["step"])
-    found = [text(remark) for remark in _remarks(result)]
+    found = [text(remark) for remark in result.remarks()]
     if option(result.settings, "interrupted"):
         until = plural(n_steps, "batch", "batches")
         found.insert(0, f"<b>This run was interrupted.</b> The numbers are those of the {until} until then.")
     return "".join(map(notice, found)) + (_tiles(result) if n_steps else "")
 
 
-def _remarks(result: Result) -> list[str]:
-    """Return what the numbers say against the run, if it can tell."""
-    found: list[str] = result.remarks() if hasattr(result, "remarks") else []
-    return found
-
-
-def lead(result: Result) -> str:
+def lead(result: PrequentialResult) -> str:
     """Return what was run, in a sentence."""
     steps = result.frames["steps"]
     if not len(steps["step"]):
@@ -65,7 +60,7 @@ def lead(result: Result) -> str:
     return f"{rows} predicted in {batches}{order}.{everything}"
 
 
-def _tiles(result: Result) -> str:
+def _tiles(result: PrequentialResult) -> str:
     steps = result.frames["steps"]
     seconds, rows = float(np.nansum(steps["seconds_total"])), float(np.sum(steps["n_rows"]))
     low, high = _last(steps["stability_low"]), _last(steps["stability_high"])
@@ -82,7 +77,7 @@ def _tiles(result: Result) -> str:
     ))  # fmt: skip
 
 
-def _judged_tiles(result: Result) -> list[tuple[str, str, str]]:
+def _judged_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
     steps = result.frames["steps"]
     if predicts_numbers(result):
         return [*error_tiles(steps), *([_truth_tile(steps)] if _knows_truth(result) else [])]
@@ -128,7 +123,7 @@ def _truth_tile(steps: dict[str, Column]) -> tuple[str, str, str]:
     return "Selection accuracy", fraction(_mean(steps["selection_accuracy"])), note
 
 
-def _knows_truth(result: Result) -> bool:
+def _knows_truth(result: PrequentialResult) -> bool:
     steps = result.frames["steps"]
     return bool(np.isfinite(steps.get("selection_accuracy", np.empty(0))).any())
 
@@ -150,7 +145,7 @@ def _kept(n_selected: Column, n_features: int) -> tuple[str, str]:
     return f"{count(last)} of {count(n_features)}", note
 
 
-def accuracy(result: Result) -> str:
+def accuracy(result: PrequentialResult) -> str:
     """Return how well the learner predicted with the features it was given."""
     steps, window = result.frames["steps"], _window(result)
     series = [
@@ -187,7 +182,7 @@ def accuracy(result: Result) -> str:
     )
 
 
-def _beside(result: Result) -> str:
+def _beside(result: PrequentialResult) -> str:
     """Return what stood beside the selection, and which class the ranking is of."""
     steps, said = result.frames["steps"], ""
     if _is_known(steps, "random_accuracy_cumulative"):
@@ -207,12 +202,12 @@ def _beside(result: Result) -> str:
     return said
 
 
-def _window(result: Result) -> str:
+def _window(result: PrequentialResult) -> str:
     window = option(result.settings, "window")
     return f"last {plural(window, 'row', 'rows')}" if isinstance(window, int) else "recent rows"
 
 
-def _numbers(result: Result) -> str:
+def _numbers(result: PrequentialResult) -> str:
     steps = result.frames["steps"]
     columns = {
         "accuracy, whole run": "accuracy_cumulative",
@@ -231,7 +226,7 @@ def _numbers(result: Result) -> str:
     return course_of(result, {label: (column, fraction) for label, column in columns.items()})
 
 
-def stability(result: Result) -> str:
+def stability(result: PrequentialResult) -> str:
     """Return how alike the last selections were."""
     steps, window = result.frames["steps"], option(result.settings, "stability_window")
     line = Series("stability", steps["stability"], "s1")
@@ -247,7 +242,7 @@ def stability(result: Result) -> str:
     )
 
 
-def truth(result: Result) -> str:
+def truth(result: PrequentialResult) -> str:
     """Return how near the selection was to the features that are relevant in truth."""
     steps = result.frames["steps"]
     series = [
@@ -263,7 +258,7 @@ def truth(result: Result) -> str:
     )
 
 
-def _drift_table(result: Result) -> str:
+def _drift_table(result: PrequentialResult) -> str:
     drifts = numbers.drift_rows(result)
     if not len(drifts):
         return ""
@@ -288,7 +283,7 @@ def _drift_table(result: Result) -> str:
     return table("After each true drift", head, rows, ["n"] * len(head)) + note
 
 
-def selection(result: Result) -> str:
+def selection(result: PrequentialResult) -> str:
     """Return the map of features by time, and what was kept in the end."""
     shown = numbers.selection_map(result)
     n_shown, n_features = len(shown.names), len(result.feature_names)
@@ -307,7 +302,7 @@ def selection(result: Result) -> str:
     )
 
 
-def reasons(result: Result) -> str:
+def reasons(result: PrequentialResult) -> str:
     """Return why features are kept, and why others are not."""
     left, kept = (numbers.reasons(result, 12, kept=whether) for whether in (False, True))
     top = max((one.alone for one in (*left, *kept)), default=0.0)
@@ -343,7 +338,7 @@ def _bar(value: float, top: float, colour: int) -> str:
     return f'<span aria-hidden="true"><i class="k{colour}" style="width:{width:.1f}%"></i></span>{fraction(value)}'
 
 
-def scores(result: Result) -> str:
+def scores(result: PrequentialResult) -> str:
     """Return the scores of the leading features over time."""
     at, leaders = numbers.score_lines(result)
     if not leaders:
@@ -361,7 +356,7 @@ def scores(result: Result) -> str:
     )
 
 
-def changes(result: Result) -> str:
+def changes(result: PrequentialResult) -> str:
     """Return when the selected set changed, and which features came and went."""
     latest, largest = numbers.changes(result, 10), numbers.changes(result, 6, largest=True)
     if not latest:
@@ -381,7 +376,7 @@ def _changes_table(caption: str, rows: Sequence[Change]) -> str:
     return table(caption, ("rows seen", "entered", "left"), cells, ["n", "half", "half"])
 
 
-def costs(result: Result) -> str:
+def costs(result: PrequentialResult) -> str:
     """Return where the time went, and the memory."""
     steps = result.frames["steps"]
     parts = [
@@ -416,7 +411,7 @@ def _time_table(parts: Sequence[tuple[str, NDArray[np.float64], int]]) -> str:
     return table("Where the time went", head, rows, ["", "share", "n", "n", "n extra"])
 
 
-def repeat(result: Result) -> str:
+def repeat(result: PrequentialResult) -> str:
     """Return what it takes to run the same again."""
     settings, line = result.settings, command_line(result.settings)
     shell = {"In a shell": line} if line else {}
@@ -440,7 +435,7 @@ _SECTIONS: tuple[Section, ...] = (
 )
 
 
-def sections(result: Result) -> list[Section]:
+def sections(result: PrequentialResult) -> list[Section]:
     """Return the sections that have something to show."""
     tested = bool(len(result.frames["steps"]["step"]))
     selected = tested and bool(len(result.frames["changes"]["step"]))

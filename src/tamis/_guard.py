@@ -13,67 +13,20 @@ import functools
 import inspect
 import os
 import threading
-import time
 import weakref
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from tamis._shapes import Shapes
+from tamis.errors import StateError
 
-__all__ = ["Guarded", "held", "lock_of", "looked_at"]
+__all__ = ["Guarded", "fail_closed", "held", "lock_of", "looked_at", "parameters_passed"]
 
-_TURN = 2e-5  # seconds in which a thread that waits is sure to get its turn
-
-
-class _Lock:
-    """A lock that one thread may take again, and that it leaves to those who wait when it has done."""
-
-    __slots__ = ("_lock", "acquire", "depth", "passed", "release", "waiting")
-
-    def __init__(self) -> None:
-        self._lock, self.waiting = threading.RLock(), 0
-        self.acquire, self.release = self._lock.acquire, self._lock.release
-        self.depth = 0  # how often the thread that has the lock took it
-        self.passed: tuple[Any, ...] = ()  # the parameters that were found good
-
-    def take(self) -> bool:
-        """Take the lock if it is free; return whether it was."""
-        is_free = self.acquire(False)
-        self.depth += is_free
-        return is_free
-
-    def __enter__(self) -> int:
-        if not self.acquire(False):
-            self.wait()
-        self.depth += 1
-        return self.depth
-
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
-        self.release()
-        if self.waiting:
-            self.give_way()
-
-    def wait(self) -> None:
-        """Wait until the lock is free, and take it."""
-        self._count(1)
-        try:
-            self.acquire()
-        finally:
-            self._count(-1)
-
-    def give_way(self) -> None:
-        """Let those who wait have their turn: a thread that calls again at once would always be the first."""
-        if not self._lock._is_owned():  # type: ignore[attr-defined]
-            time.sleep(_TURN)
-
-    def _count(self, n: int) -> None:
-        with _making:
-            self.waiting += n
-
-
-_locks: dict[int, _Lock] = {}  # by id, as long as the object lives
+_locks: dict[int, Any] = {}  # by id, as long as the object lives
 _alive: dict[int, weakref.ref[Any]] = {}
+_failed: dict[int, str] = {}  # the exception that left an object half updated
+parameters_passed: dict[int, tuple[Any, ...]] = {}  # the parameters of an object that were found good
 _making = threading.Lock()
 
 
@@ -87,20 +40,39 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 
-def lock_of(one: Any) -> _Lock:
+def lock_of(one: Any) -> Any:
     """Return what is kept beside an object."""
     lock = _locks.get(id(one))
-    return _keep(one, _Lock()) if lock is None else lock
+    return _keep(one, threading.RLock()) if lock is None else lock
 
 
-def _keep(one: Any, lock: _Lock) -> _Lock:
+def _keep(one: Any, lock: Any) -> Any:
     """Keep a lock beside an object as long as it lives, unless it has one; return the one it has."""
     key = id(one)
     with _making:
         if key not in _locks:
-            _alive[key] = weakref.ref(one, lambda _: (_locks.pop(key, None), _alive.pop(key, None)))
+            _alive[key] = weakref.ref(one, partial(_forget, key))
             _locks[key] = lock
         return _locks[key]
+
+
+def _forget(key: int, _: Any) -> None:
+    for beside in (_locks, _alive, _failed, parameters_passed):
+        beside.pop(key, None)
+
+
+def fail_closed(one: Any, error: BaseException) -> None:
+    """Refuse every further use of an object that an exception has left half updated, except what makes it anew."""
+    lock_of(one)  # what is kept is forgotten when the object ends
+    _failed[id(one)] = type(error).__name__
+
+
+def _refuse_failed(one: Any) -> None:
+    if (error := _failed.get(id(one))) is not None:
+        raise StateError(
+            f"An update of this {type(one).__name__} failed half-way ({error}): load the model from where it was saved,"
+            " or fit it again."
+        )
 
 
 @contextlib.contextmanager
@@ -117,18 +89,30 @@ def held(objects: Iterable[Any]) -> Iterator[None]:
     >>> a.weight
     1.0
     """
-    locks = [lock_of(one) for one in objects]
-    while True:
-        with contextlib.ExitStack() as stack:
-            for lock in locks:
-                if not lock.take():
-                    break
-                stack.push(lock)
-            else:
-                yield
-                return
-        with lock:  # until it is free
-            pass
+    objects = list(objects)
+    locks = {id(lock): lock for lock in map(lock_of, objects) if not lock._is_owned()}
+    busy = None
+    try:
+        while (busy := next((lock for lock in locks.values() if not lock.acquire(False)), None)) is not None:
+            _release(locks.values())
+            with busy:  # until it is free
+                pass
+        for one in objects:
+            _refuse_failed(one)
+        yield
+    finally:
+        _release(locks.values())
+
+
+def _release(locks: Iterable[Any]) -> None:
+    """Release those of the locks that this thread has; an interrupt can have come before each was taken."""
+    try:
+        for lock in locks:
+            if lock._is_owned():
+                lock.release()
+    except BaseException:
+        _release(locks)
+        raise
 
 
 @contextlib.contextmanager
@@ -146,9 +130,8 @@ def looked_at(one: Guarded) -> Iterator[None]:
     >>> counts.class_counts
     array([1, 2])
     """
-    with lock_of(one) as depth:
-        if depth == 1 and one._fit_together is not None:
-            one._fit_together.check(one)
+    with lock_of(one):
+        one._refuse_unfit()
         yield
 
 
@@ -172,15 +155,23 @@ class Guarded:
             elif hasattr(member, "fn"):  # scikit-learn's available_if
                 member.fn = _alone(member.fn)
 
+    def _refuse_unfit(self) -> None:
+        if _failed:
+            _refuse_failed(self)
+        if self._fit_together is not None:
+            self._fit_together.check(self)
+
     def __copy__(self) -> Any:
         twin: Any = object.__new__(type(self))
         with (lock := lock_of(self)):
+            _refuse_failed(self)
             vars(twin).update(vars(self))
         _keep(twin, lock)  # they have their arrays in common
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         with lock_of(self):
+            _refuse_failed(self)
             twin: Any = object.__new__(type(self))
             memo[id(self)] = twin
             vars(twin).update({name: copy.deepcopy(part, memo) for name, part in vars(self).items()})
@@ -188,6 +179,7 @@ class Guarded:
 
     def __getstate__(self) -> Any:
         with lock_of(self):
+            _refuse_failed(self)
             state: Any = super().__getstate__()
             # What is pickled is read after this returns, when another thread may write again.
             return copy.deepcopy(state) if threading.active_count() > 1 else state
@@ -196,30 +188,43 @@ class Guarded:
 def _alone(method: Any, *, of_two: bool = False) -> Any:
     """Return the method so that it waits for other threads to leave the object, or both objects."""
 
-    checks = method.__name__ not in ("fit", "reset")  # these forget, whatever the arrays were
+    forgets = method.__name__ in ("fit", "reset")  # whatever the arrays were
 
     @functools.wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
         lock = _locks.get(id(self)) or lock_of(self)
-        if not lock.acquire(False):
-            lock.wait()
-        lock.depth += 1  # all this by hand: a `with` takes as long as a small kernel
-        try:
-            if lock.depth == 1 and checks and self._fit_together is not None:
-                self._fit_together.check(self)
+        if lock._is_owned():
             return method(self, *args, **kwargs)
-        finally:
-            lock.depth -= 1
-            lock.release()
-            if lock.waiting:
-                lock.give_way()
+        with lock:  # of C: no interrupt can come between taking it and being sure to release it
+            if forgets:
+                return _done_anew(self, method, args, kwargs)
+            if _failed:
+                _refuse_failed(self)
+            if self._fit_together is not None:
+                self._fit_together.check(self)
+            try:
+                return method(self, *args, **kwargs)
+            except SystemError as error:
+                raise _raised_in_kernel(error) from None
 
     @functools.wraps(method)
     def together(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         with held([self, other]) if isinstance(other, Guarded) else lock_of(self):
             for one in (self, other):
-                if isinstance(one, Guarded) and one._fit_together is not None:
-                    one._fit_together.check(one)
+                if isinstance(one, Guarded):
+                    one._refuse_unfit()
             return method(self, other, *args, **kwargs)
 
     return together if of_two else alone
+
+
+def _done_anew(one: Any, method: Any, args: Any, kwargs: Any) -> Any:
+    found = method(one, *args, **kwargs)
+    _failed.pop(id(one), None)
+    return found
+
+
+def _raised_in_kernel(error: SystemError) -> BaseException:
+    """Return the exception of a signal's handler that was called while a kernel ran: "returned a result with ..."."""
+    cause = error.__cause__
+    return cause if isinstance(cause, KeyboardInterrupt) else error

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tamis._check import is_integer, told
-from tamis._guard import lock_of
+from tamis._guard import lock_of, parameters_passed
 from tamis.errors import UnknownNameError
 
 __all__ = [
@@ -144,12 +144,13 @@ def check_parameters(one: Any) -> None:
         Naming the parameter, its value and what it may be.
     """
     cls: Any = type(one)
-    values, beside = _reader(cls)(one), lock_of(one)
-    if beside.passed and all(map(operator.is_, values, beside.passed)):
+    values, passed = _reader(cls)(one), parameters_passed.get(id(one))
+    if passed is not None and all(map(operator.is_, values, passed)):
         return
     for (name, kinds), value in zip(allowed(cls).items(), values[2:], strict=True):
         check_parameter(name, value, kinds)
-    beside.passed = values
+    lock_of(one)  # what is kept is forgotten when the object ends
+    parameters_passed[id(one)] = values
 
 
 def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:

@@ -16,6 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._atomic import LARGEST_PART, atomically, parts
 from tamis._check import (
     Array,
     Rows,
@@ -75,6 +76,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _finite_in_kernel = False  # True: `_learn` itself raises on NaN and Inf, before it changes anything
+
+    # "exactly" or "up to rounding": a batch is the same as its rows one at a time, so a large one is learned from in
+    # parts, and Ctrl-C does not wait long.
+    _equals_rows = ""
 
     _allows_nan = False  # True: NaN is passed over, feature by feature
 
@@ -252,37 +257,50 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
-        before = dict(self.__dict__)
-        try:
-            if forget:
-                self._forget()
-                if sample_weight is not None and not np.asarray(sample_weight).any():
-                    raise DataError("Every sample_weight is zero: give at least one row a weight.")
-            self._take_in(X, y, classes, sample_weight)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        X, names = as_rows(X)
+        # A missing label is refused where labels are encoded, so known ones need no look of their own.
+        y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
+        if sample_weight is not None:
+            sample_weight = as_weights(sample_weight, X.shape[0])
+            if forget and not sample_weight.any():
+                raise DataError("Every sample_weight is zero: give at least one row a weight.")
+        is_first = forget or not hasattr(self, "n_features_in_")
+        if not is_first:
+            self._same_columns(X, names)
+            names = self._names()
+        if not self._finite_in_kernel:
+            refuse_nonfinite(X, names)
+        n_bytes = _n_bytes(X)
+        in_parts = n_bytes > LARGEST_PART[self._equals_rows]
+        atomically(
+            self, self._take_in, X, names, y, classes, sample_weight, is_first, in_parts,
+            n_bytes=n_bytes, in_parts=in_parts, anew=is_first,
+        )  # fmt: skip
         return self
 
     def _forget(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # the rest of the state is what `_start` allocates again
 
-    def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-        X, names = as_rows(X)
-        # A missing label is refused where labels are encoded, so known ones need no look of their own.
-        y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
-        if sample_weight is not None:
-            sample_weight = as_weights(sample_weight, X.shape[0])
-        if not hasattr(self, "n_features_in_"):
+    def _take_in(
+        self,
+        X: Rows,
+        names: Any,
+        y: Array,
+        classes: Any,
+        sample_weight: Array | None,
+        is_first: bool,
+        in_parts: bool,
+    ) -> None:
+        if is_first:
+            self._forget()
             self._open(X, names, classes)
-        else:
-            self._same_columns(X, names)
-        if not self._finite_in_kernel:
-            refuse_nonfinite(X, self._names())
         y = as_target(y) if self._is_regression() else self._encode_target(y, sample_weight)
-        self._learn(X, y, sample_weight)
+        if in_parts:
+            for rows in parts(len(y), _n_bytes(X), self._equals_rows):
+                self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
+        else:
+            self._learn(X, y, sample_weight)
         self.n_seen_ += X.shape[0]
 
     def _open(self, X: Rows, names: list[str] | None, classes: Any) -> None:
@@ -401,6 +419,11 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self._allows_nan
         tags.target_tags.required = True
         return tags
+
+
+def _n_bytes(X: Rows) -> int:
+    n: int = X.nbytes if type(X) is np.ndarray else X.data.nbytes
+    return n
 
 
 def check_columns(

@@ -20,6 +20,8 @@ class ByAppearance(RowSelector):
 
     _order: Array  # codes of the classes in order of appearance
 
+    _equals_rows = "exactly"
+
     @abstractmethod
     def _open_class(self, code: int) -> None:
         """Add a class to `_order`, and make its model."""

@@ -125,6 +125,7 @@ class FCBF(RowSelector):
     array([3, 8])
     """
 
+    _equals_rows = "exactly"
     _shapes = "_counts._class_counts (c)  _counts._numeric (j)"
 
     n_features_to_select: int | float | None  # type: ignore[assignment]

@@ -152,6 +152,7 @@ class FSDS(RowSelector):
     array([ 0,  1,  2, 20, 21, 22])
     """
 
+    _equals_rows = "exactly"
     _shapes = "_sketch (l, j)  _squares (l)  _waiting (w, j)  _n_waiting (=w)"
 
     _ignores_target = True

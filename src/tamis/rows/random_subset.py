@@ -71,6 +71,7 @@ class RandomSubset(RowSelector):
     (array([2, 7]), array([1, 2, 6, 7]))
     """
 
+    _equals_rows = "exactly"
     _shapes = "_rank (j)"
 
     _ignores_target = True

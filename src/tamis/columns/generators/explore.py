@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._atomic import interrupts_wait
 from tamis._check import check_number
-from tamis._interrupts import interrupts_wait
 from tamis.base import ColumnSelector
 from tamis.base.glance import glance
 from tamis.columns.generators.generator import FeatureGenerator

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tamis._atomic import interrupts_wait
 from tamis._check import Array, Rows, check_choice, check_number, is_integer
-from tamis._interrupts import interrupts_wait
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step
 from tamis.evaluate.test_then_train.run import Run

@@ -192,6 +192,7 @@ class ABFS(RowSelector):
     ([8, 20], [5139])
     """
 
+    _equals_rows = "exactly"
     _shapes = """
         _numeric (p)  _values.columns (v)  _values.used (v)  _values.start (v+1)  _values._keys (m)  _values._ids (m)
         _codes (c)  _right (u)  _wrong (u)  _units[].stump.classes (*)

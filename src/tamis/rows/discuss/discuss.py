@@ -209,6 +209,7 @@ class DISCUSS(RowSelector):
     (True, array([0, 7]))
     """
 
+    _equals_rows = "exactly"
     _shapes = """
         _counts._class_counts (c)  _counts._numeric (j)  _columns (v)  _numeric (j-v)
         _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _squash._middle? (j-v)  _squash._unit? (j-v)

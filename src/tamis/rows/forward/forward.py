@@ -183,6 +183,7 @@ class ForwardPartialCorrelation(RowSelector):
     ('x5', array([0.46, 0.09]), array([0.03, 0.11]))
     """
 
+    _equals_rows = "up to rounding"
     _shapes = """
         _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)  _order (o)  _entered (o)
         _more? (*)  _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)

@@ -187,6 +187,7 @@ class JointScreening(RowSelector):
     ([3, 8], 8)
     """
 
+    _equals_rows = "exactly"
     _shapes = """
         _recent (w, j)  _labels (w)  _seen (1)  _x_log_x (16384)  partners_ (j)  _scores (j)
         _arrays[0] (j, e)  _arrays[1] (j, 9)  _arrays[2] (q)  _arrays[3] (e, q)  _arrays[4] (c)

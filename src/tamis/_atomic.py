@@ -1,0 +1,402 @@
+"""Updates are atomic: a batch is learned completely or not at all, whatever interrupts it.
+
+While an update runs, signals wait: a handler that raises in the middle of a kernel (Ctrl-C) would leave half a state.
+It is called as soon as the state is whole. After any other exception (out of memory, a bug, a user's module) a
+snapshot is restored. Copying all arrays would cost more than many an update. So of a large state only the attributes
+and containers are kept, and if an update of it fails after it may have written into an array, the model refuses
+every further use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+import random
+import sys
+import threading
+import types
+from _signal import getsignal, signal  # type: ignore[import-not-found]  # those of `signal` make enums of all they get
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from signal import SIG_DFL, SIGINT, SIGTERM, Signals, default_int_handler
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from tamis._guard import Guarded, fail_closed
+from tamis.errors import TamisError
+
+__all__ = [
+    "LARGEST_PART",
+    "Snapshot",
+    "atomically",
+    "interrupts_wait",
+    "let_signals_in",
+    "parts",
+    "sigterm_as_interrupt",
+]
+
+# Kernels take 2 to 60 times as long for a byte of the batch as copying a byte of the state takes.
+_SMALL = 1 << 14  # bytes of a state that are always copied: 2 us
+_MOST_PARTS = 512  # objects and containers that are visited: 0.2 ms
+
+# -- signals -----------------------------------------------------------------------------------------------
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
+_NUMBERS = tuple(int(one) for one in Signals if one.name in _NAMES)
+_replaced: dict[int, Callable[[int, FrameType | None], object]] = {}  # the handlers that wait
+_came: dict[int, FrameType | None] = {}
+_main = threading.main_thread().ident
+
+
+class _Here(threading.local):
+    """What runs in this thread."""
+
+    is_updating = False  # with signals deferred
+    is_covered = False  # by a snapshot of everything that is updated
+    lets_signals_in = False  # so an exception from a handler would do no harm
+
+
+_here = _Here()
+
+
+def _after_fork() -> None:
+    global _main
+    _main = threading.get_ident()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _record(number: int, frame: FrameType | None) -> None:
+    """Stand in for a handler while an update runs."""
+    _came.setdefault(number, frame)
+    if not _here.is_updating:  # what puts the handlers back was interrupted
+        _put_back()
+        let_signals_in()
+
+
+def _replace() -> None:
+    for number in _NUMBERS:
+        handler = getsignal(number)
+        if callable(handler) and handler is not _record:
+            _replaced[number] = handler
+            signal(number, _record)
+
+
+def _put_back() -> None:
+    while _replaced:
+        number, handler = next(iter(_replaced.items()))
+        signal(number, handler)  # may call another one, which may raise: that one's number stays in the list
+        _replaced.pop(number, None)
+
+
+def let_signals_in() -> None:
+    """Call the handlers of the signals that came, where an exception does no harm.
+
+    Within an update this is so if a snapshot of everything was taken: between two parts of a large batch.
+    """
+    if not _came or threading.get_ident() != _main or (_here.is_updating and not _here.lets_signals_in):
+        return
+    number, frame = _came.popitem()
+    handler = _replaced.get(number) or getsignal(number)
+    try:
+        if callable(handler):
+            handler(number, frame)
+    finally:
+        let_signals_in()
+
+
+# -- snapshots ---------------------------------------------------------------------------------------------
+
+Restore = Callable[[], object]
+
+
+def _refill(container: Any, items: Any) -> None:
+    container.clear()
+    container.extend(items) if hasattr(container, "extend") else container.update(items)
+
+
+def _generator(one: Any) -> Restore:
+    bits = getattr(one, "bit_generator", one)
+    return partial(setattr, bits, "state", bits.state)
+
+
+def _random_state(one: np.random.RandomState) -> Restore:
+    return partial(one.set_state, one.get_state(legacy=False))
+
+
+def _python_random(one: random.Random) -> Restore:
+    return partial(one.setstate, one.getstate())
+
+
+_GENERATORS: dict[type, Callable[[Any], Restore]] = {
+    np.random.RandomState: _random_state,
+    np.random.Generator: _generator,
+    np.random.BitGenerator: _generator,
+    random.Random: _python_random,
+}
+_NEVER_CHANGE: tuple[type, ...] = (
+    int, float, complex, bool, str, bytes, type(None), range, slice, type, frozenset, enum.Enum, os.PathLike,
+    np.generic, np.dtype, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
+)  # fmt: skip
+# Libraries whose C objects do not change.
+_COMPILED = {"sklearn", "numba", "builtins", "_thread", "_weakref", "weakref"}
+_PLAIN, _ARRAY, _DICT, _LIST, _TUPLE, _OBJECT, _GENERATOR, _FOREIGN = range(8)
+_kinds: dict[type, int] = {}
+
+
+def _kind_of(cls: type) -> int:
+    """Return how the state of objects of a class is kept."""
+    if issubclass(cls, np.ndarray):
+        kind = _ARRAY
+    elif issubclass(cls, dict):
+        kind = _DICT
+    elif issubclass(cls, list | deque | set | bytearray):
+        kind = _LIST
+    elif issubclass(cls, tuple):
+        kind = _TUPLE
+    elif issubclass(cls, tuple(_GENERATORS)):
+        kind = _GENERATOR
+    elif issubclass(cls, _NEVER_CHANGE):
+        kind = _PLAIN
+    elif cls.__dictoffset__ and not cls.__module__.startswith("torch"):
+        kind = _OBJECT
+    else:
+        kind = _PLAIN if cls.__module__.partition(".")[0] in _COMPILED else _FOREIGN
+    _kinds[cls] = kind
+    return kind
+
+
+class Snapshot:
+    """The state of an object and of all that it consists of, to be put back into the same objects.
+
+    Parameters
+    ----------
+    one : object
+    most : int or None
+        Bytes of arrays that are copied. Of a larger state only the attributes, containers and random generators are
+        kept. None: all arrays are copied.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether all of the state can be put back: the arrays were copied, and nothing keeps its state where Python
+        cannot see it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(mean=np.zeros(2), n=0)
+    >>> before, mean = Snapshot(model), model.mean
+    >>> model.mean += 1.0
+    >>> model.mean, model.n = model.mean * 2.0, 1
+    >>> before.restore()
+    >>> model.mean is mean, model
+    (True, namespace(mean=array([0., 0.]), n=0))
+    """
+
+    __slots__ = ("_arrays", "_copies", "_dicts", "_has_foreign", "_others", "is_complete")
+
+    def __init__(self, one: Any, most: int | None = None) -> None:
+        attributes = vars(one)
+        self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = [(attributes, attributes.copy())]
+        self._others: list[Restore] = []
+        self._has_foreign = False
+        arrays = self._arrays = list[Any]()
+        seen, todo, kinds = {id(one)}, [attributes.values()], _kinds
+        for values in todo:
+            for value in values:
+                cls = value.__class__
+                kind = kinds[cls] if cls in kinds else _kind_of(cls)
+                if kind == _PLAIN:
+                    pass
+                elif kind == _ARRAY:
+                    arrays.append(value)
+                elif id(value) not in seen:
+                    seen.add(id(value))
+                    self._visit(value, kind, todo)
+        is_copied = most is None or sum([array.nbytes for array in arrays]) <= most
+        self._copies = [_contents(array) for array in arrays] if is_copied else []
+        self.is_complete = is_copied and not self._has_foreign
+
+    def _visit(self, value: Any, kind: int, todo: list[Any]) -> None:
+        if kind in (_OBJECT, _DICT):
+            items = value.__dict__ if kind == _OBJECT else value
+            self._dicts.append((items, items.copy()))
+            todo.append(items.values())
+        elif kind == _FOREIGN:
+            self._has_foreign = True
+        elif kind == _GENERATOR:
+            self._others.append(
+                next(save for cls, save in _GENERATORS.items() if isinstance(value, cls))(value)
+            )
+        else:
+            if kind == _LIST:
+                self._others.append(partial(_refill, value, value.copy()))
+            todo.append(value)
+
+    def restore(self) -> None:
+        """Put the state back; no array or container is made anew."""
+        for items, before in self._dicts:
+            items.clear()
+            items.update(before)
+        for restore in self._others:
+            restore()
+        for array, copied in zip(self._arrays, self._copies, strict=False):
+            if isinstance(copied, bytes):
+                copied = np.frombuffer(copied, array.dtype).reshape(array.shape)
+            if array.flags.writeable:
+                array[...] = copied
+
+
+def _contents(array: Any) -> Any:
+    return array.copy() if array.dtype.hasobject else array.tobytes()  # bytes are made faster than arrays
+
+
+# -- updates -----------------------------------------------------------------------------------------------
+
+
+def atomically(
+    one: Guarded,
+    update: Callable[..., Any],
+    *args: Any,
+    n_bytes: int = 0,
+    in_parts: bool = False,
+    anew: bool = False,
+) -> Any:
+    """Return `update(*args)`, after which the object is as after the whole update, or if that raises, as before it.
+
+    What may be refused is refused before. What `update` itself refuses, with a :class:`TamisError`, it refuses before
+    it writes into an array; any other exception may come at any time.
+
+    Parameters
+    ----------
+    one : Guarded
+        What is updated, with all that it consists of.
+    update : callable
+    *args : object
+    n_bytes : int
+        Size of the batch: a state that is not larger is copied, which takes a small part of the time of the update.
+    in_parts : bool
+        Whether the state is copied however large it is, and `update` calls :func:`let_signals_in` between its parts.
+    anew : bool
+        Whether `update` makes a new state, and leaves the arrays of the present one alone.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After the update, if Ctrl-C came while it ran.
+    """
+    if _here.is_covered:  # by the snapshot of what this object is part of
+        return update(*args)
+    most = 0 if anew else None if in_parts else max(n_bytes, _SMALL)
+    if _here.is_updating or threading.get_ident() != _main:
+        return _restored_on_error(one, update, args, most, anew)
+    try:
+        _here.is_updating = True
+        _replace()
+        return _restored_on_error(one, update, args, most, anew, is_outermost=True)
+    finally:
+        _here.is_updating = False  # from here on, `_record` calls the handler
+        try:
+            _put_back()
+        finally:
+            if _came:
+                let_signals_in()
+
+
+def _restored_on_error(
+    one: Guarded, update: Any, args: Any, most: int | None, anew: bool, *, is_outermost: bool = False
+) -> Any:
+    before = Snapshot(one, most)
+    _here.is_covered = is_safe = before.is_complete or anew
+    _here.lets_signals_in = is_outermost and is_safe
+    try:
+        return update(*args)
+    except BaseException as error:
+        before.restore()
+        if not is_safe and not isinstance(error, TamisError):
+            fail_closed(one, error)
+        raise
+    finally:
+        _here.is_covered = _here.lets_signals_in = False
+
+
+# Bytes that the slowest methods learn from in about a second. Sums that are rounded differ in their last bits if they
+# are taken in parts, so these are larger than what most are given at once.
+LARGEST_PART = {"exactly": 1 << 20, "up to rounding": 1 << 26, "": sys.maxsize}
+
+
+def parts(n_rows: int, n_bytes: int, equals_rows: str) -> Iterator[slice]:
+    """Yield the parts in which a batch is learned from; signals are let in before each.
+
+    >>> list(parts(5, 2_000_000, "exactly"))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    size = max(1, n_rows * LARGEST_PART[equals_rows] // n_bytes)
+    for first in range(0, n_rows, size):
+        let_signals_in()
+        yield slice(first, first + size)
+
+
+# -- steps of a program ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def interrupts_wait(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C and SIGTERM wait for the step in work; a second one stops at once.
+
+    Handlers that somebody else has set stay as they are.
+
+    Parameters
+    ----------
+    at_once : callable
+        Whether nothing is in work just now, so that there is nothing to wait for.
+
+    Yields
+    ------
+    callable
+        To be called after each step: raises KeyboardInterrupt if one of the two came.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or at_once():
+            raise KeyboardInterrupt
+        asked = True
+
+    def stop_if_asked() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    with _handled(ask, SIGINT, SIGTERM):
+        yield stop_if_asked
+
+
+@contextlib.contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, so that files that are half written are removed."""
+    with _handled(default_int_handler, SIGTERM):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object], *numbers: Signals) -> Iterator[None]:
+    """Handle signals that nobody else handles; only the main thread may."""
+    before: dict[Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in numbers:
+            if (found := getsignal(number)) in (SIG_DFL, default_int_handler):
+                before[number] = found
+                signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, found in before.items():
+            signal(number, found)

@@ -1,0 +1,391 @@
+"""A batch is learned completely or not at all, whatever interrupts it."""
+
+from __future__ import annotations
+
+import copy
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis import _atomic
+from tamis._atomic import Snapshot, atomically, parts
+from tamis._guard import Guarded
+from tamis.catalog import CATALOG
+from tamis.errors import DataError, StateError
+
+SELECTORS = [entry for entry in CATALOG if entry.family == "rows"]
+DRAW = np.random.default_rng(0)
+X = DRAW.normal(size=(700, 8))
+Y = (X[:, 0] + X[:, 3] > 0).astype(int)
+
+
+class Sum(Guarded):
+    """A state of an array, an attribute and a container."""
+
+    def __init__(self, n: int = 3) -> None:
+        self.total, self.n_updates, self.last = np.zeros(n), 0, [0.0]
+
+    def add(self, x: float, error: BaseException | None = None, **options: Any) -> None:
+        atomically(self, self._add, x, error, **options)
+
+    def _add(self, x: float, error: BaseException | None) -> None:
+        self.total += x
+        self.n_updates += 1
+        self.last.append(x)
+        if error is not None:
+            raise error
+
+    def read(self) -> tuple[Any, ...]:
+        return self.total.tolist(), self.n_updates, list(self.last)
+
+    def fit(self) -> Sum:
+        self.__init__(len(self.total))  # type: ignore[misc]
+        return self
+
+
+def test_what_raises_leaves_everything_as_before() -> None:
+    one = Sum()
+    one.add(1.0)
+    before, total, last = one.read(), one.total, one.last
+    with pytest.raises(MemoryError):
+        one.add(2.0, MemoryError())
+    assert one.read() == before
+    assert one.total is total
+    assert one.last is last
+    one.add(2.0)
+    assert one.read() == ([3.0] * 3, 2, [0.0, 1.0, 2.0])
+
+
+def test_a_snapshot_restores_every_kind_of_part() -> None:
+    inner = SimpleNamespace(a=np.arange(3.0))
+    state: dict[str, Any] = {
+        "array": np.arange(4.0), "objects": np.array(["a", None], dtype=object), "turned": np.zeros((2, 3)).T,
+        "list": [1, [2]], "dict": {"k": {"l": 1}}, "set": {1, 2}, "deque": deque([1], maxlen=2), "pair": (inner, [7]),
+        "random": np.random.RandomState(0), "generator": np.random.default_rng(0), "python": random.Random(0),
+        "nan": np.array([np.nan]),
+    }  # fmt: skip
+    one = SimpleNamespace(**state)
+    one.itself = one
+    draws = [
+        copy.deepcopy(one.random).rand(),
+        copy.deepcopy(one.generator).random(),
+        copy.deepcopy(one.python).random(),
+    ]
+    before = Snapshot(one)
+    assert before.is_complete
+    one.array[:], one.objects[1], one.turned[0, 0], one.nan[0] = 9.0, "b", 5.0, 1.0
+    one.list[1].append(3), one.dict["k"].clear(), one.set.add(3), one.deque.extend([2, 3]), one.pair[1].pop()
+    inner.a += 1.0
+    inner.more = one.more = 1
+    del one.list
+    one.random.rand(), one.generator.random(), one.python.random()
+    before.restore()
+    assert vars(one).keys() == {*state, "itself"}
+    assert all(getattr(one, name) is part for name, part in state.items())
+    assert (one.array.tolist(), one.objects.tolist(), one.turned.any()) == ([0, 1, 2, 3], ["a", None], False)
+    assert (one.list, one.dict, one.set, list(one.deque), one.pair[1]) == (
+        [1, [2]],
+        {"k": {"l": 1}},
+        {1, 2},
+        [1],
+        [7],
+    )
+    assert np.isnan(one.nan[0])
+    assert (vars(inner).keys(), inner.a.tolist()) == ({"a"}, [0, 1, 2])
+    assert [one.random.rand(), one.generator.random(), one.python.random()] == draws
+
+
+def test_a_large_state_that_is_half_updated_refuses_use_until_it_is_made_anew() -> None:
+    one = Sum(10_000)
+    one.add(1.0)
+    with pytest.raises(MemoryError):
+        one.add(2.0, MemoryError())
+    for use in (
+        one.read,
+        lambda: one.add(1.0),
+        lambda: copy.copy(one),
+        lambda: copy.deepcopy(one),
+        lambda: tamis.dumps(one),
+    ):
+        with pytest.raises(
+            StateError, match=r"Sum failed half-way \(MemoryError\): load the model from .* or fit it"
+        ):
+            use()
+    one.fit().add(2.0)
+    assert one.read()[0][0] == 2.0
+
+
+def test_a_refusal_does_not_close_a_large_state() -> None:
+    one = Sum(10_000)
+    with pytest.raises(DataError):
+        atomically(one, _refuse)
+    one.add(1.0)
+    with pytest.raises(MemoryError):
+        one.add(2.0, MemoryError(), n_bytes=1 << 17)  # a batch so large that the state is copied
+    assert one.read()[0][0] == 1.0
+
+
+def _refuse() -> None:
+    raise DataError("no")
+
+
+def handlers() -> dict[int, Any]:
+    return {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+def test_signals_wait_until_the_state_is_whole() -> None:
+    before, came, one = handlers(), [], Sum()
+    usual = signal.signal(
+        signal.SIGTERM, lambda number, frame: came.append((number, one.read(), frame is not None))
+    )
+    try:
+
+        def update() -> None:
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+            one._add(1.0, None)
+
+        with pytest.raises(KeyboardInterrupt):
+            atomically(one, update)
+        assert came == [(signal.SIGTERM, ([1.0] * 3, 1, [0.0, 1.0]), True)]
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+    assert handlers() == before
+
+
+def test_signals_are_let_in_between_parts_if_that_does_no_harm() -> None:
+    one = Sum()
+
+    def update() -> None:
+        for rows in parts(10, 5 << 20, "exactly"):
+            one._add(1.0, None)
+            if rows.start == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        atomically(one, update, in_parts=True)
+    assert one.read() == ([0.0] * 3, 0, [0.0])
+    with pytest.raises(KeyboardInterrupt):
+        atomically(
+            Sum(10_000), lambda: atomically(one, update, in_parts=True)
+        )  # half of the outer one is not saved
+    assert one.n_updates == 5
+    with pytest.raises(KeyboardInterrupt):
+        atomically(one, lambda: atomically(Sum(), update, in_parts=True), in_parts=True)
+    assert one.n_updates == 5
+
+
+def test_an_interrupt_while_handlers_are_put_back_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first handler that is back raises at once; the other one is still represented."""
+    before, came = handlers(), []
+    usual = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    put_back = _atomic.signal
+
+    def interrupting(number: int, handler: Any) -> Any:
+        found = put_back(number, handler)
+        if handler is signal.default_int_handler:
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    try:
+        monkeypatch.setattr(_atomic, "signal", interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            Sum().add(1.0)
+        monkeypatch.undo()
+        signal.raise_signal(signal.SIGTERM)
+        assert came == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGTERM) is not _atomic._record
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+    assert handlers() == before
+
+
+def test_other_threads_leave_handlers_alone() -> None:
+    found: list[Any] = []
+
+    def work() -> None:
+        one = Sum()
+        atomically(one, lambda: found.append(handlers()))
+        with pytest.raises(MemoryError):
+            one.add(1.0, MemoryError())
+        found.append(one.read())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [handlers(), ([0.0] * 3, 0, [0.0])]
+
+
+# -- selectors of rows -------------------------------------------------------------------------------------
+
+
+def fresh(entry: Any) -> Any:
+    model = entry.load()(**dict(entry.parameters))
+    return model.set_params(random_state=0) if "random_state" in model.get_params(deep=False) else model
+
+
+def started(entry: Any) -> Any:
+    return fresh(entry).partial_fit(X[:200], Y[:200], classes=[0, 1])
+
+
+@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
+@pytest.mark.parametrize("error", [MemoryError, RuntimeError])
+def test_an_error_after_a_batch_leaves_the_state_before_or_closes_it(
+    entry: Any, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = started(entry)
+    before, learn = tamis.dumps(model), type(model)._learn
+
+    def late(self: Any, *args: Any) -> None:
+        learn(self, *args)
+        raise error
+
+    rest = X[200:], Y[200:]  # 32 KB
+    monkeypatch.setattr(type(model), "_learn", late)
+    with pytest.raises(error):
+        model.partial_fit(*rest)
+    monkeypatch.undo()
+    whole = tamis.loads(before).partial_fit(*rest)
+    try:
+        assert tamis.dumps(model) == before
+    except StateError:
+        with pytest.raises(StateError, match="failed half-way"):
+            model.partial_fit(*rest)
+        with pytest.raises(StateError, match="failed half-way"):
+            _ = model.scores_
+        np.testing.assert_array_equal(
+            model.fit(X[:200], Y[:200]).scores_, tamis.loads(before).fit(X[:200], Y[:200]).scores_
+        )
+        return
+    assert tamis.dumps(model.partial_fit(*rest)) == tamis.dumps(whole)
+
+
+@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
+def test_memory_that_runs_out_leaves_the_state_before_or_closes_it(
+    entry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The k-th array cannot be allocated, for k = 1, 2, 4, 7, ... until the batch is learned."""
+    first = started(entry)
+    before = tamis.dumps(first)
+    whole = tamis.dumps(tamis.loads(before).partial_fit(X[200:300], Y[200:300]))
+    k = 0
+    while True:
+        k += 1 + k // 2
+        model, left = tamis.loads(before), [k]
+
+        def counted(make: Any, left: list[int] = left) -> Any:
+            def allocate(*args: Any, **kwargs: Any) -> Any:
+                left[0] -= 1
+                if left[0] == 0:
+                    raise MemoryError
+                return make(*args, **kwargs)
+
+            return allocate
+
+        with monkeypatch.context() as patch:
+            for name in ("empty", "zeros", "full", "concatenate", "append", "vstack", "where", "flatnonzero"):
+                patch.setattr(np, name, counted(getattr(np, name)))
+            try:
+                model.partial_fit(X[200:300], Y[200:300])
+                failed = False
+            except MemoryError:
+                failed = True
+        if not failed:
+            assert tamis.dumps(model) == whole
+            return
+        try:
+            assert tamis.dumps(model) == before
+        except StateError:
+            continue
+        assert tamis.dumps(model.partial_fit(X[200:300], Y[200:300])) == whole
+
+
+@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
+def test_the_catalogue_and_the_class_agree_on_what_a_batch_is(entry: Any) -> None:
+    expected = "" if entry.per_batch else "up to rounding" if entry.rounding else "exactly"
+    assert entry.load()._equals_rows == expected
+
+
+@pytest.mark.parametrize("entry", [e for e in SELECTORS if not e.per_batch], ids=lambda entry: entry.key)
+def test_parts_of_a_batch_make_the_same_model(entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = started(entry).partial_fit(X[200:], Y[200:])
+    monkeypatch.setitem(_atomic.LARGEST_PART, entry.load()._equals_rows, 97 * X[0].nbytes)
+    in_parts = started(entry).partial_fit(X[200:], Y[200:])
+    if entry.rounding:
+        np.testing.assert_allclose(in_parts.scores_, whole.scores_, rtol=1e-9)
+    else:
+        assert tamis.dumps(in_parts) == tamis.dumps(whole)
+
+
+INTERRUPTED = """
+import copy, signal, sys, threading, warnings
+warnings.simplefilter("ignore")
+import numpy as np, tamis
+from time import perf_counter
+from tests.test_atomic import X, Y, SELECTORS, started
+draw, counts = np.random.default_rng(1), [0, 0]
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for entry in SELECTORS:
+    first = started(entry)
+    before, twin = tamis.dumps(first), copy.deepcopy(first)
+    t = perf_counter(); twin.partial_fit(X[200:], Y[200:]); t = min(perf_counter() - t, 0.2)
+    after = tamis.dumps(twin)
+    for _ in range(int(sys.argv[1])):
+        model = copy.deepcopy(first)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(1e-6, draw.random() * t))
+            model.partial_fit(X[200:], Y[200:])
+            while True:
+                pass
+        except KeyboardInterrupt:
+            pass
+        found = tamis.dumps(model)
+        assert found in (before, after), f"{entry.key}: half a state"
+        counts[found == after] += 1
+        thread = threading.Thread(target=lambda: tamis.dumps(model), daemon=True)
+        thread.start(); thread.join(30)
+        assert not thread.is_alive(), f"{entry.key}: the lock is held"
+        if found == before:
+            assert tamis.dumps(model.partial_fit(X[200:], Y[200:])) == after, f"{entry.key}: again"
+        assert signal.getsignal(signal.SIGALRM) is signal.default_int_handler
+print(*counts)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+def test_timers_that_interrupt_leave_the_state_before_or_after() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "12"], capture_output=True, text=True, timeout=900, check=False,
+        cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    n_before, n_after = map(int, done.stdout.split())
+    assert n_before + n_after == 12 * len(SELECTORS)
+    assert n_after > n_before
+
+
+def test_ctrl_c_in_a_read_out_is_no_system_error() -> None:
+    class Reads(Guarded):
+        def read(self) -> None:
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as error:
+                raise SystemError("CPUDispatcher returned a result with an exception set") from error
+
+        def fail(self) -> None:
+            raise SystemError("another")
+
+    with pytest.raises(KeyboardInterrupt):
+        Reads().read()
+    with pytest.raises(SystemError, match="another"):
+        Reads().fail()

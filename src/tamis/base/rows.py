@@ -146,7 +146,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     # -- verbs ---------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all earlier rows, then learn from the rows of `X` in order.
+        """Forget all earlier rows, then learn from the rows of `X` in order; atomic as `partial_fit` is.
 
         Parameters
         ----------
@@ -166,6 +166,11 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows. If it raises, the model is as it was before the call.
+
+        Where one update covers the whole batch, Ctrl-C and other signals are delivered when it is learned. A large
+        batch is learned in parts, and an interrupt between two of them undoes the call; methods defined per batch
+        learn any batch in one update. After an error within an update (out of memory) of a model too large to be
+        copied, every use but `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tamis
 from tamis._shapes import Shapes
 from tamis.base.rows import RowSelector
-from tamis.catalog import CATALOG, LEARNERS
-from tamis.errors import StateError
+from tamis.catalog import CATALOG, LEARNERS, find
+from tamis.errors import CheckpointError, StateError
 from tamis.rows.fires.fires import FIRES
 
 BREAK = """
@@ -255,3 +258,82 @@ def test_every_array_of_a_row_selector_has_a_shape_that_is_said(entry: object) -
     said = {path.split(".")[0].split("[")[0] for path, _ in type(model)._fit_together._entries}  # type: ignore[union-attr]
     kept = {name for name, part in vars(model).items() if isinstance(part, np.ndarray)}
     assert kept <= said | {"feature_names_in_"}
+
+
+@pytest.fixture(scope="module")
+def learned() -> dict[str, RowSelector]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 6))
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    keys = ("discuss", "fcbf", "joint", "mi")
+    return {key: (e := find(key)).load()(**dict(e.parameters)).fit(X, y) for key in keys}
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "at", "value"),
+    [
+        ("discuss", "_counts._ring", 7, 1 << 30),
+        ("discuss", "_counts._bins", 100, -2),
+        ("discuss", "_counts._counts", 3, 1 << 20),
+        ("fcbf", "_counts._start", 2, 1 << 20),
+        ("fcbf", "_counts._seen", 0, -1),
+        ("joint", "_labels", 5, 1 << 20),
+        ("joint", "_arrays.2", 1, 1 << 30),
+        ("joint", "_arrays.8", 1, 100),
+        ("mi", "_bins.numeric", 1, 1 << 30),
+    ],
+)
+def test_a_saved_model_with_an_index_out_of_range_is_refused(
+    learned: dict[str, RowSelector], key: str, path: str, at: int, value: int
+) -> None:
+    model = copy.deepcopy(learned[key])
+    assert tamis.dumps(tamis.loads(tamis.dumps(model))) == tamis.dumps(model)
+    part: Any = model
+    for step in path.split("."):
+        part = part[int(step)] if step.isdigit() else getattr(part, step)
+    part.flat[at] = value
+    with pytest.raises(CheckpointError, match="was changed from outside"):
+        tamis.loads(tamis.dumps(model))
+
+
+def test_ranges_are_of_integers_floats_columns_and_items() -> None:
+    shapes = Shapes("""
+        n (=j)
+        start (j+1) int64 in [0, len(keys)] increasing
+        links (m, 2)
+        links[:, 0] in [-1, m)
+        at in [0, j)
+        cuts (j) float in [-inf, inf) or nan
+        grid (j) finite
+        items[].slot (N) in [0, len(its.pool))
+        bits (*) any "random words"
+    """)
+    item = SimpleNamespace(slot=np.array([1]), pool=np.ones(2))
+    fine: dict[str, Any] = {
+        "n": 2, "keys": np.ones(5), "start": np.array([0, 3, 5]), "links": np.array([[-1, 99], [1, -99]]), "at": 1,
+        "cuts": np.array([np.nan, -np.inf]), "grid": np.zeros(2), "items": [item], "bits": np.array([1 << 62]),
+    }  # fmt: skip
+    shapes.check_values(SimpleNamespace(**fine))
+    shapes.check_values(SimpleNamespace(n=2))  # not started
+    for name, value in (
+        ("start", np.array([0, 3, 6])),
+        ("start", np.array([0, 4, 3])),
+        ("start", np.array([0, 3, 5], np.int32)),
+        ("links", np.array([[2, 0]])),
+        ("at", 2),
+        ("at", 1.0),
+        ("cuts", np.array([np.inf, 0.0])),
+        ("grid", np.array([np.nan, 0.0])),
+        ("bits", np.array([0.5])),
+        ("items", [item, SimpleNamespace(slot=np.array([0, 2]), pool=np.ones(2))]),
+        ("n", "2"),
+        ("keys", None),
+    ):
+        with pytest.raises(StateError, match="was changed from outside"):
+            shapes.check_values(SimpleNamespace(**{**fine, name: value}))
+
+
+@pytest.mark.parametrize("text", ["a [0, 1)", "a (k) in [0]", "a (k) on [0, 1)", "a (k"])
+def test_a_declaration_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="_shapes declares"):
+        Shapes(text)

@@ -1,27 +1,56 @@
-"""The arrays of a model fit together: kernels trust the shapes they are given, so these are looked at before each call.
+"""The arrays of a model fit together: kernels trust shapes and values, so both are validated before a kernel runs.
 
-A class says once which shapes its arrays have, a letter for each size, and the same letter wherever it is the same::
+A class declares each array once, in the string `_shapes`, with a letter for each size::
 
-    _shapes = "n_features_in_ (=j)  _mean (k, j)  _start (j+1)  _grid (j, 2)  _tables[] (k, *)  _scatter.S? (m, m)"
+    n_features_in_ (=j)
+    _mean (k, j)
+    _keys (m)
+    _start (j+1) in [0, m] increasing
+    _codes (n, j) int32 in [-1, k)
+    _links (n, 2)
+    _links[:, 0] in [0, n)
+    _end in [0, len(_keys)]
+    _points[].slot (j) in [-1, len(its.points))
+    _cuts (j, c) float in [-inf, inf] or nan
 
-A size may be computed from earlier letters (``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and
-a capital letter is a size of one item of a list alone. ``=`` marks an attribute that is a size, ``[]`` each item
-of a list or dict, and ``?`` after a name what a model need not have. ``(its own)``: the part says its shapes itself, as
-its `_fit_together`.
+**Shapes** are compared before each public call, by one compiled expression. A size may be computed from earlier letters
+(``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and a capital letter is a size of one item of a
+list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name what a
+model need not have. ``(its own)``: the part declares its shapes itself, as its `_fit_together`.
+
+**Ranges** are validated once, when an object is loaded: every array or number that a kernel uses as an index, offset,
+count, length or code declares which values are safe. A range without a shape is validated at load only, so it suits
+numbers that change with each call and columns of an array (``_links[:, 0]``). Elements must be integers unless the
+range says ``float``; a dtype (``int32``) must match exactly. The bounds are expressions of size letters, attributes of
+the model, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``, ``diff`` and ``inf``;
+an array as a bound is broadcast. Further words: ``increasing`` (never decreases along the last axis), ``finite``
+(floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values no kernel relies on.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from tamis.errors import StateError
 
 __all__ = ["Shapes"]
 
-_ENTRY = re.compile(r"([\w.\[\]]+)(\??) \(((?:[^()]|\([^()]*\))*)\)")
+_ENTRY = re.compile(r"""
+    \s* (?P<path> (?: [\w.] | \[[^\]]*\] )+ ) (?P<optional> \?? )
+    (?: [ ] \( (?P<size> (?: [^()] | \([^()]*\) )* ) \) )?
+    (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* ) )?
+    (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \([^()]*\) | \[[^\[\]]*\] )* [\])] ) ) )?
+    (?P<words> (?: [ ] (?: increasing | finite | or[ ]nan | any[ ]"[^"]+" ) )* ) (?: \s+ | $ )
+    """, re.VERBOSE)  # fmt: skip
+_SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and which part of the array there
+_IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
+_KINDS = {"int": "iu", "float": "f", "bool": "b"}
 _ITS_OWN = "its own"
 _REMEMBERED = 64  # combinations of shapes that were found to fit
 
@@ -38,8 +67,13 @@ class Shapes:
     --------
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> shapes = Shapes("weight (k)  mean (k, j)")
-    >>> shapes.check(SimpleNamespace(weight=np.ones(2), mean=np.ones((2, 3))))
+    >>> shapes = Shapes("weight (k)  mean (k, j)  best (k) in [0, j)")
+    >>> model = SimpleNamespace(weight=np.ones(2), mean=np.ones((2, 3)), best=np.array([0, 3]))
+    >>> shapes.check(model)
+    >>> shapes.check_values(model)
+    Traceback (most recent call last):
+    ...
+    tamis.errors.StateError: 'best' of a SimpleNamespace holds 3, but must be in [0, j): ...
     >>> shapes.check(SimpleNamespace(weight=np.ones(2), mean=np.ones((3, 3))))
     Traceback (most recent call last):
     ...
@@ -47,9 +81,13 @@ class Shapes:
     """
 
     def __init__(self, text: str) -> None:
-        self._entries = [(path, size) for path, _, size in _ENTRY.findall(text)]
+        declared = list(_declarations(text))
+        self._entries = [(path, size) for path, _, size, _ in declared if size is not None]
+        self._ranges = [(path, values) for path, _, _, values in declared if values is not None]
         # One expression reads all shapes: looking at them one by one would take longer than many a kernel.
-        parts = [_expression(path, bool(optional), size) for path, optional, size in _ENTRY.findall(text)]
+        parts = [
+            _expression(path, optional, size) for path, optional, size, _ in declared if size is not None
+        ]
         source = f"lambda model: ({''.join(part + ', ' for part in parts)})"
         self._look: Callable[[Any], Any] = eval(source, {"each": _each, "own": _own})
         self._known: set[Any] = set()
@@ -77,6 +115,24 @@ class Shapes:
                 self._known.add(found)
             self._last = found
 
+    def check_values(self, model: Any) -> None:
+        """Refuse a model whose arrays do not fit together, or hold values that no kernel may see.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        sizes = self._compare(model)
+        for path, values in self._ranges:
+            for i, (owner, part) in enumerate(_owned(model, path)):
+                values.check(part, _Names(model, owner, sizes, i), f"{path!r} of a {type(model).__name__}")
+
+    def with_values(self, model: Any) -> Iterator[Any]:
+        """Give the parts of a model whose values are declared."""
+        for path, _ in self._ranges:
+            yield from (part for _, part in _owned(model, _split(path)[0]))
+
     @functools.cached_property
     def _fits(self) -> Callable[[Any], bool]:
         """Say whether shapes that were read are sure to fit: arrays that grow have other shapes in each call."""
@@ -84,7 +140,7 @@ class Shapes:
         exec(_comparison(self._entries), scope)
         return scope["fits"]  # type: ignore[no-any-return]
 
-    def _compare(self, model: Any) -> None:
+    def _compare(self, model: Any) -> dict[str, int]:
         sizes: dict[str, int] = {}
         for path, expected in self._entries:
             for i, part in enumerate(_parts(model, re.findall(r"\w+|\[\w*\]", path))):
@@ -92,7 +148,9 @@ class Shapes:
                     _own(part)
                     continue
                 if expected[0] == "=":
-                    sizes[expected[1]] = part
+                    if not isinstance(part, int | np.integer | np.bool_):
+                        raise StateError(f"{path!r} of a {type(model).__name__} is {part!r:.40}, {_CHANGED}")
+                    sizes[expected[1]] = int(part)
                     continue
                 # A capital letter is one of this item alone.
                 names = re.sub(r"[A-Z]", rf"\g<0>{i}", expected).split(", ")
@@ -100,6 +158,145 @@ class Shapes:
                 sizes.update(
                     {name: size for name, size in zip(names, part.shape, strict=True) if name.isidentifier()}
                 )
+        return sizes
+
+
+@dataclass
+class _Values:
+    """Which values an array or a number may hold."""
+
+    dtype: str
+    low: str  # expressions, "" if there is no range
+    high: str
+    closed: tuple[bool, bool]
+    words: tuple[str, ...]
+
+    def check(self, part: Any, names: Mapping[str, Any], what: str) -> None:
+        """Refuse values outside."""
+        values = np.asarray(part)
+        if not self._is_of_dtype(values.dtype):
+            raise StateError(
+                f"{what} has the dtype {values.dtype}, but {self.dtype or 'int'} fits the rest: {_CHANGED}"
+            )
+        if not values.size:
+            return
+        if self.low:
+            low, high = _bound(self.low, names, what), _bound(self.high, names, what)
+            fits = (values >= low if self.closed[0] else values > low) & (
+                values <= high if self.closed[1] else values < high
+            )
+            if "or nan" in self.words:
+                fits = fits | np.isnan(values)
+            if not fits.all():
+                limits = f"{'(['[self.closed[0]]}{self.low}, {self.high}{')]'[self.closed[1]]}"
+                outside = np.broadcast_to(values, fits.shape)[~fits][0]
+                raise StateError(f"{what} holds {outside}, but must be in {limits}: {_CHANGED}")
+        if "finite" in self.words and not np.isfinite(values).all():
+            raise StateError(
+                f"{what} holds {values[~np.isfinite(values)][0]}, but must be finite: {_CHANGED}"
+            )
+        if "increasing" in self.words and (values[..., 1:] < values[..., :-1]).any():
+            raise StateError(f"{what} decreases, but must not: {_CHANGED}")
+
+    def _is_of_dtype(self, dtype: np.dtype[Any]) -> bool:
+        kind = self.dtype or ("float" if "finite" in self.words else "int")
+        return dtype.kind in _KINDS[kind] if kind in _KINDS else dtype == np.dtype(kind)
+
+
+_CHANGED = "the model was changed from outside, so fit it again or load it from where it was saved."
+
+
+class _Names(Mapping[str, Any]):
+    """What the names in a bound stand for: sizes, attributes of the model, and `its` owner."""
+
+    def __init__(self, model: Any, owner: Any, sizes: dict[str, int], i: int) -> None:
+        self._model, self._owner, self._sizes, self._i = model, owner, sizes, i
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "its":
+            return self._owner
+        known = self._sizes.get(f"{name}{self._i}" if name.isupper() else name)
+        if known is not None:
+            return known
+        if name in _IN_BOUNDS:
+            return _IN_BOUNDS[name]
+        return getattr(self._model, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+
+def _bound(expression: str, names: Mapping[str, Any], what: str) -> Any:
+    try:
+        return eval(_code(expression), {"__builtins__": {}}, names)
+    except (
+        AttributeError,
+        TypeError,
+        LookupError,
+        ValueError,
+    ):  # of a part that is missing, or of another kind
+        raise StateError(f"{what} lacks what it refers to, {expression!r}: {_CHANGED}") from None
+
+
+@functools.cache
+def _code(expression: str) -> Any:
+    return compile(expression, "<shapes>", "eval")
+
+
+def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | None]]:
+    """Give path, whether it is optional, shape and values of each entry.
+
+    Raises
+    ------
+    ValueError
+        If the text is not as the head of the module says.
+    """
+    text, at = text.strip(), 0
+    while at < len(text):
+        found = _ENTRY.match(text, at)
+        parts = found.groupdict() if found else {}
+        if found is None or not any(parts[name] for name in ("size", "range", "dtype", "words")):
+            raise ValueError(f"_shapes declares {text[at : at + 60]!r}, which is not as tamis._shapes says.")
+        at = found.end()
+        _split(parts["path"])
+        values, words = None, tuple(re.findall(r'increasing|finite|or nan|any "', parts["words"]))
+        if parts["dtype"] or parts["range"] or words:
+            limits = parts["range"] or ""
+            low, high = _two(limits[1:-1]) if limits else ("", "")
+            closed = limits[:1] == "[", limits[-1:] == "]"
+            values = _Values(parts["dtype"] or "", low, high, closed, words)
+        yield parts["path"], bool(parts["optional"]), parts["size"], values
+
+
+def _two(bounds: str) -> tuple[str, str]:
+    """Split the bounds of a range at the one comma that is in no brackets."""
+    depth = 0
+    for at, letter in enumerate(bounds):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            return bounds[:at].strip(), bounds[at + 1 :].strip()
+    raise ValueError(f"_shapes declares a range of {bounds!r}: give two bounds.")
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the path of an array, and which part of it is meant, "" for all."""
+    found = _SLICE.fullmatch(path)
+    if found is None:
+        raise ValueError(f"_shapes declares {path!r}, which is no path.")
+    return found[1], found[2] or ""
+
+
+def _owned(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
+    """Give what stands at the end of a path, each with the object that it belongs to."""
+    path, some = _split(path)
+    owner, _, name = path.rpartition(".")
+    steps = re.findall(r"\w+|\[\w*\]", owner)
+    for one in _parts(model, steps):
+        for part in _parts(one, re.findall(r"\w+|\[\w*\]", name)):
+            yield one, eval(_code(f"part{some}"), {"part": part}) if some else part
 
 
 def _expression(path: str, optional: bool, size: str, owner: str = "model") -> str:
@@ -201,8 +398,7 @@ def _refuse_unfit(
             str(found) if (found := _size_of(name, sizes)) is not None else "*" for name in names
         )
         raise StateError(
-            f"{path!r} of a {type(model).__name__} has the shape {shape}, but ({shown}) fits the rest: the model was"
-            " changed from outside, so fit it again or load it from where it was saved."
+            f"{path!r} of a {type(model).__name__} has the shape {shape}, but ({shown}) fits the rest: {_CHANGED}"
         )
 
 

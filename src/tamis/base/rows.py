@@ -62,7 +62,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Present if the rows came as a frame with column names.
     """
 
-    _shapes = "n_features_in_ (=j)  classes_? (c)  _unseen (*)"
+    _shapes = "n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)"
 
     n_features_to_select: int | float
     drift_detected_: bool  # where the method says so, with `n_replay`: see `tamis.replay`

@@ -20,6 +20,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import tamis
 from tamis._check import shown
+from tamis._shapes import Shapes
 from tamis.errors import CheckpointError
 from tamis.persistence.classes import check_attributes, find_class
 from tamis.persistence.encoder import BIT_GENERATORS, PLAIN
@@ -249,6 +250,8 @@ class _Decoder:
         check_attributes(cls, attributes)
         instance: Any = object.__new__(cls)
         vars(instance).update(attributes)
+        if isinstance(shapes := getattr(cls, "_fit_together", None), Shapes):
+            shapes.check_values(instance)
         if hasattr(cls, "check_state"):
             instance.check_state()
         return instance

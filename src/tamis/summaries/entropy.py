@@ -54,6 +54,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, check_choice, check_number, is_integer, refuse_nonfinite
 from tamis._guard import Guarded
+from tamis.errors import StateError
 from tamis.summaries.batch import check_batch
 from tamis.summaries.categories import make_room, room_for
 from tamis.summaries.discretize import CELLS_PER_BIN, MIN_GAP, n_counted, quantile_cuts
@@ -149,10 +150,28 @@ class WindowCounts(Guarded):
     """
 
     _shapes = """
-        n_features (=j)  window (=w)  n_bins (=b)  _n_numeric (=p)  _numeric (j)  _ring (w)  _seen (1)
-        _class_counts (k)  _start? (j+1)  _start? (s)  _raw (p*(s>0), w)  _bins (j*(s>0), w)  _f (w+1)
-        _step (w+1)  _options (3)  _keys? (m)  _used? (j)  _counts? (m, k+1)  _sums? (j, 3)  _cuts? (j, b-1)
-        _grid? (j, 3)  _band? (j, 2)  _built? (j, 2)  _n_counted (=h)  _counted? (p, k, h)  _cells? (200*b+2)
+        n_features (=j)  window (=w)  n_bins (=b)  _n_numeric (=p)
+        _class_counts (k) int64 in [0, w]
+        _numeric (j) int64 in [-1, p)
+        _ring (w) int64 in [0, max(k, 1))
+        _seen (1) int64 in [0, 2**62)
+        _start? (j+1) int64 in [0, len(_keys)] increasing
+        _start? (s)  _raw (p*(s>0), w)
+        _bins (j*(s>0), w) int32 in [0, diff(_start)[:, None])
+        _f (w+1) int64 any "sums of them are only compared"
+        _step (w+1) int64 any "sums of them are only compared"
+        _options (3) int64 in [0, 62]
+        _keys? (m)
+        _used? (j) int64 in [0, m]
+        _counts? (m, k+1) int32 in [0, w]
+        _sums? (j, 3) int64 any "sums of _f"
+        _cuts? (j, b-1) float in [-inf, inf]
+        _grid? (j, 3) finite
+        _band? (j, 2)
+        _built? (j, 2) int64 in [0, 2**62)
+        _n_counted (=h)
+        _counted? (p, k, h) int32 in [-w, w]
+        _cells? (200*b+2) int32 any "working space"
         _measures? (4, j)
         _sparse._ones? (j, k+1)  _sparse._place? (w, 2)
     """
@@ -193,6 +212,70 @@ class WindowCounts(Guarded):
         self._renewed = 0  # when the quantiles were last taken
         self._n_counted = 0
         self._binned = (0, 0)  # when the bins of PaD were last written, and of how many rows
+
+    def check_state(self) -> None:
+        """Raise if loaded counts are not those of the rows that were loaded: a kernel would count below zero.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        order = self._order()
+        if not np.array_equal(np.bincount(self._ring[order], minlength=self.n_classes), self._class_counts):
+            raise _unlike("_class_counts")
+        if self._sparse is not None:
+            self._sparse.check_rows(order, self._ring[order])
+        elif "_start" in vars(self):
+            self._check_counts(order)
+
+    def _check_counts(self, order: NDArray[np.int64]) -> None:
+        numeric, start, k = self._numeric >= 0, self._start, self.n_classes
+        width = np.diff(start)
+        room = width[~numeric] - 1  # of a table of categories
+        if (
+            start[0] != 0
+            or (width[numeric] != self.n_bins + 1).any()
+            or (room < 1).any()
+            or (room & (room - 1)).any()
+        ):
+            raise _unlike("_start")
+        if not np.array_equal(self._numeric, np.where(numeric, np.cumsum(numeric) - 1, -1)):
+            raise _unlike("_numeric")
+        known = np.append(0, np.cumsum(self._keys == self._keys))
+        used, missing = known[start[1:] - 1] - known[start[:-1]], self._keys[start[1:] - 1]
+        if (
+            (used != self._used)[~numeric].any()
+            or (4 * used > 3 * (width - 1))[~numeric].any()
+            or (missing == missing).any()
+        ):
+            raise _unlike("_keys")
+        bins, y, pad = self._bins[:, order].astype(np.int64), self._ring[order], self.discretizer == "pad"
+        if pad and self._n_numeric:
+            # PaD looks at the cells of numbers, and writes their bins only where they are read.
+            grid, cuts, raw = self._grid[numeric][:, None], self._cuts[numeric], self._raw[:, order]
+            with np.errstate(over="ignore", invalid="ignore"):
+                cells = np.floor((0.5 * raw - grid[..., 0]) * grid[..., 1])
+                places = np.clip(cells - grid[..., 2], 0.0, self._n_counted - 1.0)
+            missing = raw != raw
+            bins[numeric] = np.where(
+                missing, self.n_bins, sum(cuts[:, q, None] < cells for q in range(cuts.shape[1]))
+            )
+            self._check_cells(np.where(missing, 0.0, places).astype(np.int64), y, ~missing)
+        slots = (start[:-1, None] + bins) * k + y
+        counts = np.bincount(slots.ravel(), minlength=start[-1] * k).reshape(-1, k)
+        if not np.array_equal(counts, self._counts[:, 1:]) or not np.array_equal(
+            counts.sum(axis=1), self._counts[:, 0]
+        ):
+            raise _unlike("_counts")
+
+    def _check_cells(self, places: NDArray[np.int64], y: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
+        """Raise unless each number is counted in its cell, or was in the first one when classes were added."""
+        shape = self._counted.shape
+        at = (np.arange(shape[0])[:, None] * shape[1] + y) * shape[2] + places
+        more = self._counted - np.bincount(at[known], minlength=self._counted.size).reshape(shape)
+        if (more[..., 1:] > 0).any() or more.sum(axis=2).any():
+            raise _unlike("_counted")
 
     # -- what there is -------------------------------------------------------------------------------------
 
@@ -618,6 +701,13 @@ class WindowCounts(Guarded):
         if self._sparse is not None:
             return self._sparse.nbytes + self._ring.nbytes
         return sum(part.nbytes for parts in self.state for part in parts)
+
+
+def _unlike(name: str) -> StateError:
+    return StateError(
+        f"{name!r} of a WindowCounts is not as its rows make it: the model was changed from outside, so fit it again"
+        " or load it from where it was saved."
+    )
 
 
 def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:

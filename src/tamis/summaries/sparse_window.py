@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._guard import Guarded
 from tamis._jit import njit
-from tamis.errors import DataError
+from tamis.errors import DataError, StateError
 
 __all__ = ["SparseWindow"]
 
@@ -95,7 +95,12 @@ class SparseWindow(Guarded):
     The rows' classes, their number and the class counts belong to the caller and are handed in.
     """
 
-    _shapes = "_end (=e)  _pool (>e)  _place (*, 2)  _ones (*, *)"
+    _shapes = """
+        _end (=e)
+        _ones (j, k) int32 in [0, len(_place)]
+        _pool (>e) int32 in [0, j)
+        _place (w, 2) int64 in [0, e]
+    """
 
     def __init__(self, n_features: int, n_classes: int, window: int) -> None:
         self._ones = np.zeros((n_features, 1 + n_classes), np.int32)
@@ -149,6 +154,31 @@ class SparseWindow(Guarded):
         pool[: len(live)] = live
         self._pool, self._end = pool, len(live)
         self._place = self._place - oldest
+
+    def check_rows(self, order: Array, codes: Array) -> None:
+        """Raise if loaded ones are not those of the loaded rows, whose places and classes are given, oldest first.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        begin, end = self._place[order].T
+        chained = np.array_equal(begin[1:], end[:-1]) and (begin <= end).all()
+        if chained and (not len(order) or end[-1] == self._end):
+            columns, classes = (
+                self._pool[begin[0] : self._end] if len(order) else self._pool[:0],
+                np.repeat(codes, end - begin),
+            )
+            ones = np.zeros(self._ones.shape, np.int64)
+            np.add.at(ones[:, 0], columns, 1)
+            np.add.at(ones, (columns, 1 + classes), 1)
+            if np.array_equal(ones, self._ones):
+                return
+        raise StateError(
+            "'_ones' of a SparseWindow is not as its rows make it: the model was changed from outside, so fit it again"
+            " or load it from where it was saved."
+        )
 
     def measures(self, class_counts: Array, f: Array, scale: int) -> NDArray[np.float64]:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""

@@ -211,10 +211,15 @@ class DISCUSS(RowSelector):
 
     _equals_rows = "exactly"
     _shapes = """
-        _counts._class_counts (c)  _counts._numeric (j)  _columns (v)  _numeric (j-v)
+        _counts._class_counts (c)  _counts._numeric (j)
+        _columns (v) int64 in [0, j)
+        _numeric (j-v) int64 in [0, j)
         _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _squash._middle? (j-v)  _squash._unit? (j-v)
         _present._exact (j)  _present._edges (j?, 9?)  _present._tables (j?, 11?, c?)
-        _present.bayes[0] (g)  _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
+        _base in [-1, j)
+        _selected[] in [0, j)
+        _present.bayes[0] (g) int64 in [0, j)
+        _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
     """
 

@@ -189,12 +189,29 @@ class JointScreening(RowSelector):
 
     _equals_rows = "exactly"
     _shapes = """
-        _recent (w, j)  _labels (w)  _seen (1)  _x_log_x (16384)  partners_ (j)  _scores (j)
-        _arrays[0] (j, e)  _arrays[1] (j, 9)  _arrays[2] (q)  _arrays[3] (e, q)  _arrays[4] (c)
-        _arrays[5] (j, 10, c)  _arrays[6] (q, e, c)  _arrays[7] (e, e, c, q*(q-1)//2)  _arrays[8] (2)
-        _before (j, 10, c)
-        _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[] (q, q)  _pair (2)
-        _guess (e+1, e+1)  _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
+        _recent (w, j)
+        _labels (w) int64 in [0, max(c, 1))
+        _seen (1) int64 in [0, 2**62)
+        _x_log_x (16384)
+        partners_ (j) int64 in [-1, j)
+        _scores (j)
+        _arrays[0] (j, e)
+        _arrays[1] (j, 9)
+        _arrays[2] (q) int64 in [0, j)
+        _arrays[3] (e, q) uint32 any "a bit for each row of the block"
+        _arrays[4] (c) uint32 any "a bit for each row of the block"
+        _arrays[5] (j, 10, c) int in [0, _arrays[8][0]]
+        _arrays[6] (q, e, c) int in [0, _arrays[8][0]]
+        _arrays[7] (e, e, c, q*(q-1)//2) int in [0, _arrays[8][0]]
+        _arrays[8] (2)
+        _arrays[8][:1] int64 in [0, 2**31)
+        _arrays[8][1:] int64 in [0, 32)
+        _older[] int in [0, 2**31)
+        _before (j, 10, c) int in [0, _arrays[5]]
+        _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[] (q, q)
+        _pair (2) int64 in [-1, j)
+        _guess (e+1, e+1) int64 any "only compared with codes"
+        _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
     """
 
     _decides_how_many = True

@@ -245,6 +245,8 @@ def x_log_x(n: int = 1 << 14) -> NDArray[np.float64]:
 
 @njit(strict=True)
 def _f(k: int, known: Array) -> float:
+    if k <= 0:  # below 0 only where counts were changed from outside
+        return 0.0
     return known[k] if k < known.shape[0] else k * math.log2(k)
 
 

@@ -645,7 +645,9 @@ class BinScreener(Screener):
     _n_first = FIRST
 
     _shapes = """
-        _bins.numeric (p)  _bins.categorical (j-p)  _bins._exact._gain? (c)
+        _bins.numeric (p) int64 in [0, j) increasing
+        _bins.categorical (j-p) int64 in [0, j) increasing
+        _bins._exact._gain? (c)
         _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N)  _bins._exact._waiting[][2] (N)
         _bins._exact._parts[].edges (p, E)  _bins._exact._parts[].table (p, *, c)
         _bins._exact._first? (p, *, c)

@@ -166,7 +166,8 @@ class WindowCounts(Guarded):
         _counts? (m, k+1) int32 in [0, w]
         _sums? (j, 3) int64 any "sums of _f"
         _cuts? (j, b-1) float in [-inf, inf]
-        _grid? (j, 3) finite
+        _grid? (j, 3) float in [-inf, inf]
+        _grid[:, 1:] finite
         _band? (j, 2)
         _built? (j, 2) int64 in [0, 2**62)
         _n_counted (=h)
@@ -251,6 +252,8 @@ class WindowCounts(Guarded):
         ):
             raise _unlike("_keys")
         bins, y, pad = self._bins[:, order].astype(np.int64), self._ring[order], self.discretizer == "pad"
+        if (np.isinf(self._grid[:, 0]) & (self._grid[:, 1] == 0.0)).any():  # a cell would be NaN
+            raise _unlike("_grid")
         if pad and self._n_numeric:
             # PaD looks at the cells of numbers, and writes their bins only where they are read.
             grid, cuts, raw = self._grid[numeric][:, None], self._cuts[numeric], self._raw[:, order]

@@ -132,11 +132,12 @@ class QuantileSummary(Guarded):
 
     _shapes = """
         n_features (=j)  _gain (k)  _weight (k)  _sparse_weight (k)  _stored (k, j?)  _missing (k, j?)
-        _points[].staged (N, j)  _points[].staged_weight (N)  _points[].slot (j)
+        _points[].staged (N, j)  _points[].staged_weight (N)  _points[].slot (j) int32 in [-1, len(its.levels.low))
         _points[].levels.low (L)  _points[].levels.high (L)
         _points[].levels.buffers[].points (B, *)  _points[].levels.buffers[].weight (B)
         _points[].waiting.columns (W)  _points[].waiting.values (W)  _points[].waiting.weights (W)
-        _points[].table.start (j+1)  _points[].table.value (T)  _points[].table.weight (T)
+        _points[].table.start (j+1) int64 in [0, len(its.value)] increasing
+        _points[].table.value (T)  _points[].table.weight (T)
     """
 
     def __init__(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import tamis
 from tamis._atomic import sigterm_as_interrupt
 from tamis.cli.failure import FAILED, INTERRUPTED, explain
+from tamis.cli.sanitised import sanitised_output
 
 if TYPE_CHECKING:
     import typer
@@ -55,8 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["run", "--selector", "firse", "--dataset", "electricity"])
     2
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
     _open_what_is_closed()
+    with sanitised_output():
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(given: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(
             stream, "reconfigure"

@@ -202,7 +202,8 @@ def _status(dialogue: Dialogue) -> dict[str, Any]:
 
 
 def _say(message: dict[str, Any]) -> None:
-    print(json.dumps(message, ensure_ascii=False, default=str), flush=True)
+    line = json.dumps(message, ensure_ascii=False, default=str)
+    print(line if line.isprintable() else json.dumps(message, default=str), flush=True)
 
 
 def _lines() -> Iterator[str]:

@@ -9,6 +9,7 @@ import os
 import reprlib
 import shlex
 import signal
+import sys
 import tempfile
 import time
 import warnings
@@ -16,11 +17,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from tamis.cli.failure import MisuseError, spell
+from tamis.cli.sanitised import sanitised
+from tamis.errors import StreamError
 
 __all__ = [
     "GIVEN",
@@ -34,6 +38,7 @@ __all__ = [
     "terminal",
     "unhurried_interrupt",
     "warnings_in_one_line",
+    "write_output",
 ]
 
 
@@ -47,9 +52,24 @@ def said_again() -> dict[str, str]:
     return {"In a shell": shlex.join(["tamis", *words])} if words else {}
 
 
+class SanitisedConsole(Console):
+    """A console whose texts contain no control characters; its own codes for colours and the cursor remain."""
+
+    def __init__(self, *, stderr: bool) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        while (inner := getattr(stream, "rich_proxied_file", None)) is not None:
+            stream = inner
+        super().__init__(file=stream, stderr=stderr, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the parts of a renderable."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else sanitised(text), style, control)
+
+
 def terminal(stderr: bool = False) -> Console:
     """Return the terminal, to print on."""
-    return Console(stderr=stderr, highlight=False)
+    return SanitisedConsole(stderr=stderr)
 
 
 def note(text: str) -> None:
@@ -62,6 +82,24 @@ def print_json(document: Any) -> None:
     from tamis.persistence.journal import finite
 
     print(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
+
+
+def write_output(place: str, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file that the user asked for, completely or not at all.
+
+    Raises
+    ------
+    StreamError
+        If it cannot be written, naming the place and the cause.
+    """
+    from tamis.persistence import replace_file
+
+    try:
+        replace_file(place, write)
+    except OSError as error:
+        raise StreamError(
+            f"{place!r} cannot be written ({error.strerror or error}): make room there, or choose another place."
+        ) from error
 
 
 def check_outputs(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import numpy as np
 import pytest
@@ -121,3 +123,35 @@ def test_a_failure_on_the_way_leaves_the_old_file(call, tmp_path, monkeypatch):
     assert "no space" in err
     assert [path.name for path in tmp_path.iterdir()] == ["made.csv"]
     assert (tmp_path / "made.csv").read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arff"])
+def test_a_full_disk_is_named_with_its_cause(call, tmp_path, suffix):
+    resource = pytest.importorskip("resource")
+    assert (
+        call("SEA", "--rows", 10, "--out", f"made.{suffix}")[0] == 0
+    )  # what is compiled on first use is there
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        code, out, err = call("SEA", "--rows", 20_000, "--out", f"made.{suffix}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (code, out) == (1, "")
+    assert err == (
+        f"tamis: 'made.{suffix}' cannot be written (File too large): make room there, or choose another place.\n"
+    )
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_disk_without_space_is_not_mistaken_for_standard_output(call, tmp_path, monkeypatch):
+    def full(made, file, advance):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tamis.cli.generate._write_csv", full)
+    code, _, err = call("SEA", "--rows", 10, "--out", "made.csv")
+    assert (code, list(tmp_path.iterdir())) == (1, [])
+    assert err == (
+        "tamis: 'made.csv' cannot be written (No space left on device): make room there, or choose another place.\n"
+    )

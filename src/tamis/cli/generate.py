@@ -14,7 +14,7 @@ import typer
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import part
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, option
-from tamis.cli.output import check_outputs, print_json, progress
+from tamis.cli.output import check_outputs, print_json, progress, write_output
 
 if TYPE_CHECKING:
     from tamis.streams import SyntheticStream
@@ -64,8 +64,6 @@ def generate(
     debug: Debug = False,
 ) -> None:
     """Write a stream whose relevant features are known at every row, and these features into a second file."""
-    from tamis.persistence import replace_file
-
     check_whole("--rows", rows, 1)
     check_whole("--seed", seed, 0)
     write, made = _writer(out), _made(stream, rows, seed)
@@ -84,8 +82,8 @@ def generate(
             written += n
             show(written / made.n_rows, f"{written:,} rows written")
 
-        replace_file(path, lambda file: write(made, file, advance))
-    replace_file(truth, lambda file: file.write(json.dumps(document, indent=1).encode()))
+        write_output(out, lambda file: write(made, file, advance))
+    write_output(str(truth), lambda file: file.write(json.dumps(document, indent=1).encode()))
     if as_json:
         print_json({"data": out, "truth": str(Path(out).with_name(truth.name)), **document})
         return

@@ -28,7 +28,14 @@ from tamis.cli.options import (
     lateness,
     option,
 )
-from tamis.cli.output import check_outputs, print_json, terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.cli.output import (
+    check_outputs,
+    print_json,
+    terminal,
+    unhurried_interrupt,
+    warnings_in_one_line,
+    write_output,
+)
 from tamis.cli.reading import Reading
 from tamis.errors import DataError, TamisError
 
@@ -442,7 +449,6 @@ def _write_names(names: list[str], place: str) -> None:
     import csv
     import io
 
-    from tamis.persistence import replace_file
     from tamis.streams.dialect import RANKING, as_text
 
     text = io.StringIO(newline="")
@@ -451,7 +457,7 @@ def _write_names(names: list[str], place: str) -> None:
         csv.writer(text).writerows([RANKING, *rows])
     else:
         text.writelines(f"{name}\n" for name in names)
-    replace_file(Path(place).absolute(), lambda file: file.write(text.getvalue().encode()))
+    write_output(place, lambda file: file.write(text.getvalue().encode()))
 
 
 def _headline(result: PrequentialResult) -> tuple[str, str]:

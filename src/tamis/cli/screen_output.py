@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import MisuseError
-from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, said_again, terminal
+from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, said_again, terminal, write_output
 from tamis.cli.ranking import Ranking
-from tamis.errors import StreamError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,8 +72,7 @@ class Output:
         figure = plot_ranking(columns["feature"][: self.top].tolist(), scores, title)
         kind = Path(place).suffix[1:].lower()
         signed = {"Software" if kind == "png" else "Creator": PICTURE_MARK}
-        with _whole(place) as temporary:
-            figure.savefig(temporary, format=kind, dpi=150, metadata=signed)
+        write_output(place, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=signed))
         return place
 
     def _page(self, ranking: Ranking, columns: dict[str, NDArray[Any]], place: str, error: str | None) -> str:
@@ -94,37 +89,16 @@ class Output:
         return place
 
 
-@contextmanager
-def _whole(place: str) -> Iterator[str]:
-    """Yield the name of a file that takes its place when it is complete."""
-    target = Path(place).absolute()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise StreamError(f"{place!r} cannot be written ({error.strerror}): choose another place.") from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _write_csv(columns: dict[str, NDArray[Any]], place: str) -> str:
     from tamis.streams.dialect import as_text
 
     texts = {"feature": [as_text(str(name)) for name in columns["feature"]]}
     written = {name: texts.get(name, column.tolist()) for name, column in columns.items()}
-    with _whole(place) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(written)
-        writer.writerows(zip(*written.values(), strict=True))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(written)
+    writer.writerows(zip(*written.values(), strict=True))
+    write_output(place, lambda file: file.write(text.getvalue().encode()))
     return place
 
 

@@ -30,13 +30,13 @@ from tamis.persistence.archive import (
     from_memory,
     open_verified,
     read_all,
-    replace_file,
     write,
     write_all,
 )
 from tamis.persistence.classes import full_name, is_instance
 from tamis.persistence.decoder import SCHEMA, decode
 from tamis.persistence.encoder import Encoder
+from tamis.persistence.replacement import replace_file
 
 __all__ = ["dumps", "load", "loads", "replace_file", "save"]
 
@@ -158,7 +158,7 @@ def _guarded_in(obj: Any) -> list[Guarded]:
 def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
     manifest, arrays = _encoded(obj)
     try:
-        replace_file(Path(os.path.realpath(path)), lambda file: write(file, manifest, arrays))
+        replace_file(path, lambda file: write(file, manifest, arrays))
     except OSError as error:
         raise CheckpointError(
             f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose a folder that exists, can be"

@@ -6,18 +6,16 @@ import contextlib
 import hashlib
 import io
 import os
-import secrets
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
 from tamis.errors import CheckpointError
 
-__all__ = ["from_memory", "open_verified", "read_all", "replace_file", "write", "write_all"]
+__all__ = ["from_memory", "open_verified", "read_all", "write", "write_all"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -26,39 +24,6 @@ _END = len(_MARK) + 64
 _FIRST_MEMBER, _HEAD = b"manifest.json", 64  # within the first bytes of each file
 _AT_ONCE = 1 << 20
 _GIVE = "give the path, file object or bytes of one that was."
-
-
-def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside `path`, and move it to `path` once all of it is on the disk; on an error nothing is left.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    write : callable
-        Takes the open file.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; whatever `write` raises is raised too.
-    """
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "x+b") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    with contextlib.suppress(OSError):  # not every system can open a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def write(file: BinaryIO, manifest: bytes, arrays: list[Array]) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import tamis
+from tamis.persistence import replace_file
 from tamis.report.page.markup import text
 
 __all__ = ["check_writable", "document", "write_page"]
@@ -22,20 +21,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     """Write a page, whole or not at all; what makes it is called once it is known that it can be written."""
     check_writable(path)
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "xb") as file:
-            file.write(make().encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise _refusal(path, f"{error.strerror or error}; choose another place") from error
-        raise
+        replace_file(path, lambda file: file.write(make().encode("utf-8")))
+    except OSError as error:
+        raise _refusal(path, f"{error.strerror or error}; choose another place") from error
     return Path(path)
 
 

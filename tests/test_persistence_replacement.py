@@ -1,0 +1,189 @@
+"""Files that a user asked for: replaced atomically, with their permissions, and no leftovers of dead writers."""
+
+import errno
+import multiprocessing
+import os
+import signal
+import socket
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tamis
+from tamis.persistence import replace_file
+from tamis.report.page.document import write_page
+
+posix = pytest.mark.skipif(os.name == "nt", reason="permissions and signals of POSIX")
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+WRITERS: dict[str, Any] = {
+    "replace_file": lambda path: replace_file(path, lambda file: file.write(b"new")),
+    "save": lambda path: tamis.save({"rows": 1}, path),
+    "report": lambda path: write_page(path, lambda: "<html></html>"),
+}
+
+
+@posix
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444])
+def test_a_replaced_file_keeps_its_permissions(writer: str, mode: int, tmp_path: Path) -> None:
+    if writer == "report" and mode == 0o444:
+        mode = 0o664  # a report is not written over a file that its owner made read-only
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    WRITERS[writer](path)
+    assert path.read_bytes() != b"old"
+    assert mode_of(path) == mode
+
+
+@posix
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_new_file_follows_the_umask(writer: str, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        WRITERS[writer](tmp_path / "file")
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "file") == 0o640
+
+
+@posix
+def test_a_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch(0o600)
+    seen = []
+    replace_file(path, lambda file: seen.extend(mode_of(one) for one in tmp_path.iterdir()))
+    assert seen == [0o600, 0o600]
+
+
+@posix
+def test_the_target_of_a_link_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_bytes(b"old")
+    link.symlink_to(path)
+    replace_file(link, lambda file: file.write(b"new"))
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+
+
+@posix
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        replace_file(pipe, lambda file: file.write(b"new"))
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_an_error_names_the_file_and_leaves_nothing(tmp_path: Path) -> None:
+    def fill(file: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        replace_file(tmp_path / "file", fill)
+    assert caught.value.filename == str(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_as_long_as_the_disk_allows(tmp_path: Path) -> None:
+    path = tmp_path / ("数" * 85)  # 255 bytes
+    replace_file(path, lambda file: file.write(b"new"))
+    assert path.read_bytes() == b"new"
+
+
+# -- leftovers ------------------------------------------------------------------------------------------
+
+
+def killed_while_writing(path: Path) -> Path:
+    """Leave the temporary file of a process that was killed; return it."""
+
+    def write(file: Any) -> None:
+        file.write(b"half")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    before = set(path.parent.iterdir())
+    child = os.fork()
+    if not child:
+        replace_file(path, write)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    [left] = set(path.parent.iterdir()) - before
+    return left
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_next_save_removes_what_a_killed_process_left(tmp_path: Path) -> None:
+    mine, other = tmp_path / "model.tamis", tmp_path / "other.tamis"
+    killed_while_writing(mine)
+    of_other = killed_while_writing(other)
+    tamis.save(1, mine)
+    assert set(tmp_path.iterdir()) == {mine, of_other}
+
+
+def _write_slowly(path: Path, begun: Any, go_on: Any) -> None:
+    def write(file: Any) -> None:
+        file.write(b"slow")
+        file.flush()
+        begun.set()
+        assert go_on.wait(60)
+
+    replace_file(path, write)
+
+
+def test_a_living_process_keeps_its_temporary_file(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    begun, go_on = context.Event(), context.Event()
+    path = tmp_path / "file"
+    other = context.Process(target=_write_slowly, args=(path, begun, go_on))
+    other.start()
+    try:
+        assert begun.wait(60)
+        replace_file(path, lambda file: file.write(b"quick"))
+        assert path.read_bytes() == b"quick"
+        assert len(list(tmp_path.iterdir())) == 2
+    finally:
+        go_on.set()
+        other.join(60)
+    assert other.exitcode == 0
+    assert path.read_bytes() == b"slow"
+
+
+def test_a_thread_keeps_its_temporary_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def write(file: Any) -> None:
+        file.write(b"outer")
+        replace_file(path, lambda inner: inner.write(b"inner"))
+
+    replace_file(path, write)
+    assert path.read_bytes() == b"outer"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_restarted_container_with_the_same_process_number_removes_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    left = killed_while_writing(path)
+    host, _, rest = left.name.removeprefix(".file.").split("-")
+    left.rename(left.with_name(f".file.{host}-{os.getpid()}-{rest}"))
+    replace_file(path, lambda file: file.write(b"new"))
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_another_host_left_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    left = killed_while_writing(path)
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    replace_file(path, lambda file: file.write(b"new"))
+    assert set(tmp_path.iterdir()) == {path, left}

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,13 +62,30 @@ def write(folder, name):
     else:
         buffer = io.BytesIO()
         pyarrow.csv.write_csv(table(), buffer)
-        packed = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-        path.write_bytes(packed.get(path.suffix, bytes)(buffer.getvalue()))
+        path.write_bytes(PACKED.get(path.suffix, bytes)(buffer.getvalue()))
     return path
 
 
+def zstd(data):
+    return pa.Codec("zstd").compress(data, asbytes=True)
+
+
+PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
+
+
 @pytest.mark.parametrize(
-    "name", ["t.csv", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "t.parquet", "t.feather", "t.arrow", "t.arff"]
+    "name",
+    [
+        "t.csv",
+        "t.csv.gz",
+        "t.csv.bz2",
+        "t.csv.xz",
+        "t.csv.zst",
+        "t.parquet",
+        "t.feather",
+        "t.arrow",
+        "t.arff",
+    ],
 )
 def test_every_format_gives_the_same_rows(tmp_path, name):
     stream = open_file(write(tmp_path, name), label="kind")
@@ -79,6 +97,52 @@ def test_every_format_gives_the_same_rows(tmp_path, name):
         assert {len(y) for _, y in batches[:-1]} == {size}
     assert stream.progress() == 1.0
     assert stream.describe()["fingerprint"]
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.xz", "t.csv.zst", "t.arff"])
+def test_a_compressed_file_is_recognised_whatever_its_name(tmp_path, name, packed):
+    plain = write(tmp_path, name.removesuffix(Path(name).suffix) if name.count(".") == 2 else name)
+    data = plain.read_bytes()
+    path = tmp_path / name
+    path.write_bytes(PACKED[packed](data))
+    X, y = open_file(path, label="kind").take(3000)
+    np.testing.assert_allclose(X, EXPECTED, rtol=1e-12)
+    assert y.tolist() == KIND.tolist()
+    assert open_table(path).names()[-1] == "kind"
+
+
+@pytest.mark.parametrize("packed", PACKED)
+def test_a_compressed_table_that_compresses_inside_is_refused(tmp_path, packed):
+    path = write(tmp_path, "t.parquet")
+    path.write_bytes(PACKED[packed](path.read_bytes()))
+    with pytest.raises(StreamError, match="compressed as a whole"):
+        open_file(path, label="kind")
+
+
+def test_a_header_like_a_codec_is_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("BZh,y\n1,0\n2,1\n")
+    assert open_file(path, label="y").take(2)[0].tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize("packed", PACKED)
+def test_compressed_standard_input_is_refused(monkeypatch, packed):
+    data = PACKED[packed](b"a,y\n1,0\n" * 500)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with pytest.raises(StreamError, match="Standard input is compressed"):
+        open_file("-", label="y")
+
+
+def test_a_codec_that_is_not_there_is_said(tmp_path, monkeypatch):
+    path = tmp_path / "t.svm"
+    path.write_bytes(zstd(b"1 1:2\n0 2:1\n"))
+    monkeypatch.setattr(pa, "Codec", SimpleNamespace(is_available=lambda name: False))
+    with pytest.raises(ImportError, match="built without zstd: decompress the file first"):
+        open_file(path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"Reading zstd needs pyarrow: pip install 'tamis\[cli\]'"):
+        open_file(path)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -174,6 +238,7 @@ BAD = {
     "latin1.csv": ("a,y\n\xe9,0\n".encode("latin1"), {"encoding": "utf-8"}, "not UTF-8"),
     "t.gz.csv.gz": (gzip.compress(os.urandom(99_999).hex().encode())[:5000], {}, "truncated or damaged"),
     "nozip.csv.gz": (b"a,y\n1,0\n", {}, "truncated or damaged"),
+    "t.csv.zst": (zstd(os.urandom(99_999).hex().encode())[:5000], {}, "truncated or damaged"),
     "text.parquet": (b"a,y\n1,0\n", {}, "cannot be read"),
     "junk.arrow": (b"a,y\n1,0\n" * 9, {}, "cannot be read"),
     "nodata.arff": (b"@relation r\n@attribute y numeric\n", {}, "ends before its @data"),

@@ -73,8 +73,8 @@ def open_file(
     Parameters
     ----------
     path : path-like
-        ``"-"`` is standard input, which can be read once. ``.gz``, ``.bz2`` and ``.xz`` are decompressed on the way
-        (not Parquet and Arrow files, which compress inside).
+        ``"-"`` is standard input, which can be read once. A file compressed by gzip, bzip2, xz or zstd is decompressed
+        on the way, whatever its name (not Parquet and Arrow files, which compress inside).
     label : str or int
         Name or position of the label column; negative positions count from the end. Not for svmlight, whose lines
         begin with the label.
@@ -203,9 +203,9 @@ def _format_of(path: str, format: str | None) -> str:
         return format
     if path == "-":
         return "csv"
-    stem = re.sub(r"\.(gz|bz2|xz)$", "", path.lower())
+    stem = re.sub(r"\.(gz|bz2|xz|zst)$", "", path.lower())
     suffix = Path(stem).suffix
-    if suffix in (".xlsx", ".xls", ".ods", ".zip", ".json", ".jsonl", ".zst"):
+    if suffix in (".xlsx", ".xls", ".ods", ".zip", ".json", ".jsonl"):
         raise StreamError(
             f"{path!r} is of a kind that is not read ({suffix}): save it as CSV or Parquet first."
         )

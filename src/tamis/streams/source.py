@@ -12,17 +12,58 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from tamis.errors import StreamError
 from tamis.streams.stream import Stream
 
-__all__ = ["LONGEST_LINE", "FileStream", "HeldSource", "Source"]
+__all__ = ["LONGEST_LINE", "LONGEST_MAGIC", "Codec", "FileStream", "HeldSource", "Source", "codec_of"]
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+def _open_zstd(raw: BinaryIO, mode: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("Reading zstd needs pyarrow: pip install 'tamis[cli]'.") from None
+    if not pyarrow.Codec.is_available("zstd"):
+        raise ImportError("This pyarrow was built without zstd: decompress the file first.")
+    return pyarrow.CompressedInputStream(raw, "zstd")
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How the bytes of a file are compressed: recognised by the first of them, whatever the name says."""
+
+    name: str
+    suffix: str
+    magic: bytes
+    open: Callable[[BinaryIO, str], Any]
+
+
+_CODECS = (
+    Codec("gzip", ".gz", b"\x1f\x8b\x08", gzip.open),
+    Codec("bzip2", ".bz2", b"BZh", bz2.open),
+    Codec("xz", ".xz", b"\xfd7zXZ\x00", lzma.open),
+    Codec("zstd", ".zst", b"\x28\xb5\x2f\xfd", _open_zstd),
+)
+LONGEST_MAGIC = 10  # bytes
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")  # a name in a header may begin with BZh
+
+
+def codec_of(head: bytes) -> Codec | None:
+    """Return how a file that begins with these bytes is compressed, None if it is not.
+
+    >>> codec_of(b"BZh91AY&SY").name, codec_of(b"BZh,state")
+    ('bzip2', None)
+    """
+    found = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
+    return None if found is not None and found.name == "bzip2" and not _BZIP2.match(head) else found
+
+
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
 LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
 _HEAD_BYTES = 1 << 20
@@ -45,10 +86,6 @@ class Source:
                 )
             self.name = "<stdin>"
             return
-        if seekable and self._opener() is not None:
-            raise StreamError(
-                f"{self.name!r} is compressed as a whole: Parquet and Arrow compress inside; unpack it."
-            )
         try:
             found = os.stat(self.name)
         except FileNotFoundError:
@@ -62,9 +99,21 @@ class Source:
         self.size, self.stamp = found.st_size, (found.st_size, found.st_mtime_ns)
         if self.size == 0:
             raise StreamError(f"{self.name!r} is empty: name a file that has a header and rows.")
+        self._codec = self._compression()
+        if seekable and self._codec is not None:
+            raise StreamError(
+                f"{self.name!r} is compressed as a whole: Parquet and Arrow compress inside; unpack it."
+            )
 
-    def _opener(self) -> Any:
-        return _OPENERS.get(Path(self.name).suffix.lower())
+    def _compression(self) -> Codec | None:
+        """Return the codec that the first bytes show; else that of the name, whose reader says what is damaged."""
+        try:
+            with open(self.name, "rb") as file:
+                head = file.read(LONGEST_MAGIC)
+        except OSError as error:
+            raise self._unreadable(error) from None
+        suffix = Path(self.name).suffix.lower()
+        return codec_of(head) or next((codec for codec in _CODECS if codec.suffix == suffix), None)
 
     def _unreadable(self, error: OSError) -> StreamError:
         return StreamError(f"{self.name!r} cannot be read ({error.strerror}): check its permissions.")
@@ -86,11 +135,10 @@ class Source:
             raise self._unreadable(error) from None
         with raw:
             self.raw = raw
-            opener = self._opener()
-            if opener is None:
+            if self._codec is None:
                 yield raw
             else:
-                with io.BufferedReader(opener(raw, "rb")) as file:
+                with io.BufferedReader(self._codec.open(raw, "rb")) as file:
                     yield cast("BinaryIO", file)
 
     def peek(self, size: int) -> bytes:
@@ -104,6 +152,8 @@ class Source:
             self.fail(error)
         if not self._head:
             raise StreamError("Standard input is empty: write a header and rows to it.")
+        if (codec := codec_of(self._head)) is not None:
+            raise StreamError(f"Standard input is compressed ({codec.name}): decompress it on the way.")
         return self._head
 
     def lines(self, file: BinaryIO) -> Iterator[bytes]:

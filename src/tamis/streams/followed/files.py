@@ -13,6 +13,7 @@ from tamis.streams.files import SUFFIXES
 from tamis.streams.followed.part import Part
 from tamis.streams.followed.row_groups import RowGroups
 from tamis.streams.followed.text import Text
+from tamis.streams.source import LONGEST_MAGIC, codec_of
 
 __all__ = ["Files"]
 
@@ -59,7 +60,7 @@ class Files:
         """Return a file; one that is new is begun."""
         if name not in self.parts:
             kind = self.format or _kind(name) or "csv"
-            if name.lower().endswith(_PACKED):
+            if name.lower().endswith(_PACKED) or _is_packed(name):
                 raise StreamError(f"{name!r} is compressed: unpack what is to be followed.")
             if self.format is None and (found := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
                 raise StreamError(f"{name!r} is {found}: only CSV and Parquet files can be followed.")
@@ -121,6 +122,14 @@ class Files:
         yield part, True  # what is left of the old one
         self._drop(name)
         self.notes.append({"event": "rotated", "file": name})
+
+
+def _is_packed(name: str) -> bool:
+    try:
+        with open(name, "rb") as file:
+            return codec_of(file.read(LONGEST_MAGIC)) is not None
+    except OSError:  # its reader says more
+        return False
 
 
 def _begins(name: str, head: bytes) -> bool:

@@ -1,5 +1,8 @@
 """River's classifiers and detectors here, our selectors there."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +49,67 @@ def test_learns_as_river_does(rng):
         theirs.learn_one(row, label)
     want = [theirs.predict_one(row) for row in frame[500:].to_dict(orient="records")]
     assert ours.predict(frame[500:]).tolist() == want
+
+
+class Alone:
+    """Counts how many threads are inside at once."""
+
+    inside = most = n_calls = 0
+
+    def __enter__(self):
+        self.inside += 1
+        self.n_calls += 1
+        self.most = max(self.most, self.inside)
+        time.sleep(1e-4)
+
+    def __exit__(self, *_):
+        self.inside -= 1
+
+
+def in_threads(call, n=4):
+    with ThreadPoolExecutor(n) as pool:
+        for done in [pool.submit(call) for _ in range(n)]:
+            done.result()
+
+
+def test_threads_use_a_classifier_one_at_a_time(rng):
+    X, y = rows(rng, 30)
+    alone = Alone()
+
+    class Spy(naive_bayes.GaussianNB):
+        def learn_one(self, x, y):
+            with alone:
+                super().learn_one(x, y)
+
+        def predict_proba_one(self, x):
+            with alone:
+                return super().predict_proba_one(x)
+
+    model = RiverClassifier(Spy()).partial_fit(X, y)
+    in_threads(lambda: model.partial_fit(X, y).predict_proba(X))
+    assert (alone.most, alone.n_calls) == (1, 30 + 4 * 60)
+
+
+def test_threads_use_a_detector_and_a_replay_one_at_a_time():
+    alone = Alone()
+
+    class SpyDetector(drift.PageHinkley):
+        def update(self, x):
+            with alone:
+                super().update(x)
+
+    class SpyModel(naive_bayes.GaussianNB):
+        def learn_one(self, x, y):
+            with alone:
+                super().learn_one(x, y)
+
+    detector = RiverDetector(SpyDetector())
+    in_threads(lambda: [detector.update(0.0) for _ in range(20)])
+    assert (alone.most, detector.n_seen) == (1, 80)
+    model = RiverReplay(FisherScore(1), SpyModel(), replay="never", every=7)
+    in_threads(lambda: [model.learn_one({"a": float(i), "b": 1.0}, i % 2) for i in range(20)])
+    assert (alone.most, alone.n_calls) == (1, 160)
+    assert len(model.selector._rows) == 80 % 7
 
 
 def test_stored_values_only(rng):

@@ -2,6 +2,8 @@
 
 River learns from one row at a time, a dictionary from names to values. Here rows come in batches; a classifier of
 River's learns from them row by row, in order, so that nothing depends on the size of the batches.
+
+River's objects are not thread-safe; each of these holds the lock of its own object while it uses them (`_guard`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from tamis._check import (
     refuse_nonfinite,
     told,
 )
+from tamis._guard import Guarded
 from tamis._parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
@@ -54,7 +57,7 @@ _MODELS: dict[str, Callable[[int | None], Any]] = {
 }
 
 
-class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of River with scikit-learn's methods.
 
     Parameters
@@ -228,7 +231,7 @@ class RiverClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class RiverDetector:
+class RiverDetector(Guarded):
     """A drift detector of River with the protocol of :class:`tamis.drift.DriftDetector`.
 
     Parameters
@@ -276,7 +279,7 @@ class RiverDetector:
         self.n_seen = 0
 
 
-class RiverSelector(base.SupervisedTransformer):
+class RiverSelector(Guarded, base.SupervisedTransformer):
     """A row selector of Tamis as a transformer in River's pipelines.
 
     Parameters
@@ -372,7 +375,7 @@ class RiverSelector(base.SupervisedTransformer):
         return X if self._kept is None else X[[name for name in self._kept if name in X.columns]]
 
 
-class RiverReplay(base.Classifier):
+class RiverReplay(Guarded, base.Classifier):
     """A row selector of Tamis before a classifier of River, which restarts when the selector asks for it.
 
     The last rows are kept. When the selector renews its set because the data have changed (``drift_detected_``), or at

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -85,6 +86,51 @@ def test_what_is_masked_is_nan(key: str) -> None:
     assert said(learn(key, masked, Y), masked) == said(model, gaps)
     if key != "gram-investing":
         assert said(learn(key, list(masked), Y), list(masked)) == said(model, gaps)
+
+
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+NO_ROWS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "None": (None, ("X is None: pass an array",)),
+    "a name": ("rows.csv", ("X is the text 'rows.csv'", "a file is read by tamis.open_file")),
+    "a dictionary": (FRAME.to_dict("list"), ("X is a dict", "pandas.DataFrame")),
+    "dictionaries": (FRAME.to_dict("records"), ("X is a list of dicts", "pandas.DataFrame")),
+    "a lazy frame": (pl.from_pandas(FRAME).lazy(), ("X is a LazyFrame", "its collect()")),
+    "a generator": ((row for row in X), ("X is a generator: pass an array",)),
+    "a sparse frame": (
+        FRAME.astype(pd.SparseDtype("float", 0.0)),
+        ("Column 'a' of X is a pandas Sparse column", "X.sparse.to_coo().tocsr()", "X.astype(float)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_has_no_rows_is_named_with_what_to_pass(key: str) -> None:
+    model = learn(key, X, Y)
+    again = [getattr(model, verb) for verb in ("predict", "transform", "offer_many") if hasattr(model, verb)]
+    for rows, words in NO_ROWS.values():
+        for message in (refusal(learn, key, rows, Y), *(refusal(call, rows) for call in again)):
+            assert all(word in message for word in words), message
+    for call in (make(key).start(Y).offer,) if hasattr(model, "offer") else ():
+        assert refusal(call, None) == "The column is None: pass an array of shape (n_rows,) or a series."
+        assert "The column is a dict" in refusal(call, {"a": 1})
+        assert "The column is the text 'heat'" in refusal(call, "heat")
+
+
+def test_what_is_no_stream_is_named_with_what_to_pass() -> None:
+    for source, kind in (
+        (None, "None"),
+        ("rows.csv", "a str"),
+        ({"a": 1}, "a dict"),
+        (X, "a ndarray"),
+        (sp.csr_matrix(X), "a csr_matrix"),
+        (FRAME, "a DataFrame"),
+        (pl.from_pandas(FRAME).lazy(), "a LazyFrame"),
+    ):
+        message = refusal(evaluate.prequential, source, tamis.FisherScore(1))
+        assert f"got {kind}: pass the pair (X, y), or open a file with tamis.open_file" in message
+    for rows, words in NO_ROWS.values():
+        message = refusal(evaluate.prequential, (rows, Y), tamis.FisherScore(1))
+        assert all(word in message for word in words), message
 
 
 @pytest.mark.parametrize("key", ALL)

@@ -6,6 +6,8 @@ import contextlib
 import math
 import numbers
 import reprlib
+import warnings
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -20,6 +22,7 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in the machine's byte 
 
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 _MOST_REPEATED = 100_000_000  # rows
+_EXACT = 1 << 53  # up to which float64 has all integers
 
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 80
@@ -165,6 +168,7 @@ def _csr(X: Any) -> Rows:
         raise DataError("Complex data not supported: X must hold real numbers.")
     caller, X = X, sp.csr_matrix(_sound(X))
     if X.dtype not in _FLOATS:
+        warn_of_rounding(X.data, lambda i: int(X.indices[i]))
         X = X.astype(np.float64)
     if not X.has_canonical_format:
         X = X.copy() if X is caller or np.shares_memory(X.data, getattr(caller, "data", X.data)) else X
@@ -305,11 +309,19 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
         if all(isinstance(column, str) for column in frame.columns):
             names = list(frame.columns)
         for name, dtype in frame.schema.items():
+            if dtype == nw.Unknown and "Sparse" in str(getattr(X, "dtypes", {}).get(name)):
+                raise DataError(
+                    f"Column {name!r} of X is a pandas Sparse column: pass a CSR matrix, X.sparse.to_coo().tocsr(), or"
+                    " dense columns, X.astype(float)."
+                )
             if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
                 raise DataError(
                     f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
                 )
         X = frame.to_numpy()
+        if X.dtype.kind == "f":  # integers beside fractions
+            _warn_of_rounded_columns(frame, X)
+    refuse_no_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
     array = as_array("X", X)
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported: X must hold real numbers.")
@@ -325,7 +337,79 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
             as_numbers(f"Column {(names[j] if names else j)!r}", array[:, j]) for j in range(array.shape[1])
         ]
         array = np.column_stack(columns) if columns else array.astype(np.float64)
+    warn_of_rounding(array, lambda i: (names or range(array.shape[1]))[i % array.shape[1]])
     return np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64), names
+
+
+def _warn_of_rounded_columns(frame: nw.DataFrame[Any], X: Array) -> None:
+    for j, (name, dtype) in enumerate(frame.schema.items()):
+        if dtype in (nw.Int64, nw.UInt64) and (np.abs(X[:, j]) >= _EXACT).any():
+            warn_of_rounding(frame[name].drop_nulls().to_numpy(), lambda _, name=name: name)
+
+
+def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
+    """Warn, and return True, if float64 changes an integer: ids that differ in their last digits become equal.
+
+    Parameters
+    ----------
+    values : ndarray
+        Any; only integers of 64 bits can be too large.
+    column : callable
+        The name or position of the column of entry i of the flattened values.
+    """
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
+        return False
+    if int(values.min()) >= -_EXACT and int(values.max()) <= _EXACT:
+        return False
+    flat = values.reshape(-1)
+    rounded = flat.astype(np.float64)
+    fits = rounded < 2.0 ** (63 if values.dtype.kind == "i" else 64)  # rounding up may leave the type
+    at = np.flatnonzero(~fits | (np.where(fits, rounded, 0.0).astype(flat.dtype) != flat))
+    if len(at):
+        warnings.warn(
+            f"Column {column(int(at[0]))!r} holds {flat[at[0]]}, and float64 rounds integers beyond 2**53 ="
+            f" {_EXACT}: values that differ may become equal; drop the column, or encode it as categories.",
+            stacklevel=2,
+        )
+    return bool(len(at))
+
+
+def refuse_no_array(name: str, values: Any, wanted: str) -> None:
+    """Raise if NumPy would make an array without rows of the values; say what to pass instead.
+
+    Parameters
+    ----------
+    name : str
+        What the values are to be, as the message begins.
+    values : object
+        Nothing of a frame that has been computed.
+    wanted : str
+        What to pass.
+    """
+    if isinstance(values, np.ndarray) or hasattr(values, "__array__"):
+        return
+    kind = type(values).__name__
+    is_lazy = isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame)
+    if values is None:
+        what, instead = "None", wanted
+    elif isinstance(values, str | bytes):
+        what, instead = f"the text {told(values)}", f"{wanted}; a file is read by tamis.open_file"
+    elif isinstance(values, dict) or (
+        isinstance(values, list | tuple) and values and isinstance(values[0], dict)
+    ):
+        what = "a dict" if isinstance(values, dict) else f"a {kind} of dicts"
+        instead = f"{wanted}, such as pandas.DataFrame of it"
+    elif is_lazy:
+        methods = [method for method in ("collect", "to_arrow_table") if hasattr(values, method)]
+        what, instead = (
+            f"a {kind}, which has no rows yet",
+            f"what its {methods[0]}() returns" if methods else wanted,
+        )
+    elif hasattr(values, "__getitem__") or isinstance(values, numbers.Number):
+        return
+    else:
+        what, instead = f"a {kind}", wanted
+    raise DataError(f"{name} is {what}: pass {instead}.")
 
 
 def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import as_array, as_rows, unmasked
+from tamis._check import as_array, as_rows, refuse_no_array, unmasked, warn_of_rounding
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_float64", "block_of", "one_column", "without_gaps"]
@@ -26,7 +26,11 @@ def one_column(column: Any) -> Any:
     values = column
     if not isinstance(column, np.ndarray):
         values = nw.from_native(column, allow_series=True, eager_only=True, pass_through=True)
-        values = values.to_numpy() if isinstance(values, nw.Series) else as_array("The column", column)
+        if isinstance(values, nw.Series):
+            values = values.to_numpy()
+        else:
+            refuse_no_array("The column", values, "an array of shape (n_rows,) or a series")
+            values = as_array("The column", values)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != 1:
@@ -45,8 +49,10 @@ def block_of(block: Any) -> tuple[Any, list[str] | None]:
     return (rows.tocsc() if sp.issparse(rows) else rows), names
 
 
-def as_float64(columns: Any) -> Columns:
-    """Return the columns as float64, dense or CSC as they are."""
+def as_float64(columns: Any, label: Callable[[int], str]) -> Columns:
+    """Return the columns as float64, dense or CSC as they are; `label` returns the name of column j, for warnings."""
+    if not sp.issparse(columns):
+        warn_of_rounding(columns, lambda i: label(i % columns.shape[1]))
     return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)
 
 

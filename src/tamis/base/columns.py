@@ -336,7 +336,8 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return accepted
 
     def _take_in_part(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
-        columns, n_missing = without_gaps(as_float64(columns), self.missing, lambda j: self._label(names, j))
+        columns = as_float64(columns, lambda j: self._label(names, j))
+        columns, n_missing = without_gaps(columns, self.missing, lambda j: self._label(names, j))
         if type(self)._consider_block is not ColumnSelector._consider_block:
             return self._note(self._consider_block(columns), names, n_missing)
         accepted = np.zeros(columns.shape[1], dtype=bool)
@@ -420,12 +421,12 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         array, sparse matrix or frame of shape (n_rows, n_selected)
         """
         check_is_fitted(self)
+        frame = as_frame(X)
         if not hasattr(self, "feature_names_in_"):
-            frame = as_frame(X)
             wanted = self.get_feature_names_out().tolist()
             if isinstance(frame, nw.DataFrame) and wanted and set(wanted) <= set(frame.columns):
                 return frame.select(wanted).to_numpy()
-        if not hasattr(X, "columns"):  # a frame may hold text in columns that are not selected
+        if not isinstance(frame, nw.DataFrame):  # a frame may hold text in columns that are not selected
             X = checked(X, allow_nan=self.missing == "mean")
         return super().transform(X)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._check import warn_of_rounding
 from tamis.errors import StreamError
 
 __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "time_parts"]
@@ -58,6 +59,7 @@ class ColumnEncoder:
         self.categorical = categorical
         self._codes: dict[Any, int] = {value: code for code, value in enumerate(declared or ())}
         self._sum, self._count = 0.0, 0
+        self._warned = False  # of integers that float64 rounds
 
     @property
     def categories(self) -> list[Any]:
@@ -120,6 +122,8 @@ class ColumnEncoder:
                 f"Column {self.name!r} is of type {kind}, which is no number and no text: choose"
                 f" drop=[{self.name!r}]."
             )
+        if kinds.is_integer(kind) and kind.bit_width == 64 and not self._warned:
+            self._warned = warn_of_rounding(column.drop_null().to_numpy(), lambda _: self.name)
         return self._fill(_to_float(column), first_row)
 
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:

@@ -261,10 +261,15 @@ def as_stream(source: Any) -> Stream:
         return source
     if isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple):
         return ArrayStream(*source)
-    if isinstance(source, Iterable) and not isinstance(source, str | bytes | dict | np.ndarray):
+    is_table = hasattr(source, "shape") or hasattr(
+        source, "columns"
+    )  # iterated, it would yield its names or rows
+    if isinstance(source, Iterable) and not is_table and not isinstance(source, str | bytes | dict):
         return BatchStream(source)
+    kind = "None" if source is None else f"a {type(source).__name__}"
     raise TypeError(
-        f"A stream is a Stream, a pair (X, y) or an iterable of pairs, got a {type(source).__name__}."
+        f"A stream is a Stream, a pair (X, y) or an iterable of pairs, got {kind}: pass the pair (X, y), or open a file"
+        " with tamis.open_file."
     )
 
 

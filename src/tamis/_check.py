@@ -303,12 +303,12 @@ def as_array(name: str, values: Any) -> Array:
 
 
 def _dense(X: Any) -> tuple[Array, list[str] | None]:
-    names = None
+    names, integers = None, list[tuple[int, Any]]()
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         if all(isinstance(column, str) for column in frame.columns):
             names = list(frame.columns)
-        for name, dtype in frame.schema.items():
+        for j, (name, dtype) in enumerate(frame.schema.items()):
             if dtype == nw.Unknown and "Sparse" in str(getattr(X, "dtypes", {}).get(name)):
                 raise DataError(
                     f"Column {name!r} of X is a pandas Sparse column: pass a CSR matrix, X.sparse.to_coo().tocsr(), or"
@@ -318,9 +318,9 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
                 raise DataError(
                     f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
                 )
+            if dtype in (nw.Int64, nw.UInt64):
+                integers.append((j, name))
         X = frame.to_numpy()
-        if X.dtype.kind == "f":  # integers beside fractions
-            _warn_of_rounded_columns(frame, X)
     refuse_no_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
     array = as_array("X", X)
     if array.dtype.kind == "c":
@@ -337,14 +337,14 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
             as_numbers(f"Column {(names[j] if names else j)!r}", array[:, j]) for j in range(array.shape[1])
         ]
         array = np.column_stack(columns) if columns else array.astype(np.float64)
-    warn_of_rounding(array, lambda i: (names or range(array.shape[1]))[i % array.shape[1]])
-    return np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64), names
-
-
-def _warn_of_rounded_columns(frame: nw.DataFrame[Any], X: Array) -> None:
-    for j, (name, dtype) in enumerate(frame.schema.items()):
-        if dtype in (nw.Int64, nw.UInt64) and (np.abs(X[:, j]) >= _EXACT).any():
+    rows = np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64)
+    if isinstance(frame, nw.DataFrame) and array.dtype.kind not in "iu":  # integers beside other numbers
+        large = (np.abs(rows[:, [j for j, _ in integers]]) >= _EXACT).any(axis=0) if integers else ()
+        for name in [name for (_, name), is_large in zip(integers, large, strict=True) if is_large]:
             warn_of_rounding(frame[name].drop_nulls().to_numpy(), lambda _, name=name: name)
+    else:
+        warn_of_rounding(array, lambda i: (names or range(array.shape[1]))[i % array.shape[1]])
+    return rows, names
 
 
 def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
@@ -389,17 +389,17 @@ def refuse_no_array(name: str, values: Any, wanted: str) -> None:
     if isinstance(values, np.ndarray) or hasattr(values, "__array__"):
         return
     kind = type(values).__name__
-    is_lazy = isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame)
     if values is None:
         what, instead = "None", wanted
     elif isinstance(values, str | bytes):
         what, instead = f"the text {told(values)}", f"{wanted}; a file is read by tamis.open_file"
-    elif isinstance(values, dict) or (
-        isinstance(values, list | tuple) and values and isinstance(values[0], dict)
-    ):
-        what = "a dict" if isinstance(values, dict) else f"a {kind} of dicts"
-        instead = f"{wanted}, such as pandas.DataFrame of it"
-    elif is_lazy:
+    elif isinstance(values, dict):
+        what, instead = "a dict", f"{wanted}, such as pandas.DataFrame of it"
+    elif isinstance(values, list | tuple):
+        if not (values and isinstance(values[0], dict)):
+            return
+        what, instead = f"a {kind} of dicts", f"{wanted}, such as pandas.DataFrame of it"
+    elif isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
         methods = [method for method in ("collect", "to_arrow_table") if hasattr(values, method)]
         what, instead = (
             f"a {kind}, which has no rows yet",

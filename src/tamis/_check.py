@@ -341,7 +341,7 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
     if isinstance(frame, nw.DataFrame) and array.dtype.kind not in "iu":  # integers beside other numbers
         large = (np.abs(rows[:, [j for j, _ in integers]]) >= _EXACT).any(axis=0) if integers else ()
         for name in [name for (_, name), is_large in zip(integers, large, strict=True) if is_large]:
-            warn_of_rounding(frame[name].drop_nulls().to_numpy(), lambda _, name=name: name)
+            warn_of_rounding(frame[name].drop_nulls().to_numpy(), lambda _, name=name: name)  # type: ignore[misc]
     else:
         warn_of_rounding(array, lambda i: (names or range(array.shape[1]))[i % array.shape[1]])
     return rows, names

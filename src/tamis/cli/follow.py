@@ -9,7 +9,7 @@ import typer
 
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import Debug, Force, Quiet, argument, check_whole, grouped, option
-from tamis.cli.output import check_outputs, note, terminal, warnings_in_one_line
+from tamis.cli.output import alone, check_outputs, note, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
 from tamis.cli.run import Output, Selecting, Testing, features_of, learner_of, title_of, watch_of
 
@@ -116,39 +116,40 @@ def follow(
     check_outputs([source], {**places, "--save": save}, force=force)
     entry = testing.entry()
     selecting.make(entry)  # wrong words are told before anything is waited for
-    position = _position(checkpoint)
-    for place in (told, dead_letters) if position is None else ():
-        _empty(place)
-    classes = "regression" not in entry.targets
-    late = {"label_key": label_key, "max_waiting": max_waiting}
-    stream = _opened(
-        source, reading, number, idle, dead_letters, late, testing.clock, classes=classes, quiet=quiet
-    )
-    if position is not None:
-        stream.go_to(position)
-    elif not _begins(stream, testing.batch_size):
-        note("nothing to learn from: there are too few rows for a first batch.")
-        return 0
-    names, categorical = features_of(stream, testing.clock)
-    selector = selecting.make(entry, categorical)
-    learner = learner_of(entry, selecting.seed, categorical)
-    output.models = {"selector": selector, "learner": learner, "feature_names": names}
-    from tamis.persistence.journal import Journal
+    with alone(checkpoint, told, dead_letters):
+        position = _position(checkpoint)
+        for place in (told, dead_letters) if position is None else ():
+            _empty(place)
+        classes = "regression" not in entry.targets
+        late = {"label_key": label_key, "max_waiting": max_waiting}
+        stream = _opened(
+            source, reading, number, idle, dead_letters, late, testing.clock, classes=classes, quiet=quiet
+        )
+        if position is not None:
+            stream.go_to(position)
+        elif not _begins(stream, testing.batch_size):
+            note("nothing to learn from: there are too few rows for a first batch.")
+            return 0
+        names, categorical = features_of(stream, testing.clock)
+        selector = selecting.make(entry, categorical)
+        learner = learner_of(entry, selecting.seed, categorical)
+        output.models = {"selector": selector, "learner": learner, "feature_names": names}
+        from tamis.persistence.journal import Journal
 
-    journal = Journal(out)
-    events = Events(journal, stream, selector, every, names)
-    page = _shown(stream, selector, events) if live else None
-    options = {**testing.options(), "checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
-    result = _run(stream, selector, learner, events, options, quiet=quiet or told is None)
-    why = "interrupted" if result.settings["interrupted"] else "end"
-    events.tell([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
-    if page is not None:
-        page.close()
-    output.models["categories"] = stream.categories
-    if told is not None and len(result.frames["steps"]["step"]):
-        return output.finish(result)
-    output.write(result)
-    return INTERRUPTED if result.settings["interrupted"] else 0
+        journal = Journal(out)
+        events = Events(journal, stream, selector, every, names)
+        page = _shown(stream, selector, events) if live else None
+        options = {**testing.options(), "checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
+        result = _run(stream, selector, learner, events, options, quiet=quiet or told is None)
+        why = "interrupted" if result.settings["interrupted"] else "end"
+        events.tell([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
+        if page is not None:
+            page.close()
+        output.models["categories"] = stream.categories
+        if told is not None and len(result.frames["steps"]["step"]):
+            return output.finish(result)
+        output.write(result)
+        return INTERRUPTED if result.settings["interrupted"] else 0
 
 
 def _begins(stream: FollowedStream, size: int) -> bool:

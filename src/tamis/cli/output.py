@@ -29,6 +29,7 @@ from tamis.errors import StreamError
 __all__ = [
     "GIVEN",
     "PICTURE_MARK",
+    "alone",
     "check_outputs",
     "is_ours",
     "note",
@@ -153,6 +154,18 @@ def check_outputs(
             )
 
 
+@contextlib.contextmanager
+def alone(*places: str | None) -> Iterator[None]:
+    """Let no other process write these places meanwhile; refuse, before anything starts, if one does already."""
+    from tamis.persistence.lock import only_writer
+
+    with contextlib.ExitStack() as held:
+        for place in places:
+            if place is not None:
+                held.enter_context(only_writer(place))
+        yield
+
+
 def _check_report(place: str) -> None:
     from tamis.report import check_writable
 
@@ -238,11 +251,12 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
 
 
 def _check_what_is_there(option: str, path: Path, place: str, *, is_folder: bool) -> None:
-    ours = any((path / name).is_file() for name in ("settings.json", "experiment.json"))
-    if is_folder and path.exists() and not ours:
+    if is_folder and path.exists():
+        from tamis.evaluate.experiment.result import holds_something_else
+
         if not path.is_dir():
             raise MisuseError(f"{option} {place} is a file: choose a folder.")
-        if any(path.iterdir()):
+        if not (path / "settings.json").is_file() and holds_something_else(path):
             raise MisuseError(f"{option} {place} holds something else: choose a new folder.")
     if not is_folder and path.is_dir():
         raise MisuseError(f"{option} {place} is a folder: add the name of a file.")

@@ -29,6 +29,7 @@ from tamis.cli.options import (
     option,
 )
 from tamis.cli.output import (
+    alone,
     check_outputs,
     print_json,
     terminal,
@@ -267,22 +268,23 @@ def run(
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
-    entry, options = testing.entry(), testing.options()
-    selecting.make(entry)  # wrong words are told before a file is opened
-    stream = reading.open(classes=_task_of(entry) == "classification", quiet=quiet, clock=testing.clock)
-    categorical = features_of(stream, testing.clock)[1]
-    chosen = selecting.make(entry, categorical)
-    learner = learner_of(entry, selecting.seed, categorical)
-    result = evaluate(
-        stream,
-        chosen,
-        learner,
-        output,
-        **options,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )
-    return output.finish(result)
+    with alone(checkpoint, out):
+        entry, options = testing.entry(), testing.options()
+        selecting.make(entry)  # wrong words are told before a file is opened
+        stream = reading.open(classes=_task_of(entry) == "classification", quiet=quiet, clock=testing.clock)
+        categorical = features_of(stream, testing.clock)[1]
+        chosen = selecting.make(entry, categorical)
+        learner = learner_of(entry, selecting.seed, categorical)
+        result = evaluate(
+            stream,
+            chosen,
+            learner,
+            output,
+            **options,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+        )
+        return output.finish(result)
 
 
 def _task_of(entry: Entry) -> str:

@@ -17,7 +17,7 @@ from sklearn.linear_model import SGDClassifier
 
 from tamis.errors import CheckpointError, UnknownNameError
 from tamis.evaluate import ExperimentResult, prequential, run_experiment
-from tamis.evaluate.experiment.result import EXPERIMENT
+from tamis.evaluate.experiment.result import CELLS, EXPERIMENT
 from tamis.report.comparison.page import comparison_page
 from tamis.rows import OFS, FisherScore
 from tamis.streams import load_stream
@@ -241,10 +241,24 @@ def test_killed_in_the_middle_it_goes_on(result, tmp_path, request):
 
 def test_two_do_not_run_in_one_folder(result, folder):
     def again(progress):
-        with pytest.raises(CheckpointError, match="Another experiment is running in"):
+        with pytest.raises(
+            CheckpointError, match=rf"is being written by process {os.getpid()}, started at 20"
+        ):
             run_experiment(**GRID, folder=folder)
 
     run_experiment(**GRID, folder=folder, on_progress=again)
+
+
+@pytest.mark.parametrize("last", ["cells", "lock", "half a file"])
+def test_one_that_was_killed_before_its_first_cell_is_run_again(tmp_path, monkeypatch, last):
+    grid = {"streams": "electricity", "selectors": "none", "learners": "sgd", "seeds": 1, "max_rows": 500}
+    (tmp_path / CELLS).mkdir()
+    if last != "cells":
+        (tmp_path / ".lock").write_text('{"pid": 1, "host": "elsewhere", "since": "2020-01-01 00:00:00"}')
+    if last == "half a file":
+        (tmp_path / f".{EXPERIMENT}.0123456789abcdef.tmp").write_text('{"tamis"')
+    assert run_experiment(**grid, folder=tmp_path).cells["status"].tolist() == ["done"]
+    assert not (tmp_path / ".lock").exists()
 
 
 # -- what fails --------------------------------------------------------------------------------------------

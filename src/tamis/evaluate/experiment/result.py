@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from tamis.evaluate.test_then_train.remarks import tells_little
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
 from tamis.persistence import replace_file
 
-__all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "is_finished", "write_json"]
+__all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "holds_something_else", "is_finished", "write_json"]
 
 EXPERIMENT, CELLS = "experiment.json", "cells"
 _PARTS = ("stream", "selector", "learner")
@@ -321,6 +322,15 @@ def is_finished(folder: Path, key: str) -> bool:
         return "summary" in json.loads((place / "settings.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
+
+
+def holds_something_else(folder: Path) -> bool:
+    """Return whether a folder holds more than an experiment, or what is left of one that was killed at its start."""
+    if (folder / EXPERIMENT).is_file():
+        return False
+    cells, ours = folder / CELLS, re.compile(rf"\.lock|\.{re.escape(EXPERIMENT)}\.[0-9a-f]+\.tmp")
+    is_begun = cells.is_dir() and not any(cells.iterdir())
+    return any(not ours.fullmatch(one.name) and not (one == cells and is_begun) for one in folder.iterdir())
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:

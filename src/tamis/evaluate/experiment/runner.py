@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,17 @@ from typing import Any
 from tamis._check import check_number, is_integer
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.experiment.grid import Cell, Opener, cells_of, parts_of
-from tamis.evaluate.experiment.result import CELLS, EXPERIMENT, ExperimentResult, is_finished, write_json
+from tamis.evaluate.experiment.result import (
+    CELLS,
+    EXPERIMENT,
+    ExperimentResult,
+    holds_something_else,
+    is_finished,
+    write_json,
+)
 from tamis.evaluate.experiment.workers import Lost, run_tasks
 from tamis.evaluate.test_then_train.prequential import prequential
+from tamis.persistence.lock import only_writer
 
 __all__ = ["Progress", "run_experiment"]
 
@@ -151,7 +159,7 @@ def run_experiment(
     temporary = tempfile.TemporaryDirectory(prefix="tamis-") if folder is None else None
     place = Path(temporary.name if temporary is not None else folder or "")
     _prepare(place)
-    with _alone(place):
+    with only_writer(place, place / ".lock"):
         write_json(
             place / EXPERIMENT,
             {"tamis": "experiment", "options": options, "cells": [_named(c) for c in cells]},
@@ -204,31 +212,13 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 def _prepare(folder: Path) -> None:
     try:
-        if folder.exists() and not (folder / EXPERIMENT).is_file() and any(folder.iterdir()):
+        if folder.exists() and holds_something_else(folder):
             raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CheckpointError(
             f"Cannot write into {str(folder)!r} ({error.strerror or error}): choose another folder."
         ) from error
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Refuse to run where another experiment is running; the system takes the lock from a process that was killed."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: two would do the same work twice, and nothing worse
-        yield
-        return
-    with open(folder / ".lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise CheckpointError(
-                f"Another experiment is running in {str(folder)!r}: wait for its end, or choose another folder."
-            ) from None
-        yield
 
 
 def _run_missing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from typing import Any
 
 from tamis.errors import CheckpointError
 from tamis.persistence import load, save
+from tamis.persistence.lock import only_writer
 
 __all__ = ["Checkpoint"]
 
@@ -20,7 +22,7 @@ _COMPARED = ("stream", "selector", "learner", "options")
 
 
 class Checkpoint:
-    """The file that a run is saved in.
+    """The file that a run is saved in; as a context manager it lets no other process write it.
 
     Parameters
     ----------
@@ -42,6 +44,7 @@ class Checkpoint:
         self.seconds = math.inf if seconds is None else seconds
         self._saved, self._cost = time.perf_counter(), 0.0
         self._step = -1  # that was saved
+        self._lock = contextlib.ExitStack()
         if self.path is None:
             return
         folder = self.path.absolute().parent
@@ -49,6 +52,14 @@ class Checkpoint:
             raise CheckpointError(
                 f"Cannot write the checkpoint {str(path)!r}: choose a file in a folder that exists and can be written."
             )
+
+    def __enter__(self) -> Checkpoint:
+        if self.path is not None:
+            self._lock.enter_context(only_writer(self.path, again=True))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.close()
 
     def load(self, settings: dict[str, Any], classes: list[type]) -> Any:
         """Return the state of the run that was saved, or None if there is none.

@@ -132,7 +132,8 @@ def prequential(
     ValueError
         If an option is out of range, or if one of selector and learner is for classes and the other for numbers.
     CheckpointError
-        If the checkpoint cannot be written, or belongs to another run; the message names the difference.
+        If the checkpoint cannot be written, is being written by another process, or belongs to another run; the
+        message names the difference.
     DataError, StreamError
         If a batch cannot be learned from or the stream cannot be read. Every error after the start of the run (from the
         stream, a model, `on_step`) has the result so far as its attribute ``result``.
@@ -230,41 +231,41 @@ def prequential(
     }
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
-    saved = Checkpoint(checkpoint, checkpoint_every, checkpoint_seconds)
-    if (state := saved.load(run.settings, run.own_classes())) is not None:
-        told = state.pop("told", None)
-        run.restore(state)
-        if told is not None and hasattr(listener, "restore"):
-            listener.restore(told)
+    with Checkpoint(checkpoint, checkpoint_every, checkpoint_seconds) as saved:
+        if (state := saved.load(run.settings, run.own_classes())) is not None:
+            told = state.pop("told", None)
+            run.restore(state)
+            if told is not None and hasattr(listener, "restore"):
+                listener.restore(told)
 
-    def everything() -> dict[str, Any]:
-        return run.state() | ({"told": listener.state()} if hasattr(listener, "state") else {})
+        def everything() -> dict[str, Any]:
+            return run.state() | ({"told": listener.state()} if hasattr(listener, "state") else {})
 
-    def keep() -> None:
-        saved.keep(run.n_steps, run.settings, everything)
+        def keep() -> None:
+            saved.keep(run.n_steps, run.settings, everything)
 
-    try:
-        source.on_idle = keep
-        with interrupts_wait(lambda: run.whole) as stop_if_asked:
-            for X, y in _batches(source, int(batch_size), run.n_seen, max_rows):
-                run.take(X, y)
-                if on_step is not None and run.n_steps:
-                    with run.unbroken():
-                        on_step(run.step())
-                stop_if_asked()
-                keep()  # after the first batch too: what cannot be, shows
-            stop_if_asked()  # a stream may end because what fed it was interrupted too
-    except KeyboardInterrupt:
-        run.interrupted = True
-    except Exception as error:
-        run.interrupted = True
-        error.result = run.result()  # type: ignore[attr-defined]
-        raise
-    finally:
-        vars(source).pop("on_idle", None)
-    if run.whole and run.n_seen:  # else the last one stands
-        saved.write(run.settings, everything)
-    return run.result()
+        try:
+            source.on_idle = keep
+            with interrupts_wait(lambda: run.whole) as stop_if_asked:
+                for X, y in _batches(source, int(batch_size), run.n_seen, max_rows):
+                    run.take(X, y)
+                    if on_step is not None and run.n_steps:
+                        with run.unbroken():
+                            on_step(run.step())
+                    stop_if_asked()
+                    keep()  # after the first batch too: what cannot be, shows
+                stop_if_asked()  # a stream may end because what fed it was interrupted too
+        except KeyboardInterrupt:
+            run.interrupted = True
+        except Exception as error:
+            run.interrupted = True
+            error.result = run.result()  # type: ignore[attr-defined]
+            raise
+        finally:
+            vars(source).pop("on_idle", None)
+        if run.whole and run.n_seen:  # else the last one stands
+            saved.write(run.settings, everything)
+        return run.result()
 
 
 def _checked_delay(delay: Any) -> int | tuple[str, str]:

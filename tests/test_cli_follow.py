@@ -1,6 +1,9 @@
 """`tamis follow` as a stranger uses it: what it tells, how it stops, how it goes on, what it refuses."""
 
+import errno
 import json
+import os
+import resource
 import signal
 import subprocess
 import sys
@@ -247,3 +250,50 @@ def test_a_number_is_followed_and_goes_on_where_it_was(call, tmp_path):
     _, second, _ = call("part.csv", *again)
     assert scores[-1] == [one for one in second if one["event"] == "scores"][-1]
     assert [one["event"] for one in first] == ["selection", "scores", "scores", "end"]
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "limit", "more"),
+    [
+        ("--checkpoint", "run.tamis", 4000, []),
+        ("--dead-letters", "bad.jsonl", 2000, []),
+        ("--out", "told.jsonl", 2000, ["--every", "1"]),
+    ],
+)
+def test_a_disk_that_fills_up_is_told_and_what_was_saved_stays(call, tmp_path, option, place, limit, more):
+    made = rows(1000)
+    (tmp_path / "a.csv").write_text(HEADER + "".join(made[:200]) + "1,2\n" * 3)
+    how = ["a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--dead-letters", "bad.jsonl"]
+    how = how if option == "--checkpoint" else [*how, "--out", "told.jsonl", *more]
+    assert call(*how)[0] == 0
+    kept = (tmp_path / "run.tamis").read_bytes()
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("".join(made[200:230]) + "not,a,row,at all\n" * 60 + "".join(made[230:]))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))  # of each file
+        code, _, err = call(*how)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert code == 1
+    assert f"{place}' (File too large)" in err
+    assert err.count("\n") == 1
+    assert (tmp_path / "run.tamis").read_bytes() == kept
+    assert sorted(one.name for one in tmp_path.iterdir() if one.name.startswith(".")) == []
+    assert call(*how)[0] == 0  # with room it goes on
+    assert tamis.load(tmp_path / "run.tamis")["run"]["n_seen"] == 1000
+    assert len((tmp_path / "bad.jsonl").read_text().splitlines()) == 63
+
+
+@pytest.mark.parametrize("option", ["--checkpoint", "--dead-letters", "--out"])
+def test_a_folder_that_is_read_only_is_told_before_anything_starts(call, tmp_path, monkeypatch, option):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
+
+    def read_only(*given, **more):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("tamis.cli.output.tempfile.NamedTemporaryFile", read_only)
+    code, told, err = call("a.csv", *HOW, "--idle", 0, option, "there.jsonl")
+    assert (code, told) == (2, [])
+    assert f"{option} 'there.jsonl' cannot be written (Read-only file system): choose another place." in err
+    assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]

@@ -20,6 +20,7 @@ _SPELLING = {  # parameters that messages speak of -> the options that set them
     "categorical": "--categorical",
     "times": "--times",
     "time_format": "--time-format",
+    "max_quoted_lines": "--max-quoted-lines",
     "missing": "--missing",
     "drop": "--drop",
     "drop_unlabelled": "--drop-unlabelled",

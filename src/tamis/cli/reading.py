@@ -71,6 +71,16 @@ class HowToRead:
     time_format: Annotated[
         str | None, option(_FILE, "FORMAT", "Format of dates in CSV, such as %d/%m/%Y.")
     ] = None
+    max_quoted_lines: Annotated[
+        int | None,
+        option(
+            _FILE,
+            "N",
+            "The most lines that a quoted value spans in CSV: beyond that its quote was not closed."
+            "  [dim]\\[default: 100][/]",
+            show_default=False,
+        ),
+    ] = None
     drop_unlabelled: Annotated[
         bool, option(_FILE, None, "Skip rows without a label.", "--drop-unlabelled")
     ] = False
@@ -81,6 +91,7 @@ class HowToRead:
 
     def __post_init__(self) -> None:
         check_whole("--n-features", self.n_features, 1)
+        check_whole("--max-quoted-lines", self.max_quoted_lines, 1)
         try:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError:
@@ -191,7 +202,7 @@ class HowToRead:
 
     def written(self) -> dict[str, Any]:
         """Return how a CSV file is written, as far as the user said it."""
-        names = ("delimiter", "decimal", "encoding", "na", "time_format")
+        names = ("delimiter", "decimal", "encoding", "na", "time_format", "max_quoted_lines")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def place(self) -> str | int | None:

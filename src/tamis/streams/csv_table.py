@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tamis._check import Array, told
+from tamis._check import told
 from tamis.errors import StreamError
 from tamis.streams.dialect import (
     BLANKS,
@@ -32,10 +32,11 @@ from tamis.streams.dialect import (
     names_are_values,
     time_format_of,
 )
+from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted
 from tamis.streams.source import LONGEST_LINE, Source
 from tamis.streams.tables import Head, Table, pyarrow_module, types_of
 
-__all__ = ["CSVTable", "Mixed", "quoted", "refuse_unclosed"]
+__all__ = ["CSVTable", "Mixed"]
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
@@ -89,9 +90,8 @@ class CSVTable(Table):
             except UnicodeDecodeError as error:
                 self.source.fail(error)
             text = text[len(self.above.encode()) :]
-            block = text if self._is_whole else text[: self._end_of_rows(text)]
-            if self._is_whole:
-                self._refuse_unclosed(text, 0)
+            end = self._end_of_rows(text, 0, whole=self._is_whole)
+            block = text if self._is_whole else text[:end]
             if self._is_whole or block.count(self.newline) > 1:  # more than the names
                 return block
             self._refuse_endless(text)
@@ -261,7 +261,7 @@ class CSVTable(Table):
                 above -= passed
             if len(held) < 2 * tried:
                 continue
-            if end := self._end_of_rows(held):
+            if end := self._end_of_rows(held, lines):
                 block = bytes(held[:end])
                 lines += block.count(self.newline)
                 yield block
@@ -272,20 +272,32 @@ class CSVTable(Table):
                 tried = len(held)
         held += as_utf8(b"", True)
         if held and not held.isspace():
-            self._refuse_unclosed(bytes(held), lines)
+            self._end_of_rows(held, lines, whole=True)
             yield bytes(held)
 
-    def _refuse_unclosed(self, block: bytes, lines: int) -> None:
-        """Raise if the file, of which this is the end after so many lines, ends within a quoted value."""
-        refuse_unclosed(
-            block, self.delimiter, self.source.name, "line", lines + self.above.count("\n"), self.newline
-        )
+    def _end_of_rows(self, block: bytes | bytearray, before: int, *, whole: bool = False) -> int:
+        """Return where the last row of a block ends that is whole, 0 if there is none.
 
-    def _end_of_rows(self, block: bytes | bytearray) -> int:
-        """Return where the last row of a block ends that is whole, 0 if there is none."""
+        Parameters
+        ----------
+        block : bytes
+        before : int
+            How many lines came before.
+        whole : bool, default=False
+            Whether the file ends with the block.
+
+        Raises
+        ------
+        StreamError
+            If a quote in it is not closed.
+        """
         end = block.rfind(self.newline) + 1
         if b'"' in block:
-            starts, ends = quoted(bytes(block), self.delimiter)
+            data, most = bytes(block), self.options.get("max_quoted_lines") or MAX_LINES
+            starts, ends = spans = quoted(data, self.delimiter)
+            if found := first_unclosed(data, spans, self.delimiter, most, self.newline, whole=whole):
+                line = before + self.above.count("\n") + 1 + data.count(self.newline, 0, found.at)
+                raise StreamError(found.told(self.source.name, f"line {line}", most))
             while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
                 end = block.rfind(self.newline, 0, int(starts[i])) + 1
         return end
@@ -351,6 +363,16 @@ class CSVTable(Table):
         row : int
             How many rows came before.
         """
+        if (at := block.find(b"\0")) >= 0:
+            line = (row + self._header if known else 0) + 1 + block.count(self.newline, 0, at)
+            raise StreamError(
+                f"{self.source.name!r} has a NUL byte in line {line}, which is no text: delete the line, or copy the"
+                " file again."
+            )
+        if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
+            block = (
+                codecs.BOM_UTF8 + block
+            )  # one within a file is part of its value, though a block begins with it
         names = self.names()
         label = names.index(self.label)
         grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]
@@ -438,49 +460,6 @@ class CSVTable(Table):
             f"{self.source.name!r} holds {told(value)} in {place}column {told(name)}, which"
             f" began as {kind}: mend it, or choose categorical=[{told(name)}]."
         ) from error
-
-
-def quoted(block: bytes, delimiter: str) -> tuple[Array, Array]:
-    """Return where quoted values begin and where they end; a quote in the middle of a value is part of it."""
-    quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord('"'))
-    starts, ends = quotes[0::2], quotes[1::2]
-    if len(ends) < len(starts):
-        ends = np.append(ends, len(block))
-    before = np.frombuffer(b"\n" + block, dtype=np.uint8)[starts]
-    allowed = np.frombuffer(delimiter.encode() + b'\r\n"', dtype=np.uint8)
-    if np.isin(before, allowed).all():  # a second quote of two is the quote itself
-        return starts, ends
-    at = rf'(?:^|(?<=[{re.escape(delimiter)}\r\n]))"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
-    found = [match.span() for match in re.finditer(at.encode(), block)]
-    spans = np.array(found, dtype=np.int64).reshape(-1, 2)
-    return spans[:, 0], spans[:, 1] - 1 + (spans[:, 1] == len(block))
-
-
-def refuse_unclosed(
-    block: bytes, delimiter: str, name: str, unit: str, before: int, newline: bytes = b"\n"
-) -> None:
-    """Raise if text ends within a quoted value: it would hold all rows from there on.
-
-    Parameters
-    ----------
-    block : bytes
-    delimiter, name : str
-        `name` is what the text is called in the message.
-    unit : {"line", "row"}
-    before : int
-        How many lines or rows came before the block.
-    newline : bytes, optional
-    """
-    if b'"' not in block:
-        return
-    starts, ends = quoted(block, delimiter)
-    if not len(starts) or ends[-1] < len(block) or block.count(b'"', int(starts[-1])) % 2 == 0:
-        return
-    at = before + 1 + (block.count(newline, 0, int(starts[-1])) if unit == "line" else 0)
-    raise StreamError(
-        f"{name!r} ends within a quoted value that begins in {unit} {at}: close the quote there, or copy the file"
-        " again if its end is missing."
-    )
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from tamis.streams.ahead import read_ahead
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import ColumnEncoder
+from tamis.streams.quotes import MAX_LINES, as_option
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
@@ -63,6 +64,7 @@ def open_file(
     missing: str = "error",
     times: str = "seconds",
     time_format: str | None = None,
+    max_quoted_lines: int = MAX_LINES,
     drop_unlabelled: bool = False,
     clock: Sequence[str] = (),
     n_features: int | str | None = None,
@@ -105,6 +107,9 @@ def open_file(
     time_format : str, optional
         How dates and times are put in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
         as the first block shows.
+    max_quoted_lines : int, default=100
+        The most lines that a quoted value of a CSV file may span, at least 1. Beyond that its quote is refused as one
+        that was not closed.
     drop_unlabelled : bool, default=False
         Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
     clock : pair of str
@@ -148,7 +153,7 @@ def open_file(
     if n_features is not None and n_features != "any":
         check_number("n_features", n_features, low=1, integer=True)
     given = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na),
-             "time_format": time_format}  # fmt: skip
+             "time_format": time_format, "max_quoted_lines": max_quoted_lines}  # fmt: skip
     table = open_table(path, format=format, header=header, **given)
     if isinstance(table, Source):
         if label is not None:
@@ -171,13 +176,15 @@ def open_table(
     path, format, header
         As for :func:`open_file`.
     **written
-        How a CSV file is written: `delimiter`, `decimal`, `encoding`, `na`, `time_format`.
+        How a CSV file is written: `delimiter`, `decimal`, `encoding`, `na`, `time_format`, `max_quoted_lines`.
     """
     _refuse_what_is_no_path(path)
     if (delimiter := written.get("delimiter")) is not None and len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")
     if written.get("decimal") is not None:
         check_choice("decimal", written["decimal"], (".", ","))
+    if (most := as_option(written.pop("max_quoted_lines", None))) is not None:
+        written["max_quoted_lines"] = most
     kind = _format_of(os.fspath(path), format)
     source = Source(path, seekable=kind in ("parquet", "arrow"))
     if kind == "csv":

@@ -21,7 +21,16 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tamis.errors import StreamError
 from tamis.streams.stream import Stream
 
-__all__ = ["LONGEST_LINE", "LONGEST_MAGIC", "Codec", "FileStream", "HeldSource", "Source", "codec_of"]
+__all__ = [
+    "CODECS",
+    "LONGEST_LINE",
+    "LONGEST_MAGIC",
+    "Codec",
+    "FileStream",
+    "HeldSource",
+    "Source",
+    "codec_of",
+]
 
 
 def _open_zstd(raw: BinaryIO, mode: str) -> Any:
@@ -44,7 +53,7 @@ class Codec:
     open: Callable[[BinaryIO, str], Any]
 
 
-_CODECS = (
+CODECS = (
     Codec("gzip", ".gz", b"\x1f\x8b\x08", gzip.open),
     Codec("bzip2", ".bz2", b"BZh", bz2.open),
     Codec("xz", ".xz", b"\xfd7zXZ\x00", lzma.open),
@@ -60,7 +69,7 @@ def codec_of(head: bytes) -> Codec | None:
     >>> codec_of(b"BZh91AY&SY").name, codec_of(b"BZh,state")
     ('bzip2', None)
     """
-    found = next((codec for codec in _CODECS if head.startswith(codec.magic)), None)
+    found = next((codec for codec in CODECS if head.startswith(codec.magic)), None)
     return None if found is not None and found.name == "bzip2" and not _BZIP2.match(head) else found
 
 
@@ -113,7 +122,7 @@ class Source:
         except OSError as error:
             raise self._unreadable(error) from None
         suffix = Path(self.name).suffix.lower()
-        return codec_of(head) or next((codec for codec in _CODECS if codec.suffix == suffix), None)
+        return codec_of(head) or next((codec for codec in CODECS if codec.suffix == suffix), None)
 
     def _unreadable(self, error: OSError) -> StreamError:
         return StreamError(f"{self.name!r} cannot be read ({error.strerror}): check its permissions.")

@@ -24,7 +24,8 @@ _RUN_OPTIONS = (
     "max_rows",
 )  # fmt: skip
 _FILE_OPTIONS = (
-    "label", "format", "delimiter", "decimal", "encoding", "missing", "time_format", "n_features"
+    "label", "format", "delimiter", "decimal", "encoding", "missing", "time_format", "n_features",
+    "max_quoted_lines",
 )  # fmt: skip
 _WORD = re.compile(r"(?!(?:true|false|none|inf|nan)$)[a-z][a-z_-]*", flags=re.IGNORECASE)  # read as text
 

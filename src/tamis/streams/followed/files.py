@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tamis.errors import StreamError
 from tamis.streams.files import SUFFIXES
-from tamis.streams.followed.part import Part
+from tamis.streams.followed.part import HEAD, Part
 from tamis.streams.followed.row_groups import RowGroups
 from tamis.streams.followed.text import Text
-from tamis.streams.source import LONGEST_MAGIC, codec_of
+from tamis.streams.source import CODECS, LONGEST_MAGIC, codec_of
 
 __all__ = ["Files"]
+
+_AT_ONCE = 1 << 20  # bytes
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
@@ -32,13 +35,15 @@ class Files:
         By default as the names say.
     header : bool
         Whether text begins with the names of the columns.
+    max_quoted_lines : int
     """
 
-    def __init__(self, path: str, format: str | None, header: bool) -> None:
-        self.path, self.format, self.header = path, format, header
+    def __init__(self, path: str, format: str | None, header: bool, max_quoted_lines: int) -> None:
+        self.path, self.format, self.header, self._most = path, format, header, max_quoted_lines
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
         self.parts: dict[str, Text | RowGroups] = {}
         self.notes: list[dict[str, Any]] = []  # what happened to them
+        self._passed: set[str] = set()  # compressed files
         self.changed: set[str] = set()  # names whose place is another one now
         if not self.is_pattern and not os.path.exists(path):
             raise StreamError(f"There is no file {path!r}: check the path, or name a folder or a pattern.")
@@ -46,7 +51,14 @@ class Files:
     def names(self) -> list[str]:
         """Return the files that are there now."""
         if self.is_pattern:
-            return sorted(name for name in glob.glob(self.path, recursive=True) if os.path.isfile(name))
+            found = sorted(name for name in glob.glob(self.path, recursive=True) if os.path.isfile(name))
+            plain = [name for name in found if not name.lower().endswith(_PACKED)]
+            for name in set(found).difference(plain, self._passed) if plain else ():
+                self._passed.add(name)
+                warnings.warn(
+                    f"{name!r} is compressed and passed over: unpack it if it has new rows.", stacklevel=2
+                )
+            return plain or found
         if not os.path.isdir(self.path):
             return [self.path] if os.path.exists(self.path) else []
         with os.scandir(self.path) as entries:
@@ -71,8 +83,12 @@ class Files:
                     f"{name!r} is {_kind(name)}, those before it are {self.format}: name files of one kind by a"
                     " pattern."
                 )
-            self.parts[name] = RowGroups(name) if kind == "parquet" else Text(name, self.header)
+            self.parts[name] = RowGroups(name) if kind == "parquet" else Text(name, self.header, self._most)
         return self.parts[name]
+
+    def is_whole(self, name: str, names: list[str]) -> bool:
+        """Return whether a later file is there; ``log.csv.1`` is not later than ``log.csv``, but was put aside."""
+        return not names[-1].startswith(name)
 
     def with_rows(self, open_part: Part | None) -> Iterator[tuple[Part, bool]]:
         """Yield the files that have rows to take, and whether a later one is there too, so that they are whole."""
@@ -85,28 +101,53 @@ class Files:
                 if not (len(names) == 0 and self.path == name):
                     self._drop(name)
             elif names:
+                _refuse_compressed_rest(self.parts[name])
                 self._drop(name)
         for name in names:
+            if name not in self.parts and any(_is_copy(name, part) for part in self.parts.values()):
+                continue  # its rows are taken where they were copied from
             part = self.part(name)
             if part.inode and part.inode != inodes[name]:
                 yield from self._replaced(name, inodes[name])
                 part = self.part(name)
-            if part.has_more(os.stat(name).st_size):
-                yield part, name != names[-1]
-                if part is not open_part and name != names[-1]:
+            size = os.stat(name).st_size
+            if part.is_rewritten(size):
+                yield self._copied(part, names), True  # what is left of it
+                part = self.part(name)
+            if part.has_more(size):
+                is_whole = self.is_whole(name, names)
+                yield part, is_whole
+                if part is not open_part and is_whole:
                     part.close()
 
     def _rename(self, inodes: dict[str, int]) -> None:
-        """Find files that were put aside under a new name."""
-        new = {inode: name for name, inode in inodes.items() if name not in self.parts}
-        for old in [
-            name for name, part in self.parts.items() if part.inode and inodes.get(name) != part.inode
-        ]:
-            if (name := new.get(self.parts[old].inode)) is not None:
-                part = self.parts[name] = self.parts.pop(old)
-                part.name = name
-                self.changed |= {old, name}
-                self.notes.append({"event": "renamed", "from": old, "to": name})
+        """Find files that were put aside under a new name; that may have been the old name of another one."""
+        moved = [old for old, part in self.parts.items() if part.inode and inodes.get(old) != part.inode]
+        free = {inode: name for name, inode in inodes.items() if name not in self.parts or name in moved}
+        renamed = {old: free[self.parts[old].inode] for old in moved if self.parts[old].inode in free}
+        parts = {old: self.parts.pop(old) for old in renamed}
+        for old, name in renamed.items():
+            self._move(parts[old], name)
+
+    def _move(self, part: Text | RowGroups, name: str) -> None:
+        """A file has another name now."""
+        self.notes.append({"event": "renamed", "from": part.name, "to": name})
+        self.changed |= {part.name, name}
+        self.parts[name] = part
+        part.name = name
+
+    def _copied(self, part: Text | RowGroups, names: list[str]) -> Part:
+        """Return a file that was cut, or written anew, after it was copied: as the copy, in which its rows are."""
+        copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
+        copies = [name for name in copies if os.path.getsize(name) >= part.at]
+        if not copies:
+            part.refuse()
+        copy = max(copies, key=os.path.getsize)
+        del self.parts[part.name]
+        part.close()
+        self._move(part, copy)
+        part.inode = os.stat(copy).st_ino
+        return part
 
     def _drop(self, name: str) -> None:
         self.parts.pop(name).close()
@@ -130,6 +171,30 @@ def _is_packed(name: str) -> bool:
             return codec_of(file.read(LONGEST_MAGIC)) is not None
     except OSError:  # its reader says more
         return False
+
+
+def _is_copy(name: str, part: Text | RowGroups) -> bool:
+    """Return whether a file of a longer name begins as another one, of which rows were taken."""
+    if not name.startswith(part.name) or not part.row or isinstance(part, RowGroups):
+        return False
+    with open(name, "rb") as file:
+        return part.begins_as(file.read(HEAD))
+
+
+def _refuse_compressed_rest(part: Part) -> None:
+    """Refuse to pass over rows of a file that was compressed before they were taken."""
+    for codec in CODECS:
+        packed = f"{part.name}{codec.suffix}"
+        if os.path.exists(packed):
+            with open(packed, "rb") as raw, codec.open(raw, "rb") as file:
+                left = part.at
+                while left and (skipped := len(file.read(min(left, _AT_ONCE)))):
+                    left -= skipped
+                if file.read(1):
+                    raise StreamError(
+                        f"{packed!r} has rows of {part.name!r} that were not read before it was compressed: unpack"
+                        " it."
+                    )
 
 
 def _begins(name: str, head: bytes) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 from tamis.errors import StreamError
 
@@ -50,6 +50,14 @@ class Part(ABC):
     @abstractmethod
     def has_more(self, size: int) -> bool:
         """Return whether a file of so many bytes may have rows that were not taken."""
+
+    @abstractmethod
+    def is_rewritten(self, size: int) -> bool:
+        """Return whether a file of so many bytes, under its name now, does not begin with what was taken."""
+
+    @abstractmethod
+    def refuse(self) -> NoReturn:
+        """Refuse a file that was rewritten."""
 
     @abstractmethod
     def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:

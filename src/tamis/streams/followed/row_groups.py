@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -39,10 +39,7 @@ class RowGroups(Part):
             file.seek(max(0, size - HEAD))
             now = [self._file.metadata.num_rows, digest(file.read())]
         if self._told and self._told != now:
-            raise StreamError(
-                f"{self.name!r} was rewritten since {self.row:,} rows of it were taken: give new rows in a file of"
-                " their own, or begin without the checkpoint."
-            )
+            self.refuse()
         self._told, self._blocks, self._rest = now, self._from(self.at), None
         return True
 
@@ -70,6 +67,17 @@ class RowGroups(Part):
     def has_more(self, size: int) -> bool:
         """Return whether a file of so many bytes may have rows that were not taken."""
         return not self._told or self.at < self._told[0]
+
+    def is_rewritten(self, size: int) -> bool:
+        """Return False: that is looked at when it is opened."""
+        return False
+
+    def refuse(self) -> NoReturn:
+        """Refuse a file that was rewritten."""
+        raise StreamError(
+            f"{self.name!r} was rewritten since {self.row:,} rows of it were taken: give new rows in a file of"
+            " their own, or begin without the checkpoint."
+        )
 
     def take(self, n: int, last: bool, table: Any) -> Any:
         """Return up to `n` rows."""

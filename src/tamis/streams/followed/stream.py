@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ from tamis.streams.followed.keyed import KeyedRows
 from tamis.streams.followed.numbered import new_rows
 from tamis.streams.followed.part import Part
 from tamis.streams.followed.row_groups import RowGroups
-from tamis.streams.followed.text import Pipe, Text
+from tamis.streams.followed.text import OpenLine, Pipe, Text
+from tamis.streams.quotes import MAX_LINES, as_option
 from tamis.streams.source import HeldSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
 from tamis.streams.tables import ParquetTable, Table
@@ -28,6 +30,7 @@ from tamis.streams.tables import ParquetTable, Table
 __all__ = ["FollowedStream", "follow_files"]
 
 _POLL = 0.1  # seconds
+_STALLED = 5.0  # seconds without a row, after which an open quote is worth a warning
 
 Judge = Callable[[Table], dict[str, Any]]
 
@@ -60,6 +63,7 @@ def follow_files(
     missing: str = "error",
     times: str = "seconds",
     time_format: str | None = None,
+    max_quoted_lines: int = MAX_LINES,
     drop_unlabelled: bool = False,
     clock: Sequence[str] = (),
     number: str | None = None,
@@ -81,6 +85,9 @@ def follow_files(
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
         As for :func:`open_file`. What these options leave open is decided from the first batch.
+    max_quoted_lines : int, default=100
+        The most lines that a quoted value may span, at least 1. A quote that stands open for longer, or where a file
+        that is finished ends, makes its line a row that cannot be read; the next line is read as the next row.
     number : str, optional
         Name of a column of standard input with increasing row numbers. With it, a producer may send rows again: rows up
         to the last number read are skipped.
@@ -139,7 +146,7 @@ def follow_files(
         check_number("idle", idle, low=0)
     check_number("max_waiting", max_waiting, low=1, integer=True)
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
-               "time_format": time_format}  # fmt: skip
+               "time_format": time_format, "max_quoted_lines": as_option(max_quoted_lines)}  # fmt: skip
     how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
            "drop_unlabelled": drop_unlabelled, **({"clock": list(clock)} if clock else {})}  # fmt: skip
     return FollowedStream(
@@ -190,13 +197,15 @@ class FollowedStream(Stream):
             raise ValueError("format='parquet' is not for standard input: name the file.")
         self._bad = BadRows(dead_letters)
         self._columns: Columns | None = None  # None before the first rows
+        self._warned: set[str] = set()
         self._begin_at(None)
 
     def _begin_at(self, position: dict[str, Any] | None) -> None:
         """Stand at a position, or at the beginning."""
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
-        self._files = None if self.is_pipe else Files(self.path, self._format, self._header)
-        self._pipe = Pipe(self._header) if self.is_pipe else None
+        most = self._written["max_quoted_lines"] or MAX_LINES
+        self._files = None if self.is_pipe else Files(self.path, self._format, self._header, most)
+        self._pipe = Pipe(self._header, most) if self.is_pipe else None
         self._current: Part | None = self._pipe
         self._counts = Counter(known["counts"])
         self._late = None if self._label_key is None else KeyedRows(self._max_waiting)
@@ -324,6 +333,7 @@ class FollowedStream(Stream):
                 self._know(columns)
                 columns.begin()
             elif self._is_over(since):
+                self._warn_of_open_quotes()
                 return False
             else:
                 self._wait(0.0)
@@ -342,7 +352,7 @@ class FollowedStream(Stream):
         assert self._files is not None
         names = self._files.names()
         for name in names:
-            part, is_whole = self._files.part(name), name != names[-1]
+            part, is_whole = self._files.part(name), self._files.is_whole(name, names)
             if isinstance(part, RowGroups):
                 if part.schema is None:
                     return None
@@ -355,9 +365,10 @@ class FollowedStream(Stream):
         return None
 
     def _head(self, part: Text, size: int, is_whole: bool) -> Table | None:
-        rows = part.peek(size + self._header, is_whole)
-        if len(rows) <= self._header or (len(rows) < size + self._header and not is_whole):
+        found = part.peek(size + self._header, is_whole)
+        if len(found) <= self._header or (len(found) < size + self._header and not is_whole):
             return None
+        rows = [row for row in found if not isinstance(row, OpenLine)]
         written = {name: value or None for name, value in self._written.items()}
         head = b"".join(rows)
         encoding = written.get("encoding") or encoding_of(head, True)
@@ -403,6 +414,7 @@ class FollowedStream(Stream):
                 n_left = size - sum(len(y) for _, y in have)
             if n_left and (not self.is_pipe or not have):
                 self.n_waiting = size - n_left
+                self._warn_of_open_quotes()
                 return
             n_taken += size - n_left
             self._set_mark(n_taken)
@@ -421,6 +433,8 @@ class FollowedStream(Stream):
                     return part, rows
             if self._is_over(since):
                 return None
+            if time.monotonic() - since > _STALLED:
+                self._warn_of_open_quotes()
             self._wait(time.monotonic() - began)
 
     def _take(self, part: Part, n: int, is_whole: bool) -> Any:
@@ -435,6 +449,22 @@ class FollowedStream(Stream):
         if self._files is not None:
             self._files.changed.add(part.name)
         return rows
+
+    def _warn_of_open_quotes(self) -> None:
+        """Say which rows wait for the end of a quoted value, together with all lines after them."""
+        for part in self._files.parts.values() if self._files is not None else [self._pipe]:
+            if isinstance(part, Text) and (n := part.n_held_lines()):
+                row = f"row {part.n_ready() + 1:,}"
+                self._warn(
+                    f"{part.name} {row}",
+                    f"{part.name!r} has a quote in {row} that is not closed yet: {n:,} lines wait for that.",
+                )
+
+    def _warn(self, what: str, text: str) -> None:
+        """Warn once."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(text, stacklevel=2)
 
     def _is_ended(self) -> bool:
         return self._pipe is not None and self._pipe.ended
@@ -479,6 +509,8 @@ class FollowedStream(Stream):
                 return first + self._sifted(part, rows[half:], before + half)
             self._bad.put(part.name, before + 1, str(error), part.told(rows))
             self._counts["bad"] += 1
+            if isinstance(rows[0], OpenLine):
+                self._warn(part.name, f"{error} This line was skipped; further ones are only counted as bad.")
             return []
         self._counts["repeated"] += len(rows) - n
         self._counts["unlabelled"] += self._columns.rows.n_dropped - known.n_unlabelled

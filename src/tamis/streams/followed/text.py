@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
 from collections import deque
-from typing import Any
+from itertools import pairwise
+from typing import Any, NoReturn
 
-import numpy as np
-
-from tamis._check import Array
 from tamis.errors import StreamError
-from tamis.streams.csv_table import CSVTable, quoted, refuse_unclosed
+from tamis.streams.csv_table import CSVTable
 from tamis.streams.followed.part import HEAD, Part, digest, refuse_others
+from tamis.streams.quotes import Unclosed, row_ends
 from tamis.streams.source import LONGEST_LINE
 
-__all__ = ["Pipe", "Text"]
+__all__ = ["OpenLine", "Pipe", "Text"]
 
 _BLOCK = 1 << 20
+_WINDOW = 1 << 12  # bytes that are looked at after a quote that is not closed: there may be more of them
+
+
+class OpenLine(bytes):
+    """A line that cannot be a row: a quote in it is not closed."""
+
+    quote: Unclosed
 
 
 class Text(Part):
@@ -29,15 +36,16 @@ class Text(Part):
     name : str
     header : bool
         Whether the first row has the names of the columns.
+    max_quoted_lines : int
+        The most lines that a quoted value may span.
     """
 
-    def __init__(self, name: str, header: bool) -> None:
+    def __init__(self, name: str, header: bool, max_quoted_lines: int) -> None:
         super().__init__(name)
-        self.header = header
+        self.header, self.most = header, max_quoted_lines
         self.n_read = 0  # bytes
         self.head = b""  # the first bytes that were taken
         self._expected: list[Any] = [0, 0, ""]
-        self._is_dry = False
         self._ready: deque[bytes] = deque()  # rows that were read and not taken
         self._held = bytearray()  # what comes after them
 
@@ -56,6 +64,8 @@ class Text(Part):
     def peek(self, n: int, last: bool = False) -> list[bytes]:
         """Return up to `n` rows, that of the names included, without taking them."""
         self._fill(n, last, None)
+        if self.header and self._ready and isinstance(first := self._ready[0], OpenLine):
+            self._refuse_names(first.quote)
         return [*self._ready][:n]
 
     def take(self, n: int, last: bool, table: Any) -> list[bytes]:
@@ -92,24 +102,31 @@ class Text(Part):
                     " closed."
                 )
         if len(self._ready) < n and self._held:
-            self._cut(table)
-        if len(self._ready) < n and self._held and last:
-            delimiter = ",;\t|" if table is None else table.delimiter
-            refuse_unclosed(bytes(self._held), delimiter, self.name, "row", self.row + len(self._ready))
-            self._ready.append(bytes(self._held))
-            self._held.clear()
+            self._cut(table, last)
 
-    def _cut(self, table: Any) -> None:
+    def _cut(self, table: Any, last: bool = False) -> None:
         """Move what are whole rows to those that are ready."""
-        block, start = bytes(self._held), 0
-        for end in _ends(block, table):
-            self._ready.append(block[start:end])
-            start = end
+        block, start, size = bytes(self._held), 0, len(self._held)
+        while start < len(block):
+            is_rest = start + size >= len(block)
+            piece = block[start : start + size]
+            ends, unclosed = row_ends(piece, _delimiters(table), self.most, whole=last and is_rest)
+            self._ready.extend(piece[i:j] for i, j in pairwise([0, *ends]))
+            if unclosed is not None:
+                line = self._ready[-1] = OpenLine(self._ready[-1])
+                line.quote = unclosed
+            start += ends[-1] if ends else 0
+            if is_rest and unclosed is None:
+                break
+            size = _WINDOW if unclosed is not None else 2 * size
         del self._held[:start]
 
     def columns(self, rows: list[bytes], table: CSVTable, before: int) -> tuple[list[Any], int]:
         """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
         table.source.name = self.name
+        for row, line in enumerate(rows, start=before + 1):
+            if isinstance(line, OpenLine):
+                raise StreamError(line.quote.told(self.name, f"row {row}", self.most))
         try:
             block = _as_utf8(b"".join(rows), table.encoding)
             found = list(table.parts(block, self.names, before))
@@ -127,43 +144,88 @@ class Text(Part):
         """Return how many bytes of a row without its newline wait."""
         return len(self._held)
 
+    def n_held_lines(self) -> int:
+        """Return how many whole lines wait for the end of a quoted value."""
+        return self._held.count(b"\n")
+
+    def n_ready(self) -> int:
+        """Return how many rows come before those that wait."""
+        return self.row + len(self._ready) - (self.header and self.at == 0)
+
     # -- the file ------------------------------------------------------------------------------------------
 
     def has_more(self, size: int) -> bool:
         """Return whether a file of so many bytes may have rows that were not taken."""
-        if size < self.n_read:
-            raise StreamError(
-                f"{self.name!r} was cut: it has {size:,} bytes, and {self.n_read:,} were read; give new rows in a file"
-                " of their own, or begin without the checkpoint."
-            )
         return size > self.n_read or bool(self._ready or self._held)
 
-    def first_row(self) -> bytes:
-        """Return the first row, b"" while it is not whole."""
-        self._open()
-        row: bytes = os.pread(self._file.fileno(), LONGEST_LINE if self.n_read > _BLOCK else _BLOCK, 0)
-        return row[: row.find(b"\n") + 1]
+    def is_rewritten(self, size: int) -> bool:
+        """Return whether a file of so many bytes, under its name now, does not begin with what was taken."""
+        if size == self.n_read:
+            return False
+        _, n, told = self.identity()
+        if size < self.n_read or not n:
+            return size < self.n_read
+        with open(self.name, "rb") as file:
+            return bool(digest(file.read(n)) != told)
 
-    def _read(self) -> bytes:
-        self._open()
-        data: bytes = self._file.read(_BLOCK)
-        if not data:
-            self._is_dry = True
-            self.has_more(os.fstat(self._file.fileno()).st_size)
-        elif self._is_dry:  # it has grown: is it still the same?
-            self._is_dry = False
-            self.check()
-        self.n_read += len(data)
-        return data
+    def begins_as(self, head: bytes) -> bool:
+        """Return whether a file of these first bytes, at most 4096, may be a copy of this one, however much of it."""
+        _, n, told = self.identity()
+        if not self.head:
+            with contextlib.suppress(OSError), open(self.name, "rb") as file:
+                mine = file.read(n)
+                self.head = mine if digest(mine) == told else b""
+        if not self.head:
+            return bool(digest(head[:n]) == told)
+        k = min(len(head), len(self.head))
+        return k > 0 and head[:k] == self.head[:k]
 
-    def check(self) -> None:
-        """Raise if the file does not begin with what was taken."""
-        self._open()
-        if os.pread(self._file.fileno(), len(self.head), 0) != self.head:
+    def refuse(self) -> NoReturn:
+        """Refuse a file that was rewritten."""
+        size = os.stat(self.name).st_size
+        if size < self.n_read:
+            raise StreamError(
+                f"{self.name!r} was cut: it has {size:,} bytes, and {self.n_read:,} were read; if it is copied before"
+                f" that, follow the copies too by a pattern such as '{self.name}*'; else give new rows in a file of"
+                " their own, or begin without the checkpoint."
+            )
+        if self.head:
             raise StreamError(
                 f"{self.name!r} was rewritten: it does not begin with the {self.row:,} rows that were taken; give"
                 " new rows in a file of their own, or begin without the checkpoint."
             )
+        raise StreamError(
+            f"{self.name!r} is another file than the one of which {self.row:,} rows were taken: if that was put"
+            f" aside under a new name, follow both by a pattern such as '{self.name}*'; or begin without the"
+            " checkpoint."
+        )
+
+    def first_row(self) -> bytes:
+        """Return the first row, b"" while it is not whole."""
+        self._open()
+        head: bytes = os.pread(self._file.fileno(), LONGEST_LINE if self.n_read > _BLOCK else _BLOCK, 0)
+        row = head[: head.find(b"\n") + 1]
+        if b'"' not in row and b"\r" not in row[:-2] and row:
+            return row
+        ends, unclosed = row_ends(head, _delimiters(None), self.most, whole=False)
+        if unclosed is not None and len(ends) == 1:
+            self._refuse_names(unclosed)
+        return head[: ends[0]] if ends else b""
+
+    def _refuse_names(self, quote: Unclosed) -> NoReturn:
+        raise StreamError(quote.told(self.name, "the names of its columns", self.most))
+
+    def _read(self) -> bytes:
+        self._open()
+        if os.fstat(self._file.fileno()).st_size < self.n_read or not self._is_same():
+            return b""  # it was cut, or written anew: it depends on the other files what becomes of that
+        data: bytes = self._file.read(_BLOCK)
+        self.n_read += len(data)
+        return data
+
+    def _is_same(self) -> bool:
+        """Return whether the open file begins with what was taken."""
+        return bool(os.pread(self._file.fileno(), len(self.head), 0) == self.head)
 
     def _open(self) -> None:
         if self._file is not None:
@@ -176,18 +238,13 @@ class Text(Part):
             ) from None
         self._file.seek(self.n_read)
         self.inode = os.fstat(self._file.fileno()).st_ino
-        _, n, told = self._expected
-        if n and not self.head:
-            self.head = os.pread(self._file.fileno(), n, 0)
-            if digest(self.head) != told:
+        _, n, told = self.identity()
+        if n:
+            head = os.pread(self._file.fileno(), n, 0)
+            if digest(head) != told:
                 self.close()
-                raise StreamError(
-                    f"{self.name!r} is another file than the one of which {self.row:,} rows were taken: if that was put"
-                    f" aside under a new name, follow both by a pattern such as '{self.name}*'; or begin without the"
-                    " checkpoint."
-                )
-        elif self.head:
-            self.check()
+                self.refuse()
+            self.head = head
 
     def identity(self) -> list[Any]:
         """Return its inode, and a hash of the first bytes that were taken."""
@@ -201,16 +258,10 @@ class Text(Part):
         self.row, self._expected, self.inode = row, identity, identity[0]
 
 
-def _ends(block: bytes, table: Any) -> list[int]:
-    """Return where the rows of a block end."""
-    ends: Array = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
-    if b'"' in block and len(ends):
-        starts, stops = quoted(block, ",;\t|" if table is None else table.delimiter)
-        if len(starts):
-            at = np.searchsorted(starts, ends) - 1
-            ends = ends[(at < 0) | (ends > stops[np.maximum(at, 0)])]
-    found: list[int] = (ends + 1).tolist()
-    return found
+def _delimiters(table: Any) -> str:
+    """Return what ends a value: as long as that is not known, all that can."""
+    delimiter: str = ",;\t|" if table is None else table.delimiter
+    return delimiter
 
 
 def _as_utf8(block: bytes, encoding: str) -> bytes:
@@ -221,8 +272,8 @@ def _as_utf8(block: bytes, encoding: str) -> bytes:
 class Pipe(Text):
     """Standard input: rows as they come, which cannot be read again."""
 
-    def __init__(self, header: bool) -> None:
-        super().__init__("<stdin>", header)
+    def __init__(self, header: bool, max_quoted_lines: int) -> None:
+        super().__init__("<stdin>", header, max_quoted_lines)
         self.ended = False
 
     def wait(self, seconds: float) -> bool:

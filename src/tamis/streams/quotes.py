@@ -1,0 +1,163 @@
+"""Quoted values of separated text: where they are, where rows end, and which quotes are not closed.
+
+A quote that is not closed would hold all rows after it. One that stands open for too many lines, that is closed in the
+middle of a value of a later line, or that is open where the text ends, is a mistake in the line where it opens.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis._check import Array, check_number
+from tamis.streams.source import LONGEST_LINE
+
+__all__ = ["MAX_LINES", "Unclosed", "as_option", "first_unclosed", "quoted", "row_ends"]
+
+MAX_LINES = 100  # that a quoted value spans
+
+
+class Unclosed(NamedTuple):
+    """A quote that is not closed.
+
+    Attributes
+    ----------
+    at : int
+        The byte of the block where it stands.
+    at_end : bool
+        Whether it is open where the text ends.
+    """
+
+    at: int
+    at_end: bool
+
+    def told(self, name: str, place: str, most: int) -> str:
+        """Return what is wrong; `place` is the line or row where the quote opens."""
+        if self.at_end:
+            return (
+                f"{name!r} ends within a quoted value that begins in {place}: close the quote there, or copy the file"
+                " again if its end is missing."
+            )
+        return (
+            f"{name!r} has a quote in {place} that is not closed where a value ends within {most:,} lines: close or"
+            f" double it, or allow more by max_quoted_lines={10 * most}."
+        )
+
+
+def as_option(most: int | None) -> int | None:
+    """Return a checked `max_quoted_lines` as an option of a file; None stands for the default."""
+    if most is None:
+        return None
+    check_number("max_quoted_lines", most, low=1, integer=True)
+    return None if most == MAX_LINES else int(most)
+
+
+def quoted(block: bytes, delimiter: str) -> tuple[Array, Array]:
+    """Return where quoted values begin and where they end, len(block) if that is not there.
+
+    A quote in the middle of a value is part of it.
+    """
+    if block.startswith(codecs.BOM_UTF8):
+        block = b"\n\n\n" + block[3:]
+    quotes = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord('"'))
+    starts, ends = quotes[0::2], quotes[1::2]
+    if len(ends) < len(starts):
+        ends = np.append(ends, len(block))
+    before = np.frombuffer(b"\n" + block, dtype=np.uint8)[starts]
+    allowed = np.frombuffer(delimiter.encode() + b'\r\n"', dtype=np.uint8)
+    if np.isin(before, allowed).all():
+        parted = starts[1:] != ends[:-1] + 1  # a second quote of two is the quote itself
+        if parted.all():
+            return starts, ends
+        return starts[np.append(True, parted)], ends[np.append(parted, True)]
+    at = rf'(?:^|(?<=[{re.escape(delimiter)}\r\n]))"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    found = [match.span() for match in re.finditer(at.encode(), block)]
+    spans = np.array(found, dtype=np.int64).reshape(-1, 2)
+    starts, ends = spans[:, 0], spans[:, 1] - 1
+    if len(spans) and spans[-1, 1] == len(block) and block.count(b'"', int(starts[-1])) % 2:
+        ends[-1] = len(block)
+    return starts, ends
+
+
+def first_unclosed(
+    block: bytes,
+    spans: tuple[Array, Array],
+    delimiter: str,
+    most: int,
+    newline: bytes = b"\n",
+    *,
+    whole: bool,
+) -> Unclosed | None:
+    """Return the first quote that is not closed, None if there is none.
+
+    Parameters
+    ----------
+    block : bytes
+        It begins with a row.
+    spans : pair of ndarray
+        As `quoted` returns them.
+    delimiter : str
+        Each of its characters may end a value.
+    most : int
+        Lines that a quoted value may span.
+    newline : bytes, optional
+    whole : bool
+        Whether nothing comes after the block.
+    """
+    starts, ends = spans
+    text = np.frombuffer(block, dtype=np.uint8)
+    allowed = np.frombuffer(delimiter.encode() + b"\r\n", dtype=np.uint8)
+    inside = ends < len(block) - 1
+    is_wrong = np.zeros(len(starts), dtype=bool)
+    is_wrong[inside] = ~np.isin(text[ends[inside] + 1], allowed)
+    is_long = ends - starts >= most
+    if is_wrong.any() or is_long.any():
+        lines = np.flatnonzero(text == newline[0])
+        n = np.searchsorted(lines, ends) - np.searchsorted(lines, starts)
+        is_wrong = (n > 0) & (is_wrong | (n >= most) | (ends - starts > LONGEST_LINE))
+        if is_wrong.any():
+            return Unclosed(int(starts[np.argmax(is_wrong)]), at_end=False)
+    if whole and len(starts) and ends[-1] == len(block):
+        return Unclosed(int(starts[-1]), at_end=True)
+    return None
+
+
+def row_ends(block: bytes, delimiter: str, most: int, *, whole: bool) -> tuple[list[int], Unclosed | None]:
+    r"""Return where the rows of a block end, and the quote in the last of them that is not closed, if there is one.
+
+    That row is the line in which the quote opens.
+
+    >>> row_ends(b'1,2\n3,"a\nb"\n5,', ",", 100, whole=False)
+    ([4, 12], None)
+    >>> row_ends(b'1,"2\n3,4\n', ",", 1, whole=False)
+    ([5], Unclosed(at=2, at_end=False))
+    """
+    text = np.frombuffer(block, dtype=np.uint8)
+    ends: Array = np.flatnonzero(text == ord("\n"))
+    newline = b"\n"
+    if b"\r" in block:  # one that no \n follows ends a row too; of the last one that is not known yet
+        returns = np.flatnonzero(text[:-1] == ord("\r"))
+        returns = returns[text[returns + 1] != ord("\n")]
+        newline = newline if len(ends) else b"\r"
+        ends = np.sort(np.concatenate([ends, returns])) if len(returns) else ends
+    found: Unclosed | None = None
+    if b'"' in block:
+        starts, stops = quoted(block, delimiter)
+        found = first_unclosed(block, (starts, stops), delimiter, most, newline, whole=whole)
+        if len(starts):
+            at = np.searchsorted(starts, ends) - 1
+            is_end = (at < 0) | (ends > stops[np.maximum(at, 0)])
+            if found is not None:
+                is_end = (ends < found.at) & is_end
+                is_end[np.searchsorted(ends, found.at) :][:1] = True
+            ends = ends[is_end]
+    told: list[int] = (ends + 1).tolist()
+    is_cut = found is not None and (
+        not told or told[-1] <= found.at
+    )  # in the last line, which has no newline
+    if whole and (is_cut or (found is None and len(block) > (told[-1] if told else 0))):
+        told.append(len(block))
+    return told, found

@@ -447,6 +447,9 @@ def test_a_quote_that_is_not_closed_is_refused_before_all_is_read(tmp_path, monk
     monkeypatch.setattr("tamis.streams.csv_table.LONGEST_LINE", 1 << 20)
     path = tmp_path / "t.csv"
     path.write_text("a,t,y\n" + "1,x,0\n" * 300_000 + '1,"x,0\n' + "1,x,0\n" * 600_000)
+    with pytest.raises(StreamError, match="has a quote in line 300002 that is not closed where a value ends"):
+        list(open_file(path, label="y", categorical=["t"]).batches(1000))
+    path.write_text("a,t,y\n" + "1,x,0\n" * 300_000 + '1,"x,0' + "1,x,0" * 600_000)
     with pytest.raises(StreamError, match="has a row of more than 1 MB: look for a quote that is not closed"):
         list(open_file(path, label="y", categorical=["t"]).batches(1000))
 

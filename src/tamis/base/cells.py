@@ -177,7 +177,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
     )  # what has learned went through these: a loaded one has what they set
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from complete rows.
+        """Learn from complete rows. If it raises, the model is as it was before the call; Ctrl-C stops it at once.
 
         Parameters
         ----------

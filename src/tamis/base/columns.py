@@ -21,6 +21,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._atomic import atomically, let_signals_in
 from tamis._check import (
     Array,
     as_column,
@@ -37,6 +38,29 @@ from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
 __all__ = ["ColumnSelector", "FeatureStream"]
+
+
+class _Before:
+    """A selector between two offers: its attributes, and copies of the parts that hooks change in place.
+
+    A hook appends to arrays where the earlier state does not look, so no array is copied.
+    """
+
+    is_complete = True
+
+    def __init__(self, selector: ColumnSelector) -> None:
+        self._selector, self._attributes = selector, dict(vars(selector))
+        self._parts = ("_trace", *selector._parts)
+        self._attributes.update({part: copy.copy(self._attributes[part]) for part in self._parts})
+
+    def restore(self) -> None:
+        """Put the attributes back, and clear what was appended."""
+        self._selector.__dict__.clear()
+        self._selector.__dict__.update(self._attributes)
+        for part in self._parts:
+            if hasattr(self._attributes[part], "clear_room"):
+                self._attributes[part].clear_room()
+
 
 _CELLS = 1 << 18  # of a block that are looked at together: 2 MB, which stay in a core's cache
 
@@ -150,16 +174,11 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         ValueError
             If a parameter is out of its range.
         """
-        with_old = dict(self.__dict__)
-        try:
-            self._start(y, sample_weight)
-        except BaseException:
-            self._restore(with_old)
-            raise
+        atomically(self, self._start, y, sample_weight, anew=True)
         return self
 
     def offer(self, column: Any, name: str | None = None) -> bool:
-        """Decide about one feature. If it raises, nothing has changed.
+        """Decide about one feature. If it raises, nothing has changed. Ctrl-C waits until the decision is made.
 
         Parameters
         ----------
@@ -186,6 +205,8 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Decide about the columns of a block in order, as if offered one at a time. If it raises, nothing has changed.
 
+        Ctrl-C stops within the block, before the next 2 MB of it; nothing has changed then.
+
         Parameters
         ----------
         block : array-like, CSR or CSC matrix, memory-mapped array or frame of shape (n_rows, m)
@@ -207,7 +228,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self._in_one_piece(columns, own if names is None else [str(name) for name in names])
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Start with `y`, then offer the columns of `X` in order.
+        """Start with `y`, then offer the columns of `X` in order. If it raises, nothing has changed.
 
         Parameters
         ----------
@@ -219,18 +240,16 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        before = dict(self.__dict__)
-        try:
-            columns, names = block_of(X)
-            y = as_column(y, columns.shape[0], type(self).__name__, allow_missing=True)
-            self._start(y, sample_weight)
-            self._take_in(columns, names)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-        except BaseException:
-            self._restore(before)
-            raise
+        columns, names = block_of(X)
+        y = as_column(y, columns.shape[0], type(self).__name__, allow_missing=True)
+        atomically(self, self._fit, columns, names, y, sample_weight, anew=True)
         return self
+
+    def _fit(self, columns: Any, names: list[str] | None, y: Array, sample_weight: Any) -> None:
+        self._start(y, sample_weight)
+        self._take_in(columns, names)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def fit_stream(self, features: FeatureStream | Iterable[Any], y: Any, sample_weight: Any = None) -> Self:
         """Start with `y`, then offer the features of a stream until it ends or no more can be accepted.
@@ -304,18 +323,14 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self.n_offered_ = self.n_features_in_ = 0
 
     def _in_one_piece(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
-        before = dict(self.__dict__)
-        before.update({part: copy.copy(before[part]) for part in ("_trace", *self._parts)})
-        try:
-            self.__dict__.pop("feature_names_in_", None)
-            return self._take_in(columns, names)
-        except BaseException:
-            self._restore(before)
-            raise
+        accepted: NDArray[np.bool_] = atomically(
+            self, self._take_in_offers, columns, names, before=_Before(self)
+        )
+        return accepted
 
-    def _restore(self, before: dict[str, Any]) -> None:
-        self.__dict__.clear()
-        self.__dict__.update(before)
+    def _take_in_offers(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+        self.__dict__.pop("feature_names_in_", None)
+        return self._take_in(columns, names)
 
     def _take_in(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         n_rows, m = columns.shape
@@ -331,6 +346,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         width = m if self._whole_blocks else max(1, _CELLS // n_rows)
         accepted = np.zeros(m, dtype=bool)
         for start in range(0, m, width):
+            let_signals_in()
             part = slice(start, min(start + width, m))
             accepted[part] = self._take_in_part(columns[:, part], None if names is None else names[part])
         return accepted

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis._guard import Guarded
 from tamis.base.glance import glance
 from tamis.errors import DataError
 
@@ -71,7 +72,7 @@ class _Model(Protocol):
     def _decide(self, posterior: Floats) -> Array: ...
 
 
-class Session:
+class Session(Guarded):
     """Classifies one row from the values it asks for; made by :meth:`CellClassifier.open`.
 
     Attributes
@@ -109,7 +110,7 @@ class Session:
         self._model = model
         self._steps: list[dict[str, Any]] = []
         self._state: State = model._start(1)
-        self._choose()
+        self._position = int(model._next(self._state)[0])
         if state is not None:
             self._replay(state)
 
@@ -146,7 +147,10 @@ class Session:
     @property
     def posterior(self) -> dict[Any, float]:
         """Probability of each class now."""
-        return dict(zip(self._model.classes_.tolist(), self._state.posterior[0].tolist(), strict=True))
+        return self._posterior_of(self._state)
+
+    def _posterior_of(self, state: State) -> dict[Any, float]:
+        return dict(zip(self._model.classes_.tolist(), state.posterior[0].tolist(), strict=True))
 
     @property
     def decision(self) -> Any:
@@ -176,7 +180,7 @@ class Session:
     # -- what comes in -------------------------------------------------------------------------------------
 
     def observe(self, value: float | None, feature: str | int | None = None) -> None:
-        """Record the value of a feature.
+        """Record the value of a feature. If it raises, the session is as it was before the call.
 
         Parameters
         ----------
@@ -191,7 +195,7 @@ class Session:
         ValueError
             If the session is finished, or no feature has that name, or it was observed before.
         DataError
-            If the value is infinite or not a number. The session is left as it was.
+            If the value is infinite or not a number.
         """
         if feature is None and self._position < 0:
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")
@@ -204,24 +208,21 @@ class Session:
         self._take(position, number, paid=not math.isnan(number) and position == self._position)
 
     def _take(self, position: int, number: float, *, paid: bool) -> None:
-        at = np.array([position])
+        at, state = np.array([position]), self._state.of(np.array([0]))  # a copy
         code = self._model._codes(np.array([[number]]), at)[0]
-        price = float(self._model._price(self._state, at)[0]) if paid else 0.0
-        self._model._observe(self._state, at, code, np.array([number]))
-        self._state.spent += price
-        self._choose()
-        self._steps.append(
-            {
-                "feature": self._model.name_of(position),
-                "value": None if math.isnan(number) else number,
-                "paid": paid,
-                "cost": price,
-                "posterior": self.posterior,
-            }
-        )
-
-    def _choose(self) -> None:
-        self._position = int(self._model._next(self._state)[0])
+        price = float(self._model._price(state, at)[0]) if paid else 0.0
+        self._model._observe(state, at, code, np.array([number]))
+        state.spent += price
+        next_position = int(self._model._next(state)[0])
+        step = {
+            "feature": self._model.name_of(position),
+            "value": None if math.isnan(number) else number,
+            "paid": paid,
+            "cost": price,
+            "posterior": self._posterior_of(state),
+        }
+        # One call of C, which no signal interrupts.
+        vars(self).update(_state=state, _position=next_position, _steps=[*self._steps, step])
 
     def _position_of(self, feature: str | int) -> int:
         names = [self._model.name_of(k) for k in range(len(self._model.candidates_))]

@@ -123,6 +123,11 @@ class Trace:
             new[: self.length] = old[: self.length]
             setattr(self, name, new)
 
+    def clear_room(self) -> None:
+        """Clear what stands after the last record."""
+        self._floats[self.length :] = self._counts[self.length :] = 0
+        self._names[self.length :] = None
+
     def records(self) -> Array:
         """Return the records as a structured array of dtype :data:`RECORD`."""
         found = np.empty(self.length, dtype=RECORD)

@@ -43,6 +43,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import atomically
 from tamis._check import Array, Rows, as_column
 from tamis._parameters import check_parameters, integer, number, parameters
 from tamis.cells.bins import Bins
@@ -281,6 +282,8 @@ class IFC2F(FixedOrder):
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add rows to the tables, and compute the stopping rule again; bins, tree and order stay.
 
+        If it raises, the model is as it was before the call. Ctrl-C waits until the rule is computed.
+
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
@@ -303,13 +306,16 @@ class IFC2F(FixedOrder):
         check_parameters(self)
         X = self._rows(X)
         label = self._known_labels(as_column(y, X.shape[0], type(self).__name__))
+        atomically(self, self._learn_more, X, label, anew=True)
+        return self
+
+    def _learn_more(self, X: Rows, label: Array) -> None:
         kept = X[:, self.kept_]
         codes = self._kept_bins.codes(np.asarray(kept.toarray() if sp.issparse(kept) else kept))
         self._network = self._network.updated(codes, label, self.fading)
         self.prior_ = self._network.prior()
         self._back_up(codes[:, self._order], np.random.default_rng(self.random_state))
         self._take_in(X, label, self.fading)
-        return self
 
     def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         n = codes.shape[1]

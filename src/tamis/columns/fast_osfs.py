@@ -100,6 +100,7 @@ class FastOSFS(DependenceSelector):
         left = list(range(new))
         self._memory.keep(candidate)
         if self._memory.separated(new, left, self.max_conditions):
+            before.clear_room()
             self._memory = before
             return False, []
         for old in range(new):

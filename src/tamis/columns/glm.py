@@ -154,6 +154,10 @@ class _GrowingModel:
         self.k += 1
         self._take(proposal.fitted)
 
+    def clear_room(self) -> None:
+        """Clear what stands after the basis."""
+        self.design[:, self.k :] = 0.0
+
     def retest(self, features: Floats) -> Floats:
         """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
         sandwich = (self.residual, self.weight, self.df + 1) if self.robust else None

@@ -14,7 +14,6 @@ those of the trial, for on earlier rows they are unknown. Selected features are 
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
+from tamis._atomic import atomically
 from tamis._check import (
     Array,
     as_column,
@@ -160,14 +160,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         columns = _columns(X)
         target = as_target(as_column(y, len(next(iter(columns.values()))), type(self).__name__))
-        before = dict(self.__dict__)
-        before.update({name: copy.copy(before[name]) for name in ("_rule", "_decisions") if name in before})
-        try:
-            self._take_in(columns, target)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        atomically(self, self._take_in, columns, target, anew=True)
         return self
 
     def _take_in(self, columns: dict[str, Floats], target: Floats) -> None:

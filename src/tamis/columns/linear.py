@@ -158,6 +158,10 @@ class LinearModel:
         self.residual = self.target - self.basis @ (self.basis.T @ self.target)
         self.rss = float(self.residual @ self.residual)
 
+    def clear_room(self) -> None:
+        """Clear what stands after the basis."""
+        self.buffer[:, self.k :] = 0.0
+
     def _extend(self, column: Floats) -> None:
         self.buffer = append_column(self.buffer, self.k, column)
         self.k += 1

@@ -131,6 +131,10 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         self._leave(left)
         self.strength_, self.n_kept_ = self.strength_[left], len(left)
 
+    def clear_room(self) -> None:
+        """Clear what stands after the last column kept."""
+        self._kept[self.n_kept_ :] = 0
+
     def _keep_none(self, n_rows: int, dtype: type) -> None:
         """Forget all columns, and make room for those of so many rows."""
         self._n = n_rows

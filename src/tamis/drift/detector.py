@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tamis._atomic import atomically
 from tamis._check import as_numbers, refuse_masked, told
 from tamis._guard import Guarded
 from tamis.base.glance import glance
@@ -91,10 +92,10 @@ class Detector(Guarded, ABC):
 
     def reset(self) -> None:
         """Forget everything."""
-        self.state, self._one = self._fresh(), np.empty(1)
+        self.state, self._one = self._fresh(), np.zeros(1)
 
     def update(self, value: float) -> bool:
-        """Add a value.
+        """Add a value. If it raises, the detector is as it was before the call.
 
         Returns
         -------
@@ -104,7 +105,7 @@ class Detector(Guarded, ABC):
         Raises
         ------
         DataError
-            If the value is out of range. The state is then unchanged.
+            If the value is out of range.
         """
         try:
             fits = self._low <= value <= self._high and math.isfinite(value)
@@ -112,14 +113,20 @@ class Detector(Guarded, ABC):
             fits = False
         if not fits:
             self._refuse(value)
-        self._one[0] = value
-        if self._run(self._one) < 0:
-            return False
-        self.reset()
+        # A snapshot; `atomically` would take longer than the kernel.
+        before, last = self.state.copy(), self._one[0]
+        try:
+            self._one[0] = value
+            if self._run(self._one) < 0:
+                return False
+            self.reset()
+        except BaseException:
+            self.state, self._one[0] = before, last
+            raise
         return True
 
     def update_many(self, values: ArrayLike) -> int:
-        """Add values up to the first drift.
+        """Add values up to the first drift. If it raises, the detector is as it was before the call.
 
         Parameters
         ----------
@@ -133,17 +140,23 @@ class Detector(Guarded, ABC):
         Raises
         ------
         DataError
-            If a value is out of range. The state is then unchanged.
+            If a value is out of range.
         """
         found = as_numbers("values", values)
         self._check(found)
-        at = self._run(found)
+        at: int = atomically(self, self._advance, found, in_parts=True)
+        return at
+
+    def _advance(self, values: Floats) -> int:
+        at = self._run(values)
         if at >= 0:
             self.reset()
         return at
 
     def drifts(self, values: ArrayLike) -> list[int]:
         """Add all values; return the indices at which drifts were detected.
+
+        If it raises, the detector is as it was before the call.
 
         Examples
         --------
@@ -152,11 +165,14 @@ class Detector(Guarded, ABC):
         >>> ECDD().drifts(errors)
         [500]
         """
-        rest, found = as_numbers("values", values), []
+        rest = as_numbers("values", values)
         self._check(rest)
-        start = 0
-        while (at := self._run(rest[start:])) >= 0:
-            self.reset()
+        found: list[int] = atomically(self, self._all_drifts, rest, in_parts=True)
+        return found
+
+    def _all_drifts(self, values: Floats) -> list[int]:
+        found, start = list[int](), 0
+        while (at := self._advance(values[start:])) >= 0:
             found.append(start + at)
             start += at + 1
         return found

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._atomic import let_signals_in
 from tamis.catalog import find_learner
 from tamis.learners.dense_rows import DenseRowClassifier
 
@@ -34,6 +35,8 @@ class ChunkedEnsemble(DenseRowClassifier):
     A subclass writes `_teach_members`, `_end_chunk` and `_ballots`, and calls `_begin_chunks` when it allocates its
     state. Chunks are counted from the first row on, so any division of the rows into batches is the same.
     """
+
+    _equals_rows = ""  # parts are chunks
 
     # State:
     #   _chunk_            rows of a chunk
@@ -60,6 +63,7 @@ class ChunkedEnsemble(DenseRowClassifier):
         if not self._codes_.flags.writeable:  # of a file mapped for reading
             self._rows_, self._codes_ = self._rows_.copy(), self._codes_.copy()
         while at < len(codes):
+            let_signals_in()
             place = seen % self._chunk_
             n = min(len(codes) - at, self._chunk_ - place)
             X, y = rows[at : at + n], codes[at : at + n]

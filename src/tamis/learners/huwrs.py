@@ -33,7 +33,6 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -46,6 +45,7 @@ from tamis._jit import njit
 from tamis._parameters import SEED, Kind, check_parameters, having, integer, named, number, parameters
 from tamis.catalog import find_learner
 from tamis.learners.chunked import ChunkedEnsemble, made
+from tamis.learners.dense_rows import is_foreign
 from tamis.learners.leaving_out import takes_nan
 from tamis.learners.subsets import dealt
 
@@ -264,11 +264,9 @@ class HUWRS(ChunkedEnsemble):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _before(self) -> dict[str, Any]:
-        before = super()._before()
-        if hasattr(self, "n_seen_") and not type(self._models_[0]).__module__.startswith("tamis."):
-            before["_models_"] = deepcopy(self._models_)  # another library's may refuse rows half-way
-        return before
+    @property
+    def _has_foreign_parts(self) -> bool:
+        return is_foreign(self._models_[0])
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._is_category_ = np.zeros(n_features, dtype=bool)

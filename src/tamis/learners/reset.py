@@ -18,12 +18,14 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._atomic import Attributes, atomically, let_signals_in
 from tamis._check import Array, Rows, as_classes, as_column, as_rows, encode_labels, refuse_nonfinite, told
 from tamis._guard import Guarded
 from tamis._parameters import check_parameters, having, named, parameters
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
+from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.leaving_out import narrowed, way_of
 
 __all__ = ["ResetOnDrift"]
@@ -91,20 +93,22 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        classes, before = encode_labels(labels, np.array([]))[1], dict(vars(self))
-        try:
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
-            for at in range(0, X.shape[0], 100):
-                self.partial_fit(X[at : at + 100], labels[at : at + 100], classes=classes)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        atomically(self, self._learn_anew, X, labels, anew=True)
         return self
+
+    def _learn_anew(self, X: Rows, labels: Array) -> None:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self._begin(encode_labels(labels, np.array([]))[1], X.shape[1])
+        for at in range(0, X.shape[0], 100):
+            let_signals_in()
+            self._learn(X[at : at + 100], labels[at : at + 100])
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
         """Predict the rows, test the errors for a drift, then learn from the rows.
+
+        If it raises, the model is as it was before the call. Ctrl-C waits until the batch is learned. For what else may
+        happen while a learner of Tamis learns, see its `partial_fit`.
 
         Parameters
         ----------
@@ -130,22 +134,29 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        before = dict(vars(self))
-        try:
-            if not hasattr(self, "estimator_"):
-                self._begin(classes, X.shape[1])
-            _, known = encode_labels(labels, self.classes_)
-            if len(known) > len(self.classes_):
-                raise DataError(f"Label {known[len(self.classes_)]} is not among the classes given at first.")
-            start = 0
-            while start < X.shape[0]:
-                start = self._learn_until_drift(X, labels, start, columns)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        self.n_seen_ += X.shape[0]
+        is_first = not hasattr(self, "estimator_")
+        if is_first:
+            atomically(self, self._take_in, X, labels, classes, columns, anew=True)
+        elif isinstance(self.estimator_, DenseRowClassifier):
+            self.estimator_._validated(X)  # before the detector observes the errors
+            atomically(self, self._take_in, X, labels, classes, columns, before=Attributes(self))
+        else:  # it may refuse rows whose errors the detector has observed
+            atomically(self, self._take_in, X, labels, classes, columns, in_parts=True)
         return self
+
+    def _take_in(self, X: Rows, labels: Array, classes: Any, columns: Any) -> None:
+        if not hasattr(self, "estimator_"):
+            self._begin(classes, X.shape[1])
+        _, known = encode_labels(labels, self.classes_)
+        if len(known) > len(self.classes_):
+            raise DataError(f"Label {known[len(self.classes_)]} is not among the classes given at first.")
+        self._learn(X, labels, columns)
+
+    def _learn(self, X: Rows, y: Array, columns: Any = None) -> None:
+        start = 0
+        while start < X.shape[0]:
+            start = self._learn_until_drift(X, y, start, columns)
+        self.n_seen_ += X.shape[0]
 
     def _begin(self, classes: Any, n_features: int) -> None:
         if classes is None:

@@ -52,6 +52,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tamis._atomic import atomically
 from tamis._check import (
     Array,
     Rows,
@@ -257,10 +258,11 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         self.class_weight = class_weight
         self.random_state = random_state
 
+    _support: NDArray[np.bool_]
     _learned_by = ("fit",)  # what has learned went through this: a loaded one has what it sets
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all earlier rows, then learn from these.
+        """Forget all earlier rows, then learn from these. If it raises, the model is as it was before the call.
 
         Parameters
         ----------
@@ -297,15 +299,21 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         weight = weight / weight.mean()
         rows, centre, mean, scale = _prepared(X, weight, self.scaling == "max")
         left, weights, bias = self._anneal(rows, centre, _inside(codes, len(classes)), weight, n_kept)
-        self.classes_, self.n_features_in_ = classes, n_features
-        self.coef_ = np.zeros((weights.shape[1], n_features))
-        self.coef_[:, left] = (weights / scale[left, None]).T
-        self.intercept_ = bias - self.coef_ @ mean
-        self._support = np.isin(np.arange(n_features), left)
-        self.__dict__.pop("feature_names_in_", None)
+        coef = np.zeros((weights.shape[1], n_features))
+        coef[:, left] = (weights / scale[left, None]).T
+        learned = {
+            "classes_": classes, "n_features_in_": n_features, "coef_": coef, "intercept_": bias - coef @ mean,
+            "_support": np.isin(np.arange(n_features), left),
+        }  # fmt: skip
         if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
+            learned["feature_names_in_"] = np.array(names, dtype=object)
+        atomically(self, self._become, learned, anew=True)
         return self
+
+    def _become(self, learned: dict[str, Any]) -> None:
+        """Take over what a fit has learned."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(learned)
 
     def _anneal(
         self, rows: Rows, centre: Array, inside: Array, row_weight: Array, n_kept: int

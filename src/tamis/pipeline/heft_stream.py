@@ -44,6 +44,7 @@ from tamis._check import as_classes, columns_of
 from tamis._jit import njit
 from tamis._parameters import SEED, Kind, having, integer, parameters
 from tamis.learners.chunked import ChunkedEnsemble, made
+from tamis.learners.dense_rows import is_foreign
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.leaving_out import takes_nan
 from tamis.rows import FCBF
@@ -207,12 +208,9 @@ class HEFTStream(ChunkedEnsemble):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _before(self) -> dict[str, Any]:
-        own = [one for one in (*self.estimators, self.selector) if not isinstance(one, str | None)]
-        before = super()._before()
-        if hasattr(self, "n_seen_") and any(not type(one).__module__.startswith("tamis.") for one in own):
-            before.update(deepcopy({name: before[name] for name in ("_selector_", "_models_")}))
-        return before
+    @property
+    def _has_foreign_parts(self) -> bool:
+        return any(is_foreign(one) for one in (self._selector_, *(model for _, _, model in self._models_)))
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)

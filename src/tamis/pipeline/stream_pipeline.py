@@ -20,6 +20,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._atomic import atomically, let_signals_in
 from tamis._check import (
     Array,
     Rows,
@@ -194,6 +195,8 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from rows. If it raises, the model is as it was before the call.
 
+        Ctrl-C waits until a block of `batch_size` rows is learned; the model is then as it was before the call.
+
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
@@ -211,22 +214,19 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         check_parameters(self)
-        before = dict(self.__dict__)
-        try:
-            if forget:
-                for name in [name for name in vars(self) if name.endswith("_")]:
-                    delattr(self, name)
-                self.__dict__.pop("_models", None)
-            X, names = as_rows(X)
-            y = as_column(y, X.shape[0], type(self).__name__)
-            if not hasattr(self, "_models"):
-                self._begin(X, names, classes)
-            self._learn(self._as_first(X, names), y)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        X, names = as_rows(X)
+        y = as_column(y, X.shape[0], type(self).__name__)
+        atomically(self, self._take_in, X, names, y, classes, forget, anew=True)  # copies learn
         return self
+
+    def _take_in(self, X: Rows, names: list[str] | None, y: Array, classes: Any, forget: bool) -> None:
+        if forget:
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            self.__dict__.pop("_models", None)
+        if not hasattr(self, "_models"):
+            self._begin(X, names, classes)
+        self._learn(self._as_first(X, names), y)
 
     def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> None:
         self.n_features_in_ = X.shape[1]
@@ -261,6 +261,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         whole = len(labels) - len(labels) % self.batch_size
         models = self._models.another() if whole else self._models
         for at in range(0, whole, self.batch_size):
+            let_signals_in()
             self._take(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
         rest = [] if whole == len(labels) else [(rows[whole:].copy(), labels[whole:].copy())]
         ahead = self._ahead_of(models, rest)

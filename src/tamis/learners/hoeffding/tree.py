@@ -26,7 +26,6 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array
 from tamis._parameters import SEED, having, parameters
+from tamis.learners.dense_rows import is_foreign
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.components import LeafClassifiers
 from tamis.learners.hoeffding.learning import learn, reach, votes_of
@@ -172,11 +172,9 @@ class HoeffdingTree(TreeClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _before(self) -> dict[str, Any]:
-        before = super()._before()
-        if getattr(self, "_own_", None) is not None and not type(self.leaf).__module__.startswith("tamis."):
-            before.update(deepcopy({name: before[name] for name in ("_pools_", "_categories_", "_own_")}))
-        return before
+    @property
+    def _has_foreign_parts(self) -> bool:
+        return self._own_ is not None and is_foreign(self.leaf)
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         super()._open(n_features, names, classes)

@@ -62,13 +62,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def call(folder, monkeypatch, capsys):
+def call(folder, monkeypatch, capfd):  # follow writes past sys.stdout
     monkeypatch.chdir(folder)
 
     def call(command, line, said=""):
         monkeypatch.setattr("sys.stdin", io.StringIO(said))
         main([command, *line])
-        return capsys.readouterr()
+        return capfd.readouterr()
 
     return call
 

@@ -108,7 +108,10 @@ def test_what_has_no_rows_is_named_with_what_to_pass(key: str) -> None:
     model = learn(key, X, Y)
     again = [getattr(model, verb) for verb in ("predict", "transform", "offer_many") if hasattr(model, verb)]
     for rows, words in NO_ROWS.values():
-        for message in (refusal(learn, key, rows, Y), *(refusal(call, rows) for call in again)):
+        # Of a frame, a column selector takes the selected columns, whatever the others are.
+        is_picked = hasattr(model, "offer") and isinstance(rows, pd.DataFrame)
+        calls = [call for call in again if not (is_picked and call.__name__ == "transform")]
+        for message in (refusal(learn, key, rows, Y), *(refusal(call, rows) for call in calls)):
             assert all(word in message for word in words), message
     for call in (make(key).start(Y).offer,) if hasattr(model, "offer") else ():
         assert refusal(call, None) == "The column is None: pass an array of shape (n_rows,) or a series."

@@ -261,9 +261,8 @@ def as_stream(source: Any) -> Stream:
         return source
     if isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple):
         return ArrayStream(*source)
-    is_table = hasattr(source, "shape") or hasattr(
-        source, "columns"
-    )  # iterated, it would yield its names or rows
+    # Iterated, a table would yield its names or rows. The class is asked: a lazy frame would compute its columns.
+    is_table = hasattr(source, "shape") or hasattr(type(source), "columns")
     if isinstance(source, Iterable) and not is_table and not isinstance(source, str | bytes | dict):
         return BatchStream(source)
     kind = "None" if source is None else f"a {type(source).__name__}"

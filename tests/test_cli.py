@@ -1,6 +1,7 @@
 """The command line as a stranger uses it: what is printed where, exit codes, mistakes, interrupts and going on."""
 
 import contextlib
+import html
 import io
 import itertools
 import json
@@ -754,7 +755,7 @@ def test_a_number_is_predicted_and_the_report_says_how_to_do_it_again(call, fold
     assert "Mean absolute error" in page
     assert "Accuracy" not in page
     [line] = re.findall(r"tamis run[^<]*", page)
-    again = shlex.split(line.replace("&#x27;", "'"))[1:]
+    again = shlex.split(html.unescape(line))[1:]
     code, out, _ = call(*again[: again.index("--report")], "--json", "-q")
     assert json.loads(out)["summary"]["mae"] == told["summary"]["mae"]
     code, out, _ = call(

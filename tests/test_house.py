@@ -31,7 +31,14 @@ from tamis.catalog import CATALOG
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tamis"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CORE = {"numpy", "scipy", "sklearn", "narwhals", "threadpoolctl"}  # numba too, when the first kernel runs
+CORE = {
+    "numpy",
+    "scipy",
+    "sklearn",
+    "narwhals",
+    "threadpoolctl",
+    "jinja2",
+}  # numba too, when the first kernel runs
 USERS_OWN = {"pandas", "polars"}  # read if the user has them, so no extra brings them
 MODULES = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.") if not m.name.endswith("__main__")]
 

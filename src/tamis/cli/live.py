@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import queue
 import threading
@@ -178,14 +179,15 @@ _POLICY = (
 
 
 def _page(title: str) -> bytes:
-    from tamis.report.page.markup import text
+    from tamis.report.page.text import shorten
 
+    heading = html.escape(shorten(title, 300))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
-        f'<header><h1>{text(title)}</h1><p id="state" role="status">waiting for rows</p></header>\n<main>\n'
+        f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
+        f'<header><h1>{heading}</h1><p id="state" role="status">waiting for rows</p></header>\n<main>\n'
         '<dl id="figures"></dl>\n'
         '<section><h2 id="judged">Accuracy of the last rows</h2><svg id="chart" viewBox="0 0 700 200" role="img"'
         ' aria-label="How well the last rows were predicted, over rows"></svg>'

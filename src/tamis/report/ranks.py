@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tamis.evaluate.significance import Nemenyi
-from tamis.report.page.markup import shorten, text
+from tamis.report.charts.axes import new_figure
+from tamis.report.page.document import render
+from tamis.report.page.text import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,22 +59,17 @@ def plot_ranks(result: Nemenyi) -> Figure:
     >>> sorted(text.get_text() for text in figure.axes[0].texts)
     ['1', '2', '2.00  b', '3', '3.00  c', 'CD = 1.35', 'a  1.00']
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
     drawing = _arrange(result)
-    figure = Figure(figsize=(_WIDTH / 100, drawing.height / 100))
+    figure = new_figure(_WIDTH / 100, drawing.height / 100)
+    from matplotlib import rcParams
+
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set_xlim(0, _WIDTH)
     axes.set_ylim(drawing.height, 0)
     for points, width in drawing.lines:
         xs, ys = zip(*points, strict=True)
-        axes.plot(
-            xs, ys, color=matplotlib.rcParams["text.color"], linewidth=0.72 * width, solid_capstyle="butt"
-        )
+        axes.plot(xs, ys, color=rcParams["text.color"], linewidth=0.72 * width, solid_capstyle="butt")
     for x, y, anchor, words, size in drawing.texts:
         shown = words.replace("$", r"\$")  # lest matplotlib read mathematics into a name
         axes.text(x, y, shown, ha=_ANCHORS[anchor], va="center", fontsize=0.72 * size)
@@ -102,20 +99,7 @@ def draw_ranks(result: Nemenyi) -> str:
     >>> svg[:4], "&lt;a&gt;  1.00" in svg, "CD = 1.35" in svg
     ('<svg', True, True)
     """
-    drawing = _arrange(result)
-    lines = "".join(
-        f'<polyline points="{" ".join(f"{x:.4g},{y:.4g}" for x, y in points)}" stroke-width="{width:g}"/>'
-        for points, width in drawing.lines
-    )
-    texts = "".join(
-        f'<text x="{x:.4g}" y="{y:.4g}" dy=".35em" text-anchor="{anchor}" font-size="{size:g}">{text(words)}</text>'
-        for x, y, anchor, words, size in drawing.texts
-    )
-    return (
-        f'<svg role="img" aria-label="{text(_said(result), 900)}" viewBox="0 0 {_WIDTH:g} {drawing.height:g}"'
-        f' style="display:block;width:100%;min-width:34rem;max-width:{_WIDTH:g}px">'
-        f'<g fill="none" stroke="currentColor">{lines}</g><g fill="currentColor">{texts}</g></svg>'
-    )
+    return render("ranks.html.j2", drawing=_arrange(result), width=_WIDTH, description=_said(result))
 
 
 def _said(result: Nemenyi) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.report.page.markup import shorten
+from tamis.report.charts.axes import new_figure, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,10 +42,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
         raise ValueError(
             f"The picture {os.fspath(path)!r} is of no known format: end its name with .png, .svg or .pdf."
         )
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
+    new_figure(1, 1)
 
 
 def plot_ranking(names: Sequence[str], scores: dict[str, NDArray[np.float64]], title: str = "") -> Figure:
@@ -74,10 +71,7 @@ def plot_ranking(names: Sequence[str], scores: dict[str, NDArray[np.float64]], t
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['heat', 'light']
     """
-    check_picture("a.png")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.2 + 2.6 * len(scores), 1.3 + 0.24 * len(names)), layout="constrained")
+    figure = new_figure(4.2 + 2.6 * len(scores), 1.3 + 0.24 * len(names))
     panels = np.atleast_1d(figure.subplots(1, len(scores), sharey=True))
     for panel, (called, values) in zip(panels, scores.items(), strict=True):
         finite = np.isfinite(values)
@@ -97,7 +91,7 @@ def plot_ranking(names: Sequence[str], scores: dict[str, NDArray[np.float64]], t
         panel.tick_params(axis="y", length=0, labelsize=8)
         panel.grid(axis="x", color="#8a949e", alpha=0.4, linewidth=0.6)
         panel.set_axisbelow(True)
-    panels[0].set_yticks(np.arange(len(names)), [shorten(name, 32).replace("$", r"\$") for name in names])
+    panels[0].set_yticks(np.arange(len(names)), [plain_text(name, 32) for name in names])
     panels[0].set_ylim(len(names) - 0.4, -0.6)
     if title:
         figure.suptitle(title.replace("$", r"\$"), x=0.01, ha="left", fontsize=10)

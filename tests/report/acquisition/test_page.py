@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from tamis import IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.report.acquisition import acquisition_page, write_report
+from tamis.report.acquisition.charts import plot_costs, plot_missing, plot_paths
 from tamis.report.acquisition.numbers import cost_curves, gain_over_fixed, missing_curve
-from tamis.report.acquisition.plots import plot_costs, plot_missing, plot_paths
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.evaluate import PrequentialResult
-from tamis.report.figures.thinning import bucket_starts, mean_per_bucket, thin, thin_band
+from tamis.report.charts.thinning import bucket_starts, mean_per_bucket, thin, thin_band
 from tamis.report.run import numbers
 from tests.report.runs import make_run, with_truth
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tamis.report import plot
+from tamis.report.page.number_format import scientific
 from tamis.report.run import numbers
 from tests.report.runs import ELECTRICITY, make_run, with_truth
 
@@ -47,17 +48,18 @@ def test_lines_and_map_show_the_run():
     run = make_run(300, 8, 4)
     figure, _ = drawn(run)
     accuracy, stability, kept, score = figure.axes
-    whole, recent, majority, no_change = accuracy.get_lines()
+    recent, whole, majority, no_change = accuracy.get_lines()
     assert (majority.get_ydata() == 0.575).all()
     np.testing.assert_array_equal(no_change.get_ydata(), run.frames["steps"]["no_change_accuracy_windowed"])
     np.testing.assert_array_equal(whole.get_ydata(), run.frames["steps"]["accuracy_cumulative"])
     np.testing.assert_array_equal(recent.get_xdata(), run.frames["steps"]["n_seen"])
     np.testing.assert_array_equal(stability.get_lines()[0].get_ydata(), run.frames["steps"]["stability"])
     shown = numbers.selection_map(run)
-    np.testing.assert_array_equal(kept.get_images()[0].get_array(), shown.shares)
+    pixels, palette = numbers.map_pixels(shown)
+    np.testing.assert_array_equal(kept.get_images()[0].get_array(), palette[pixels])
     assert [label.get_text() for label in kept.get_yticklabels()] == shown.names
     assert [line.get_label() for line in score.get_lines()] == [
-        line.name for line in numbers.score_lines(run)[1]
+        f"{line.name} {scientific(line.last)}" for line in numbers.score_lines(run)[1]
     ]
 
 

@@ -16,7 +16,7 @@ from tamis._check import as_rows
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
 
-__all__ = ["Curve", "Gain", "cost_curves", "fixed_subset", "gain_over_fixed", "missing_curve"]
+__all__ = ["Curve", "Floats", "Gain", "cost_curves", "fixed_subset", "gain_over_fixed", "missing_curve"]
 
 Floats: TypeAlias = NDArray[np.float64]
 

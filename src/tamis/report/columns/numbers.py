@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis.base.trace import DECISIONS
-from tamis.report.figures.thinning import bucket_starts
+from tamis.report.charts.thinning import bucket_starts
 from tamis.report.page.number_format import MISSING, power_of_ten, scientific
 
-__all__ = ["Course", "Scale", "course_of", "evidence_limits", "log_probability"]
+__all__ = ["Course", "Floats", "Scale", "course_of", "evidence_limits", "log_probability"]
 
 Floats = NDArray[np.float64]
 

@@ -7,46 +7,41 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tamis.evaluate import ExperimentResult
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance
-from tamis.report.comparison.figures import curves_figure, maps_figure, scores_figure
+from tamis.report.comparison.charts import curves_chart, map_charts, scores_chart
 from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_maps
-from tamis.report.page import number_format
-from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, names, notice, plural, repeat_lines, table, text, tiles
+from tamis.report.page.cells import Cell, Names, Score, Table
+from tamis.report.page.document import Section, render_page, write_page
+from tamis.report.page.number_format import MISSING, count, duration, fraction, size
 from tamis.report.page.rerun import snippet
+from tamis.report.page.text import plural, shorten
 from tamis.report.ranks import draw_ranks
 
 __all__ = ["comparison_page", "write_comparison"]
 
+Values = dict[str, Any]
 _Format = Callable[[float], str]
 _TABLES: tuple[tuple[str, str, _Format], ...] = (
-    ("accuracy", "Accuracy", number_format.fraction),
-    ("kappa_t", "Kappa-temporal: 0 is to repeat the last label, 1 is perfect", number_format.fraction),
-    (
-        "random_accuracy",
-        "Accuracy on random subsets of the same size, mean of the draws",
-        number_format.fraction,
-    ),
-    ("all_accuracy", "Accuracy on every feature", number_format.fraction),
-    ("auc", "AUC, where there are two classes", number_format.fraction),
-    ("random_auc", "AUC on random subsets of the same size, mean of the draws", number_format.fraction),
-    ("average_precision", "Average precision of the rarer class", number_format.fraction),
-    ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", number_format.fraction),
-    (
-        "selection_accuracy",
-        "Selection accuracy: 0.7 recall and 0.3 left out",
-        number_format.fraction,
-    ),
-    ("rsr", "Recall: share of the relevant features that was kept", number_format.fraction),
-    ("cucp", "Left out: share of the other features that was not kept", number_format.fraction),
-    ("stability", "Stability of the selected sets (Nogueira)", number_format.fraction),
-    ("recovery_rows", "Rows until the accuracy is back after a drift", number_format.count),
-    ("seconds", "Seconds of a run", number_format.fraction),
-    ("model_bytes", "Numbers held by selector and learner", number_format.size),
+    ("accuracy", "Accuracy", fraction),
+    ("kappa_t", "Kappa-temporal: 0 is to repeat the last label, 1 is perfect", fraction),
+    ("random_accuracy", "Accuracy on random subsets of the same size, mean of the draws", fraction),
+    ("all_accuracy", "Accuracy on every feature", fraction),
+    ("auc", "AUC, where there are two classes", fraction),
+    ("random_auc", "AUC on random subsets of the same size, mean of the draws", fraction),
+    ("average_precision", "Average precision of the rarer class", fraction),
+    ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", fraction),
+    ("selection_accuracy", "Selection accuracy: 0.7 recall and 0.3 left out", fraction),
+    ("rsr", "Recall: share of the relevant features that was kept", fraction),
+    ("cucp", "Left out: share of the other features that was not kept", fraction),
+    ("stability", "Stability of the selected sets (Nogueira)", fraction),
+    ("recovery_rows", "Rows until the accuracy is back after a drift", count),
+    ("seconds", "Seconds of a run", fraction),
+    ("model_bytes", "Numbers held by selector and learner", size),
 )
 _RANKED = (("accuracy", "accuracy"), ("selection_accuracy", "selection accuracy"), ("stability", "stability"))
 _FEW = 5  # streams: fewer are no base for a test
@@ -90,223 +85,163 @@ def comparison_page(
     result: ExperimentResult, title: str | None = None, repeat: dict[str, str] | None = None
 ) -> str:
     """Return the report as HTML."""
-    n_methods, n_streams = len(result.methods), len(result.streams)
-    heading = title or (
-        f"{plural(n_methods, 'method', 'methods')} on {plural(n_streams, 'stream', 'streams')}"
-    )
-    made = [(key, label, section(result)) for key, label, section in _SECTIONS]
-    parts = [(key, label, content) for key, label, content in made if content]
-    parts.append(("repeat", "Repeat this run", _repeat(result, repeat or {})))
-    return document(heading, _lead(result), _alerts(result) + _tiles(result), parts)
+    streams = plural(len(result.streams), "stream", "streams")
+    heading = f"{plural(len(result.methods), 'method', 'methods')} on {streams}"
+    sections = [Section(key, label, values(result)) for key, label, values in _SECTIONS]
+    sections = [section for section in sections if section.values is not None]
+    sections.append(Section("repeat", "Repeat this run", _repeat(result, repeat or {})))
+    return render_page("comparison/page.html.j2", title or heading, _top(result), sections)
 
 
-def _lead(result: ExperimentResult) -> str:
-    seeds = sorted(set(result.cells["seed"].tolist()))
-    said = f"Every method on every stream, test-then-train, with {plural(len(seeds), 'seed', 'seeds')}."
-    if len(seeds) > 1:
-        said += " Where nothing takes a seed there is one run, and no deviation."
-    if result.oracles:
-        said += f" {names(result.oracles)} was told the truth: it is shown, but not ranked."
-    if result.keep_all and "selection_accuracy" in result.metrics:
-        said += f" {names(result.keep_all)} keeps every feature: it is not ranked by what is selected."
-    return said
-
-
-def _alerts(result: ExperimentResult) -> str:
-    n_failed, n_missing = (int(np.sum(result.cells["status"] == status)) for status in ("failed", "missing"))
-    told = [
+def _top(result: ExperimentResult) -> Values:
+    cells = result.cells
+    n_seeds = len(set(cells["seed"].tolist()))
+    rows, seconds = (float(np.nansum(cells.get(one, np.zeros(1)))) for one in ("n_rows", "seconds"))
+    n_failed, n_missing = (int(np.sum(cells["status"] == status)) for status in ("failed", "missing"))
+    lost = [
         plural(n, f"cell {verb}", f"cells {verbs}")
         for n, verb, verbs in ((n_failed, "failed", "failed"), (n_missing, "is missing", "are missing"))
         if n
     ]
-    found = [f"<b>{' and '.join(told)}.</b> The numbers are those of the others."] if told else []
-    if behind := result.no_better_than_random():
-        each = "; ".join(f"{names(methods)} on {name(stream)}" for stream, methods in behind.items())
-        found.append(f"<b>No better than random subsets of the same size:</b> {each}.")
-    return "".join(map(notice, found))
+    return {
+        "n_seeds": n_seeds,
+        "oracles": result.oracles,
+        "keep_all": result.keep_all if "selection_accuracy" in result.metrics else [],
+        "lost": " and ".join(lost),
+        "behind": result.no_better_than_random(),
+        "tiles": [
+            ("Streams", f"{len(result.streams)}", ""), ("Methods", f"{len(result.methods)}", ""),
+            ("Seeds", f"{n_seeds}", ""),
+            ("Runs", count(int(np.sum(cells["status"] == "done"))), f"of {len(cells['key']):,}"),
+            ("Rows predicted", count(rows), "in all runs"),
+            ("Time of the runs", duration(seconds), "one after the other"),
+        ],
+    }  # fmt: skip
 
 
-def _tiles(result: ExperimentResult) -> str:
-    cells = result.cells
-    rows, seconds = (float(np.nansum(cells.get(one, np.zeros(1)))) for one in ("n_rows", "seconds"))
-    done = int(np.sum(cells["status"] == "done"))
-    return tiles((
-        ("Streams", f"{len(result.streams)}", ""),
-        ("Methods", f"{len(result.methods)}", ""),
-        ("Seeds", f"{len(set(cells['seed'].tolist()))}", ""),
-        ("Runs", number_format.count(done), f"of {len(cells['key']):,}"),
-        ("Rows predicted", number_format.count(rows), "in all runs"),
-        ("Time of the runs", number_format.duration(seconds), "one after the other"),
-    ))  # fmt: skip
-
-
-def _glance(result: ExperimentResult) -> str:
-    if "accuracy" not in result.metrics or not np.isfinite((scores := result.table("accuracy")).mean).any():
-        return ""
+def _glance(result: ExperimentResult) -> Values | None:
+    if (scores := _scores(result, "accuracy")) is None:
+        return None
     majority = np.full(len(scores.streams), np.nan)
     if "majority_accuracy" in result.metrics:
         means = result.table("majority_accuracy").mean
-        majority = np.array(
-            [row[np.isfinite(row)].mean() if np.isfinite(row).any() else np.nan for row in means]
-        )
-    few = (
-        " Of more than six methods, those with the highest mean are drawn." if len(scores.methods) > 6 else ""
-    )
-    return (
-        "<p>Mean over seeds, each point a method. A method left of the dotted mark has learned nothing on that stream."
-        f"{few}</p>{scores_figure('gla', scores, majority)}"
-    )
+        majority = np.array([_finite_mean(row) for row in means])
+    return {"has_more": len(scores.methods) > 6, "chart": scores_chart("gla", scores, majority)}
 
 
-def _tables(result: ExperimentResult) -> str:
-    parts = []
-    for metric, caption, form in _TABLES:
-        if metric in result.metrics and np.isfinite((scores := result.table(metric)).mean).any():
-            parts.append(_table(result, scores, caption, form))
-    if not parts:
-        return ""
-    note = (
-        "<p>Mean and, smaller, the standard deviation over seeds; the best of each stream in bold. <i>Majority</i>"
-        " predicts the class that was most frequent so far, <i>no change</i> repeats the last label: a learner that"
-        " does not beat them has learned nothing.</p>"
-    )
-    return note + "".join(parts)
+def _scores(result: ExperimentResult, metric: str) -> ScoreTable | None:
+    """Return the table of a metric that has a value."""
+    if metric not in result.metrics:
+        return None
+    scores = result.table(metric)
+    return scores if np.isfinite(scores.mean).any() else None
 
 
-def _table(result: ExperimentResult, scores: ScoreTable, caption: str, form: _Format) -> str:
-    baselines = _BASELINES.get(scores.metric, ())
-    rows = []
+def _finite_mean(values: Any) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
+
+
+def _tables(result: ExperimentResult) -> Values | None:
+    known = [(_scores(result, metric), caption, form) for metric, caption, form in _TABLES]
+    tables = [_table(result, scores, caption, form) for scores, caption, form in known if scores is not None]
+    return {"tables": tables} if tables else None
+
+
+def _table(result: ExperimentResult, scores: ScoreTable, caption: str, form: _Format) -> Table:
+    baselines, rows = _BASELINES.get(scores.metric, ()), list[list[Cell]]()
     for i, stream in enumerate(scores.streams):
         cells = [_cell(scores, i, j, form) for j in range(len(scores.methods))]
-        rows.append([name(stream), *cells, *(_baseline(result, key, i, form) for key, _ in baselines)])
+        means = (_finite_mean(result.table(key).mean[i]) for key, _ in baselines)  # the same for all methods
+        rows.append([Names([stream]), *cells, *map(form, means)])
     if scores.metric not in _RIVALS and (ranks := scores.mean_ranks()):
-        row = [f"{ranks[one]:.2f}" if one in ranks else number_format.MISSING for one in scores.methods]
-        rows.append(["<i>mean rank</i>", *row, *([""] * len(baselines))])
-    head = ["stream", *map(name, scores.methods), *(f"<i>{label}</i>" for _, label in baselines)]
-    return table(caption, head, rows, ["", *["n"] * (len(head) - 1)])
+        row = [f"{ranks[one]:.2f}" if one in ranks else MISSING for one in scores.methods]
+        rows.append([Score("mean rank", is_aside=True), *row, *([""] * len(baselines))])
+    asides = (Score(label, is_aside=True) for _, label in baselines)
+    head: list[Cell] = [*(Names([method]) for method in scores.methods), *asides]
+    return Table(caption, [("", "stream"), *(("n", one) for one in head)], rows)
 
 
-def _cell(scores: ScoreTable, i: int, j: int, form: _Format) -> str:
-    mean, deviation = float(scores.mean[i, j]), float(scores.deviation[i, j])
-    is_rival = scores.metric in _RIVALS
-    shown = f"<b>{form(mean)}</b>" if scores.best[i, j] and not is_rival else form(mean)
-    return shown if math.isnan(deviation) else f"{shown} <small>± {form(deviation)}</small>"
+def _cell(scores: ScoreTable, i: int, j: int, form: _Format) -> Score:
+    deviation = float(scores.deviation[i, j])
+    is_best = bool(scores.best[i, j]) and scores.metric not in _RIVALS
+    return Score(form(float(scores.mean[i, j])), "" if math.isnan(deviation) else form(deviation), is_best)
 
 
-def _baseline(result: ExperimentResult, key: str, i: int, form: _Format) -> str:
-    row = result.table(key).mean[i]  # the same for all methods, up to the seeds that are finished
-    return form(float(np.nanmean(row))) if np.isfinite(row).any() else number_format.MISSING
-
-
-def _ranks(result: ExperimentResult) -> str:
+def _ranks(result: ExperimentResult) -> Values | None:
     parts = []
     for metric, label in _RANKED:
         if metric not in result.metrics:
             continue
         try:
-            found = result.compare(metric)
+            tests = result.compare(metric)
         except ValueError:
             continue
-        bayes = "".join(_against(found, other) for other in found.bayes)
-        parts.append(
-            f"<h3>By {label}, on {plural(len(found.streams), 'stream', 'streams')}</h3>"
-            f'<div class="scroll" tabindex="0" role="group" aria-label="Ranks by {label}">'
-            f"{draw_ranks(found.nemenyi)}</div>"
-            f"<p>{_verdict(found)}</p><ul>{bayes}</ul>"
-        )
-    if not parts:
-        return ""
-    return (
-        "<p>Mean ranks over the streams, the best at the right. Methods under one bar do not differ by Nemenyi's test:"
-        " their mean ranks are nearer to each other than the critical difference. Below, the best ranked one against"
-        " each other: by the Bayesian signed-rank test, and with the p-value of Nemenyi's.</p>"
-        + "".join(parts)
-    )
+        diagram = draw_ranks(tests.nemenyi)
+        parts.append({"label": label, "tests": tests, "diagram": diagram, "verdict": _verdict(tests)})
+    return {"parts": parts} if parts else None
 
 
-def _verdict(found: Significance) -> str:
-    p, alpha, n = found.friedman.p, found.nemenyi.alpha, len(found.streams)
-    if found.friedman.says_too_little(alpha):
-        least = f"p cannot be below {found.friedman.least_p_value:.3f}"
+def _verdict(tests: Significance) -> str:
+    p, alpha, n = tests.friedman.p, tests.nemenyi.alpha, len(tests.streams)
+    if tests.friedman.says_too_little(alpha):
+        least = f"p cannot be below {tests.friedman.least_p_value:.3f}"
         return f"{n} streams are too few to say whether the methods differ: however they rank, {least}."
-    how = "as corrected by Iman and Davenport" if math.isnan(found.friedman.exact_p_value) else "counted out"
-    said = f"Friedman's test, {how}: {'p &lt; 0.001' if p < 0.001 else f'p = {p:.3f}'}."
+    how = "as corrected by Iman and Davenport" if math.isnan(tests.friedman.exact_p_value) else "counted out"
+    said = f"Friedman's test, {how}: {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}."
     if n < _FEW:
         return f"{said} With so few streams it says little."
     return f"{said} The methods differ." if p < alpha else f"{said} A difference is not certain at {alpha:g}."
 
 
-def _against(found: Significance, other: str) -> str:
-    one = found.bayes[other]
-    return (
-        f"<li>{name(found.holm.control)} against {name(other)}: better with a probability of {one.first:.2f},"
-        f" within {one.rope:g} of it {one.equal:.2f}, worse {one.second:.2f};"
-        f" p {found.holm.adjusted[other]:.3f}</li>"
-    )
-
-
-def _curves(result: ExperimentResult) -> str:
-    columns = [
-        ("accuracy_windowed", "Accuracy", (0.0, 1.0)),
-        ("selection_accuracy", "Selection accuracy", (0.0, 1.0)),
-    ]
-    curves = {column: mean_curves(result, column) for column, _, _ in columns}
-    parts = []
+def _curves(result: ExperimentResult) -> Values | None:
+    columns = (("accuracy_windowed", "Accuracy"), ("selection_accuracy", "Selection accuracy"))
+    curves = {column: mean_curves(result, column) for column, _ in columns}
+    streams = {}
     for i, stream in enumerate(result.streams):
         drifts = drifts_of(result, stream)
-        figures = [
-            curves_figure(f"cur{i}{column[0]}", title, curves[column][stream], drifts, within)
-            for column, title, within in columns
+        streams[stream] = [
+            curves_chart(f"cur{i}{column[0]}", title, curves[column][stream], drifts, (0.0, 1.0))
+            for column, title in columns
             if curves[column][stream]
         ]
-        if figures:
-            parts.append(f'<h3>{name(stream)}</h3><div class="pair">{"".join(figures)}</div>')
-    if not parts:
-        return ""
-    few = (
-        " Of more than six methods, those with the highest mean are drawn." if len(result.methods) > 6 else ""
-    )
-    return (
-        "<p>Mean over seeds; the legend tells the mean over the stream. Accuracy is that of the latest rows."
-        f"{few}</p>" + "".join(parts)
-    )
+    if not any(streams.values()):
+        return None
+    return {
+        "has_more": len(result.methods) > 6,
+        "streams": {name: one for name, one in streams.items() if one},
+    }
 
 
-def _selection(result: ExperimentResult) -> str:
-    parts = []
-    for i, stream in enumerate(result.streams):
-        maps = selection_maps(result, stream)
-        if maps is not None:
-            more = f" {plural(maps.n_more, 'feature', 'features')} that were kept are not shown." * (
-                maps.n_more > 0
-            )
-            said = f'<p class="note">Seed {maps.seed}.{more}</p>'
-            parts.append(f"<h3>{name(stream)}</h3>{said}{maps_figure(f'sel{i}', maps)}")
-    if not parts:
-        return ""
-    return "<p>What each method kept, by rows seen; paler: some of the time.</p>" + "".join(parts)
+def _selection(result: ExperimentResult) -> Values | None:
+    found = {stream: selection_maps(result, stream) for stream in result.streams}
+    streams = [
+        {"name": stream, "seed": maps.seed, "n_more": maps.n_more, "charts": map_charts(f"sel{i}", maps)}
+        for i, (stream, maps) in enumerate(found.items())
+        if maps is not None
+    ]
+    return {"streams": streams} if streams else None
 
 
-def _cells(result: ExperimentResult) -> str:
-    failed = [[text(cell), text(error, 400)] for cell, error in result.failed.items()]
-    return table("Cells that failed", ("cell", "error"), failed, ["", ""]) if failed else ""
+def _cells(result: ExperimentResult) -> Values | None:
+    rows = [[shorten(cell, 300), shorten(error, 400)] for cell, error in result.failed.items()]
+    return {"table": Table("Cells that failed", [("", "cell"), ("", "error")], rows)} if rows else None
 
 
-def _repeat(result: ExperimentResult, lines: dict[str, str]) -> str:
+def _repeat(result: ExperimentResult, lines: dict[str, str]) -> Values:
     lines = dict(lines)
     done = np.flatnonzero(result.cells["status"] == "done")
     if len(done):
         stream, method = (str(result.cells[one][done[0]]) for one in ("stream", "method"))
-        first = result.run(stream, method)
-        lines["In Python, the first of the runs"] = snippet(first.settings)
+        lines["In Python, the first of the runs"] = snippet(result.run(stream, method).settings)
     if not result.is_temporary:
         load = f"from tamis.evaluate import ExperimentResult\n\nresult = ExperimentResult.load({str(result.folder)!r})"
         lines["In Python, to look at all of them again"] = load
     listing = json.dumps(result.settings, indent=1, ensure_ascii=False, default=str)
-    return repeat_lines(lines, {"All runs as JSON": listing})
+    return {"lines": lines, "listings": {"All runs as JSON": listing}}
 
 
-_SECTIONS: tuple[tuple[str, str, Callable[[ExperimentResult], str]], ...] = (
+_SECTIONS: tuple[tuple[str, str, Callable[[ExperimentResult], Values | None]], ...] = (
     ("glance", "At a glance", _glance),
     ("results", "Results", _tables),
     ("ranks", "Ranks", _ranks),

@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import tamis
 from tamis.persistence import replace_file
-from tamis.report.page.markup import text
+from tamis.report.charts import svg
+from tamis.report.page import number_format
+from tamis.report.page.text import plural, printable, shorten
 
-__all__ = ["check_writable", "document", "write_page"]
+__all__ = ["Section", "check_writable", "render", "render_page", "write_page"]
 
 # What a browser may do with a page: nothing but show its own styles and pictures. No script runs, nobody is asked.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -70,36 +77,58 @@ def _refusal(path: str | os.PathLike[str], reason: str) -> ValueError:
     return ValueError(f"Cannot write the report {os.fspath(path)!r}: {reason}.")
 
 
-def document(heading: str, lead: str, above: str, parts: Sequence[tuple[str, str, str]]) -> str:
-    """Return a whole page: its heading, links to its sections, and the sections.
+@dataclass(frozen=True)
+class Section:
+    """A section of a page.
+
+    Attributes
+    ----------
+    key : str
+        Its anchor, and the macro of the page's template that prints it unless `macro` is given.
+    heading : str
+    values : Any
+        What the macro receives.
+    macro : str
+    """
+
+    key: str
+    heading: str
+    values: Any
+    macro: str = ""
+
+
+def render_page(template: str, heading: str, top: Any, sections: Sequence[Section]) -> str:
+    """Return a page as HTML.
 
     Parameters
     ----------
+    template : str
+        Its macros: ``top``, which prints what stands between the heading and the sections, and one for each section.
     heading : str
-        Plain text.
-    lead : str
-        HTML of the sentence below the heading.
-    above : str
-        HTML of what stands between that sentence and the links.
-    parts : list of (str, str, str)
-        Of each section the anchor, the heading and the content, the last two as HTML.
+    top : Any
+        What ``top`` receives.
+    sections : sequence of Section
     """
-    links = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, _ in parts)
-    head = (
-        f'<header><h1>{text(heading)}</h1><p class="lead">{lead}</p>{above}'
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
-    )
+    return render("page/base.html.j2", heading=heading, top=top, sections=sections, template=template)
+
+
+def render(template_name: str, **values: Any) -> str:
+    """Return a template of the package ``tamis.report`` with its values filled in."""
+    return _environment().get_template(template_name).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    """Everything that is printed is escaped; templates lie beside the numbers that they show."""
+    environment = Environment(
+        loader=PackageLoader("tamis", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
+    formats = (number_format.count, number_format.fraction, number_format.scientific, number_format.duration)
+    environment.filters |= {function.__name__: function for function in (*formats, shorten, plural)}
     style = files("tamis.report.page").joinpath("style.css").read_text(encoding="utf-8")
-    body = "".join(
-        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{content}</section>\n'
-        for key, name, content in parts
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{text(heading)}</title>\n<style>\n{style}</style>\n</head>\n'
-        f"<body>\n{head}\n<main>\n{body}</main>\n"
-        f"<footer>Made by Tamis {tamis.__version__}. This file needs no network.</footer>\n</body>\n</html>\n"
-    )
+    environment.globals |= {
+        "sample": svg.sample, "shapes": svg.shapes, "tick_positions": svg.tick_positions,
+        "policy": _POLICY, "style": style, "version": tamis.__version__,
+    }  # fmt: skip
+    return environment

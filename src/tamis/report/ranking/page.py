@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.catalog import EFFECT_TITLES, SCORE_MEANINGS, SCORE_TITLES
-from tamis.report.figures import svg
-from tamis.report.figures.figure import figure
-from tamis.report.figures.thinning import thin
-from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import name, names, notice, plural, repeat_lines, table, text, tiles
+from tamis.report.charts.chart import Chart, Line, axis
+from tamis.report.page.cells import Cell, Meter, Names, Table
+from tamis.report.page.document import Section, render_page, write_page
 from tamis.report.page.number_format import count, duration, power_of_ten, rate, scientific
 
 __all__ = ["ranking_page", "write_report"]
@@ -114,62 +112,67 @@ def ranking_page(
             "rank": np.arange(1, len(order) + 1),
             **{key: column[order] for key, column in columns.items()},
         }
-    parts = [
-        ("best", "The best columns", _best(columns, scores, top)),
-        ("course", "How the scores fall", _course(columns, scores)),
-        ("bare", "Columns without any value", _bare(columns)),
-        ("repeat", "Repeat this run", repeat_lines(repeat or {"In Python": _in_python(scores)})),
+    sections = [
+        Section("best", "The best columns", _best(columns, scores, top)),
+        Section("course", "How the scores fall", _course(columns, scores)),
+        Section("bare", "Columns without any value", _bare(columns)),
+        Section("repeat", "Repeat this run", repeat or {"In Python": _in_python(scores)}),
     ]
-    parts = [part for part in parts if part[2]]
-    warning = notice(f"<b>{text(alert)}</b>") if alert else ""
-    above = warning + _tiles(columns, n_rows, classes, seconds)
-    return document(title, text(note, 600), above, parts)
+    above = {"note": note, "alert": alert, "tiles": _tiles(columns, n_rows, classes, seconds)}
+    return render_page("ranking/page.html.j2", title, above, [one for one in sections if one.values])
 
 
-def _tiles(columns: Columns, n_rows: int | None, classes: Sequence[Any], seconds: float) -> str:
+def _tiles(
+    columns: Columns, n_rows: int | None, classes: Sequence[Any], seconds: float
+) -> list[tuple[str, str, Cell]]:
     n = len(columns["feature"])
     bare = int((columns["n_observed"] == 0).sum())
-    shown = [("Columns", count(n), f"{count(bare)} without any value" if bare else "")]
+    shown: list[tuple[str, str, Cell]] = [
+        ("Columns", count(n), f"{count(bare)} without any value" if bare else "")
+    ]
     if n_rows is not None:
         shown.append(("Rows", count(n_rows), ""))
     if len(classes):
-        shown.append(("Classes", count(len(classes)), names([str(label) for label in classes], 3)))
+        shown.append(("Classes", count(len(classes)), Names([str(label) for label in classes], 3)))
     if "selected" in columns:
         kept = int(columns["selected"].sum())
         shown.append(("Selected", count(kept), f"{100 * kept / max(n, 1):.2g} % of the columns"))
     if math.isfinite(seconds):
         pace = f"{rate(n_rows / seconds)} rows a second" if n_rows and seconds > 0 else ""
         shown.append(("Time", duration(seconds), pace))
-    return tiles(shown)
+    return shown
 
 
 # -- the best ----------------------------------------------------------------------------------------------
 
 
-def _best(columns: Columns, scores: Sequence[str], top: int) -> str:
+def _best(columns: Columns, scores: Sequence[str], top: int) -> dict[str, Any]:
     n = len(columns["feature"])
     said = "; ".join(f"{SCORE_TITLES[key]}: {SCORE_MEANINGS[key]}" for key in scores)
     if "effect_low" in columns:
         said += f". {EFFECT_TITLES[scores[0]].capitalize()}: a band for each column that is true at all times"
-    shown = f"<p>Each column by itself. {text(said, 600)}.</p>" + _listing(
-        columns, scores, range(min(top, n)), f"Ranked by {SCORE_TITLES[scores[0]].lower()}"
+    first = _listing(columns, scores, range(min(top, n)), f"Ranked by {SCORE_TITLES[scores[0]].lower()}")
+    rest = (
+        _listing(columns, scores, range(top, min(n, _MOST_ROWS)), f"From {count(top + 1)} on")
+        if n > top
+        else None
     )
-    if n <= top:
-        return shown
-    rest = range(top, min(n, _MOST_ROWS))
-    more = f'<p class="note">And {count(n - _MOST_ROWS)} more.</p>' if n > _MOST_ROWS else ""
-    listing = _listing(columns, scores, rest, f"From {count(top + 1)} on")
-    others = plural(n - top, "other column", "other columns")
-    return f"{shown}<details><summary>{others}</summary>{listing}{more}</details>"
+    return {
+        "meanings": said,
+        "first": first,
+        "rest": rest,
+        "n_rest": n - top,
+        "n_more": max(n - _MOST_ROWS, 0),
+    }
 
 
-def _listing(columns: Columns, scores: Sequence[str], which: range, caption: str) -> str:
+def _listing(columns: Columns, scores: Sequence[str], which: range, caption: str) -> Table:
     """Return a table of some ranks: a bar for the first score, the numbers of the others."""
     first, pvalue = scores[0], f"{scores[0]}_pvalue"
     finite = columns[first][np.isfinite(columns[first])]
     most = float(finite.max(initial=0.0)) or 1.0
     part = {key: column[which.start : which.stop].tolist() for key, column in columns.items()}
-    head, kinds = ["", "column", "", SCORE_TITLES[first]], ["n", "long", "meter extra", "n"]
+    head = [("n", ""), ("long", "column"), ("meter extra", ""), ("n", SCORE_TITLES[first])]
     further = {SCORE_TITLES[key]: list(map(_number, part[key])) for key in scores[1:]}
     if pvalue in part:
         further["p-value"] = list(map(_probability, part[pvalue]))
@@ -182,64 +185,54 @@ def _listing(columns: Columns, scores: Sequence[str], which: range, caption: str
         further["selected"] = ["●" if kept else "" for kept in part["selected"]]
     further["values"] = list(map(count, part["n_observed"]))
     rows = [
-        [count(rank), name(str(feature)), _bar(value, most), _number(value), *cells]
+        [count(rank), Names([str(feature)]), _bar(value, most), _number(value), *cells]
         for rank, feature, value, *cells in zip(
             part["rank"], part["feature"], part[first], *further.values(), strict=True
         )
     ]
-    return table(caption, [*head, *further], rows, [*kinds, *["n"] * len(further)])
+    return Table(caption, [*head, *(("n", title) for title in further)], rows)
 
 
-def _bar(value: float, most: float) -> str:
-    width = 100 * min(max(value, 0.0) / most, 1.0)
-    return f'<i class="k1" style="width:{width:.1f}%"></i>'
+def _bar(value: float, most: float) -> Meter:
+    return Meter(100 * min(max(value, 0.0) / most, 1.0), is_block=True)
 
 
 def _number(value: float) -> str:
     if value == math.inf or value > 1e300:
-        return "∞" if value == math.inf else f"&gt; {power_of_ten(300)}"
+        return "∞" if value == math.inf else f"> {power_of_ten(300)}"
     return scientific(value)
 
 
 def _probability(value: float) -> str:
-    return f"&lt; {power_of_ten(-300)}" if value < _LEAST else scientific(value)
+    return f"< {power_of_ten(-300)}" if value < _LEAST else scientific(value)
 
 
 # -- how the scores fall -----------------------------------------------------------------------------------
 
 
-def _course(columns: Columns, scores: Sequence[str]) -> str:
-    """Return each score by rank, as a share of its largest value: where the columns that tell something end."""
-    if len(columns["feature"]) < 3:
-        return ""
-    x = svg.axis(
-        1.0, float(len(columns["feature"])), 6, lambda at: count(at) if float(at).is_integer() else ""
-    )
-    y = svg.axis(0.0, 1.0, 5, lambda at: f"{at:.0%}")
-    marks, legend, told = [], [], []
-    for number, key in enumerate(scores, start=1):
-        values = np.sort(np.where(np.isfinite(columns[key]), columns[key], np.nan))[::-1]
-        values = values[np.isfinite(values)]
+def _course(columns: Columns, scores: Sequence[str]) -> dict[str, Any] | None:
+    """Return each score by rank, as a share of its largest value: where the relevant columns end."""
+    n = len(columns["feature"])
+    if n < 3:
+        return None
+    lines, halves = [], []
+    for style, key in enumerate(scores, start=1):
+        values = np.sort(columns[key][np.isfinite(columns[key])])[::-1]
         most = float(values.max(initial=0.0))
         if most <= 0.0:
             continue
         ranks = np.arange(1, len(values) + 1, dtype=np.float64)
-        kind = f"s{min(number, 6)}"
-        marks.append(svg.line(x, y, *thin(ranks, values / most), kind, SCORE_TITLES[key]))
-        legend.append((f"line {kind}", "M0 4h24", SCORE_TITLES[key]))
-        half = int(np.count_nonzero(values >= most / 2))
-        told.append(f"{SCORE_TITLES[key]} {count(half)}")
-    if not marks:
-        return '<p class="note">No column tells anything.</p>'
-    chart = svg.chart("fall", "Scores by rank", text(", ".join(told), 900), x, y, marks[::-1])
-    said = f"Columns with half of the best score or more: {', '.join(told)}."
-    caption = "<b>Scores</b> by rank, as a share of the largest, each sorted by itself"
-    return figure(caption, legend if len(legend) > 1 else [], chart, "wide") + f'<p class="note">{said}</p>'
+        lines.append(Line(ranks, values / most, SCORE_TITLES[key], min(style, 6)))
+        halves.append(f"{SCORE_TITLES[key]} {count(int(np.count_nonzero(values >= most / 2)))}")
+    x = axis(1.0, float(n), 6, lambda at: count(at) if float(at).is_integer() else "")
+    y = axis(0.0, 1.0, 5, lambda at: f"{at:.0%}")
+    caption = "by rank, as a share of the largest, each sorted by itself"
+    chart = Chart("fall", "Scores", caption, ", ".join(halves), x, y, lines, "wide")
+    return {"chart": chart if lines else None, "halves": ", ".join(halves)}
 
 
-def _bare(columns: Columns) -> str:
-    bare = [str(one) for one in columns["feature"][columns["n_observed"] == 0]]
-    return f"<p>{names(bare, 30)}</p>" if bare else ""
+def _bare(columns: Columns) -> list[str]:
+    return [str(one) for one in columns["feature"][columns["n_observed"] == 0]]
 
 
 def _in_python(scores: Sequence[str]) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from tamis.evaluate import Recommendation
-from tamis.report.figures import svg
-from tamis.report.figures.figure import course, figure, limits
-from tamis.report.page.document import document, write_page
-from tamis.report.page.markup import plural, repeat_lines, table, text
+from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
+from tamis.report.page.cells import Table
+from tamis.report.page.document import Section, render_page, write_page
 from tamis.report.page.number_format import NAME_OF, count, fraction
 
 __all__ = ["write_report"]
@@ -21,24 +20,20 @@ __all__ = ["write_report"]
 _IN_PYTHON = (
     'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
 )
-_STYLES = {
-    "forward": "s1",
-    "fires": "s2",
-    "fisher": "s3",
-    "fisher-recent": "s4",
-    "joint": "s5",
-    "random": "s6",
-}
+_STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5, "random": 6}
 
 
 def write_report(
-    found: Recommendation, path: str | os.PathLike[str], title: str, repeat: Mapping[str, str] | None = None
+    recommendation: Recommendation,
+    path: str | os.PathLike[str],
+    title: str,
+    repeat: Mapping[str, str] | None = None,
 ) -> Path:
     """Write the page of a recommendation.
 
     Parameters
     ----------
-    found : Recommendation
+    recommendation : Recommendation
         What :func:`tamis.evaluate.recommend` returns.
     path : str or path
         The file; one that exists is replaced in one step.
@@ -51,69 +46,50 @@ def write_report(
     pathlib.Path
         The file.
     """
-    return write_page(path, lambda: _page(found, title, repeat or {"In Python": _IN_PYTHON}))
+    return write_page(path, lambda: _page(recommendation, title, repeat or {"In Python": _IN_PYTHON}))
 
 
-def _page(found: Recommendation, title: str, repeat: Mapping[str, str]) -> str:
-    told = found.as_dict()
-    lead = (
-        f"{plural(found.n_rows, 'row', 'rows')} of {plural(found.n_features, 'column', 'columns')}, each predicted"
-        f" before anything had learned from it. Always naming the commonest class is right in {found.majority:.3f}."
-    )
-    above = (
-        f"<p><b>{text(found.reason)}</b></p>"
-        f"<pre><code>tamis run FILE --label NAME {text(found.arguments())}</code></pre>"
-        "<p>If the stream drifts, leave the selector out: <code>tamis run FILE --label NAME</code> goes on racing.</p>"
-    )
+def _page(recommendation: Recommendation, title: str, repeat: Mapping[str, str]) -> str:
+    plain = recommendation.as_dict()
     sections = [
-        (f"curve-{learner}", f"With {learner}", _curve(learner, curves, told))
-        for learner, curves in told["curves"].items()
+        Section(f"curve-{learner}", f"With {learner}", _curve(learner, curves, plain), "curve")
+        for learner, curves in plain["curves"].items()
     ]
-    return document(title, lead, above, [*sections, ("repeat", "Repeat this run", repeat_lines(repeat))])
+    sections.append(Section("repeat", "Repeat this run", repeat))
+    return render_page("recommendation/page.html.j2", title, recommendation, sections)
 
 
-def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], told: dict[str, Any]) -> str:
-    word = NAME_OF[told["measure"]]
+def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], plain: dict[str, Any]) -> dict[str, Any]:
+    word, chosen = NAME_OF[plain["measure"]], plain["chosen"]
     sizes = sorted({size for name, curve in curves.items() if name != "joint" for size, _ in curve})
     place = {size: float(at) for at, size in enumerate(sizes)}
-    x = svg.Axis(-0.3, len(sizes) - 0.7, [(place[size], count(size)) for size in sizes])
+    x = Axis(-0.3, len(sizes) - 0.7, [(place[size], count(size)) for size in sizes])
     drawn = {name: curve + curves["all"] for name, curve in curves.items() if name not in ("joint", "all")}
-    everything = curves["all"][0][1]
-    values = [np.array([accuracy for _, accuracy in curve]) for curve in curves.values()]
-    y = svg.axis(*limits(*values, within=(0, 1)))
-    marks = [
-        svg.line(
-            x, y, np.array([place[k] for k, _ in curve]), np.array([v for _, v in curve]), _STYLES[name], name
-        )
+    lines = [
+        Line(np.array([place[k] for k, _ in curve]), np.array([v for _, v in curve]), name, _STYLES[name])
         for name, curve in drawn.items()
     ]
-    marks.append(
-        svg.line(x, y, np.array([x.low, x.high]), np.array([everything] * 2), "s5 thin", "every column")
-    )
-    chosen = told["chosen"]
-    if chosen["learner"] == learner and chosen["size"] in place:
-        marks.append(svg.uprights(x, np.array([place[chosen["size"]]])))
-    said = "; ".join(f"{name}: {course(np.array([v for _, v in curve]))}" for name, curve in drawn.items())
-    chart = svg.chart(f"cur-{learner}", f"{word} by columns kept, {learner}", text(said, 900), x, y, marks)
-    legend = [(f"line {_STYLES[name]}", "M0 4h24", text(name)) for name in drawn]
-    legend.append(("line s5 thin", "M0 4h24", "every column"))
-    dotted = "; dotted: recommended" if chosen["learner"] == learner else ""
-    return figure(f"<b>{word}</b> by number of columns kept{dotted}", legend, chart, "wide") + _table(
-        curves, sizes, word
-    )
+    everything = curves["all"][0][1]
+    level = Line(np.array([x.low, x.high]), np.array([everything] * 2), "every column", 5, is_thin=True)
+    is_chosen = chosen["learner"] == learner
+    at = [place[chosen["size"]]] if is_chosen and chosen["size"] in place else []
+    y = axis(*limits(*(np.array([v for _, v in curve]) for curve in curves.values()), within=(0, 1)))
+    dotted = "; dotted: recommended" if is_chosen else ""
+    said = "; ".join(f"{line.name}: {trend(line.y)}" for line in lines)
+    chart = Chart(
+        f"cur-{learner}", word, f"by number of columns kept{dotted}", f"With {learner}. {said}", x, y,
+        [*lines, level, VerticalLines(np.array(at))], "wide",
+    )  # fmt: skip
+    joint = curves["joint"][0] if "joint" in curves else None
+    note = f"joint decides itself: {fraction(joint[1])} with {count(joint[0])} at the end." if joint else ""
+    return {"chart": chart, "table": _table(curves, sizes, word, note)}
 
 
-def _table(curves: dict[str, list[tuple[int, float]]], sizes: list[int], word: str) -> str:
+def _table(curves: dict[str, list[tuple[int, float]]], sizes: list[int], word: str, note: str) -> Table:
     names = [name for name in curves if name not in ("joint", "all")]
     rows = []
     for size in sizes:
         cells = [dict(curves[name]).get(size) for name in names]
         rows.append([count(size), *("–" if cell is None else fraction(cell) for cell in cells)])
     rows[-1] = [f"{rows[-1][0]} (all)", *[fraction(curves["all"][0][1])] * len(names)]
-    note = ""
-    if "joint" in curves:
-        size, accuracy = curves["joint"][0]
-        note = (
-            f'<p class="note">joint decides itself: {fraction(accuracy)} with {count(size)} at the end.</p>'
-        )
-    return table(word, ("columns", *names), rows, ["n"] * (1 + len(names))) + note
+    return Table(word, [("n", one) for one in ("columns", *names)], rows, note)

@@ -1,11 +1,11 @@
 """What each panel of a report shows: a run of any length, thinned to what a screen can show.
 
-Used by the page (:mod:`tamis.report.run.page`) and by the figure (:mod:`tamis.report.run.plots`) alike. Nothing here
-grows with rows times features: the selected set is read from its changes.
+Nothing here grows with rows times features: the selected set is read from its changes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.evaluate import PrequentialResult
-from tamis.report.figures.thinning import bucket_starts, mean_per_bucket
+from tamis.report.charts.thinning import bucket_starts, mean_per_bucket
 
 __all__ = [
     "MAP_COLOURS",
@@ -25,8 +25,11 @@ __all__ = [
     "change_rates",
     "changes",
     "drift_rows",
+    "is_known",
+    "last",
     "last_selection",
     "map_pixels",
+    "mean",
     "most_changes",
     "reasons",
     "score_lines",
@@ -143,6 +146,27 @@ def _shares(
         turns = np.bincount(at[mine], weights=sign[mine], minlength=len(steps))[: len(steps)]
         shares[row] = np.add.reduceat(np.cumsum(turns), starts) / lengths
     return shares
+
+
+def is_known(result: PrequentialResult, name: str) -> bool:
+    """Return whether a column of the steps has a value."""
+    return bool(np.isfinite(_step_values(result, name)).any())
+
+
+def last(result: PrequentialResult, name: str) -> float:
+    """Return the last value of a column of the steps; NaN if there is none."""
+    finite = (values := _step_values(result, name))[np.isfinite(values)]
+    return float(finite[-1]) if len(finite) else math.nan
+
+
+def mean(result: PrequentialResult, name: str) -> float:
+    """Return the mean of a column of the steps; NaN if it has no value."""
+    finite = (values := _step_values(result, name))[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
+
+
+def _step_values(result: PrequentialResult, name: str) -> Numbers:
+    return np.asarray(result.frames["steps"].get(name, np.empty(0)), np.float64)
 
 
 def drift_rows(result: PrequentialResult) -> Numbers:

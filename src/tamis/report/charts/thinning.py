@@ -63,6 +63,8 @@ def thin(x: Column, y: Column, at_most: int = 400) -> tuple[Numbers, Numbers]:
 
 def thin_band(x: Column, low: Column, high: Column, at_most: int = 200) -> tuple[Numbers, Numbers, Numbers]:
     """Return at most `at_most` points of a band: the lowest low and the highest high of each bucket."""
+    if not len(x):
+        return (np.empty(0),) * 3
     starts = bucket_starts(len(x), at_most)
     ends = np.append(starts[1:], len(x)) - 1
     middle = (np.asarray(x, np.float64)[starts] + np.asarray(x, np.float64)[ends]) / 2

@@ -1,0 +1,176 @@
+"""The charts of bought values: accuracy against cost, missing values, paths of single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.report.acquisition.numbers import Curve, Floats
+from tamis.report.charts.axes import draw, new_figure, plain_text
+from tamis.report.charts.chart import Bars, Chart, Line, axis, limits
+from tamis.report.page.number_format import scientific
+from tamis.report.page.text import shorten
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tamis.cells import Acquisition
+
+__all__ = [
+    "costs_chart", "missing_charts", "path_chart", "plot_costs", "plot_missing", "plot_paths", "purchases_chart",
+]  # fmt: skip
+
+_MOST_CLASSES = 6
+_FIRST = 5  # points of the other ways to spend that the chart has room for at least
+
+
+def plot_paths(
+    traces: Sequence[Acquisition],
+    classes: Sequence[Any] | NDArray[Any],
+    titles: Sequence[str] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw the posterior of each class against the values bought, one panel for each row.
+
+    Parameters
+    ----------
+    traces : list of Acquisition
+        What :meth:`CellClassifier.acquire` returns.
+    classes : sequence of n_classes labels
+    titles : list of str, optional
+        By default the decision and what it cost.
+    names : list of str, optional
+        Names of the columns, where the model knows only their numbers.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not known to pyplot, so nothing has to be closed.
+
+    Examples
+    --------
+    >>> from tamis import IFC2F
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.normal(size=(300, 4)) + 2 * y[:, None]
+    >>> model = IFC2F(random_state=0).fit(X, y)
+    >>> figure = plot_paths(model.acquire(X[:2]), model.classes_)
+    >>> len(figure.axes)
+    2
+    """
+    across = min(len(traces), 2)
+    down = -(-len(traces) // max(across, 1))
+    figure = new_figure(6.2 * across, 3.1 * down)
+    for i, trace in enumerate(traces):
+        axes = figure.add_subplot(down, across, i + 1)
+        paid = f"{trace.label}, paid {scientific(trace.cost)}"
+        draw(axes, path_chart(trace, classes, "", paid if titles is None else f"{titles[i]}: {paid}"))
+        values = [
+            f"{shorten(f if names is None else names[int(f)], 18)} = {scientific(value)}"
+            for f, value in zip(trace.features, trace.values, strict=True)
+        ]
+        labels = [plain_text(label, 40) for label in ("at first", *values)]
+        axes.set_xticks(np.arange(len(labels)), labels, rotation=35, ha="right", fontsize=7)
+    return figure
+
+
+def plot_costs(curves: Sequence[Curve]) -> Figure:
+    """Draw accuracy against the mean price paid per row; a model that needs every column is a horizontal line.
+
+    Parameters
+    ----------
+    curves : list of Curve
+        What :func:`tamis.report.acquisition.numbers.cost_curves` returns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(8, 3.8)
+    axes = figure.add_subplot()
+    draw(axes, costs_chart(curves))
+    axes.set_xlabel("mean price paid per row")
+    return figure
+
+
+def plot_missing(shares: Floats, accuracy: Floats, bought: Floats) -> Figure:
+    """Draw accuracy and values bought against the share of values that are missing.
+
+    Parameters
+    ----------
+    shares, accuracy, bought : ndarray of shape (n_points,)
+        What :func:`tamis.report.acquisition.numbers.missing_curve` returns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(7.6, 3.2)
+    for place, chart in enumerate(missing_charts(shares, accuracy, bought), start=1):
+        axes = figure.add_subplot(1, 2, place)
+        draw(axes, chart)
+        axes.set_xlabel("share of values missing")
+    return figure
+
+
+def costs_chart(curves: Sequence[Curve]) -> Chart:
+    """Return the chart of accuracy against cost; what has a single cost, far to the right, is a line at its height."""
+    several = [curve for curve in curves if len(curve.cost) > 1]
+    most = max([1.6 * float(several[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in several[1:])])
+    lines = []
+    for style, curve in enumerate([*several, *(c for c in curves if len(c.cost) == 1)], start=1):
+        if len(curve.cost) == 1:
+            ends, price = np.array([0.0, most]), f"for {scientific(float(curve.cost[0]))}"
+            lines.append(Line(ends, np.repeat(curve.accuracy, 2), curve.name, min(style, 6), note=price))
+        else:
+            near = curve.cost <= most
+            line = Line(curve.cost[near], curve.accuracy[near], curve.name, min(style, 6), has_points=True)
+            lines.append(line)
+    said = "; ".join(f"{c.name}: {c.accuracy.min():.3f} to {c.accuracy.max():.3f}" for c in curves)
+    y = axis(*limits(*(curve.accuracy for curve in curves), within=(0.0, 1.0)))
+    return Chart("cos", "Accuracy", "by mean price paid per row", said, axis(0.0, most, 6), y, lines, "wide")
+
+
+def purchases_chart(bought: NDArray[Any]) -> Chart:
+    """Return the chart of the share of rows by number of values bought."""
+    share = np.bincount(bought).astype(np.float64) / len(bought)
+    x = axis(-0.5, len(share) - 0.5, 8, _whole)
+    y = axis(0.0, float(share.max()) * 1.05, 4, lambda value: f"{value:.0%}")
+    bars = Bars(np.linspace(-0.5, len(share) - 0.5, len(share) + 1), share)
+    said = f"Between {bought.min()} and {bought.max()} values, {bought.mean():.2f} on average."
+    return Chart("num", "Rows", "by number of values bought", said, x, y, [bars], "low")
+
+
+def missing_charts(shares: Floats, accuracy: Floats, bought: Floats) -> list[Chart]:
+    """Return the charts of accuracy and values bought by share of values missing."""
+    x, charts = axis(0.0, float(shares[-1]), 5, lambda value: f"{value:.0%}"), []
+    low, high = limits(accuracy, within=(0.0, 1.0))
+    for key, title, values, style, y in (
+        ("hac", "Accuracy", accuracy, 1, axis(low, high, 5)),
+        ("hnu", "Values bought per row", bought, 2, axis(0.0, limits(bought, within=(0.0, np.inf))[1], 5)),
+    ):
+        said = f"From {values[0]:.3f} with none missing to {values[-1]:.3f} with {shares[-1]:.0%} missing."
+        line = Line(shares, values, style=style)
+        charts.append(Chart(key, title, "by share of values missing", said, x, y, [line]))
+    return charts
+
+
+def path_chart(trace: Acquisition, classes: Sequence[Any] | NDArray[Any], key: str, title: str) -> Chart:
+    """Return the chart of the posterior of the likeliest classes after each value."""
+    posteriors = trace.posteriors
+    likeliest = sorted(np.argsort(-posteriors.max(axis=0), kind="stable")[:_MOST_CLASSES])
+    steps = np.arange(len(posteriors), dtype=np.float64)
+    lines = [
+        Line(steps, posteriors[:, c], str(classes[c]), style, has_points=True)
+        for style, c in enumerate(likeliest, start=1)
+    ]
+    x = axis(0.0, max(float(len(posteriors) - 1), 1.0), 8, _whole)
+    return Chart(key, title, "", "", x, axis(0.0, 1.0, 5), lines, "low")
+
+
+def _whole(value: float) -> str:
+    return f"{value:g}" if float(value).is_integer() else ""

@@ -1,0 +1,140 @@
+"""Charts drawn with matplotlib, which is imported only when a figure is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.report.charts.chart import (
+    Band,
+    Bars,
+    Chart,
+    HeatStrip,
+    Line,
+    Mark,
+    Points,
+    VerticalLines,
+)
+from tamis.report.charts.thinning import thin, thin_band
+from tamis.report.page.text import shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw", "draw_stacked", "new_figure", "plain_text"]
+
+# Visible on white and on near-black.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#77818c")
+_DASHES = ("-", "-", "-", "--", "--", "--")
+_QUIET = "#59636e"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure that pyplot does not know, so nothing has to be closed.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing; the message names the extra that installs it.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain_text(words: str, at_most: int = 24) -> str:
+    """Return a short text in which matplotlib reads neither mathematics nor a hidden label."""
+    return shorten(words, at_most).replace("$", r"\$").lstrip("_") or "?"
+
+
+def draw_stacked(
+    charts: Sequence[Chart], heights: Sequence[float], x_label: str, *, share_x: bool = True
+) -> Figure:
+    """Draw charts one below the other."""
+    figure = new_figure(8, sum(heights) + 0.5 + 0.35 * len(charts))
+    panels = figure.subplots(len(charts), 1, sharex=share_x, height_ratios=heights, squeeze=False)[:, 0]
+    for chart, axes in zip(charts, panels, strict=True):
+        draw(axes, chart)
+    panels[-1].set_xlabel(x_label)
+    return figure
+
+
+def draw(axes: Axes, chart: Chart) -> None:
+    """Draw a chart with its title, ticks and legend."""
+    axes.set_title(plain_text(chart.title, 60), loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+    for place, mark in enumerate(chart.marks):
+        _draw_mark(axes, mark, chart, zorder=3.0 - place / (len(chart.marks) + 1))
+    axes.set_xlim(chart.x.low, chart.x.high)
+    axes.set_xticks(*zip(*chart.x.ticks, strict=True) if chart.x.ticks else ([],))
+    y = chart.vertical
+    axes.set_yticks(*zip(*y.ticks, strict=True) if y.ticks else ([],))
+    axes.set_ylim(y.low, y.high)
+    axes.set_ylabel(y.unit, fontsize=8)
+    axes.grid(axis="y", color="#8a949e", alpha=0.3, linewidth=0.6)
+    axes.set_axisbelow(True)
+    if chart.y is None:
+        axes.set_yticks(np.arange(len(chart.rows)), [plain_text(name) for name in chart.rows], fontsize=7)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False)
+    if chart.legend or chart.key_colours:
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8, borderaxespad=0)
+
+
+def _draw_mark(axes: Axes, mark: Mark, chart: Chart, zorder: float) -> None:
+    if isinstance(mark, Line):
+        _draw_line(axes, mark, chart, zorder)
+    elif isinstance(mark, Points):
+        low, high = sorted((chart.vertical.low, chart.vertical.high))
+        axes.scatter(
+            mark.x, np.clip(mark.y, low, high), s=4 if mark.is_small else 14, color=_COLOURS[mark.style - 1],
+            label=_label(mark), linewidths=0, clip_on=False, zorder=zorder,
+        )  # fmt: skip
+    elif isinstance(mark, Band):
+        band = thin_band(mark.x, mark.low, mark.high)
+        colour = _COLOURS[mark.style - 1]
+        axes.fill_between(*band, color=colour, alpha=0.15, linewidth=0, label=_label(mark), zorder=zorder)
+    elif isinstance(mark, Bars):
+        axes.stairs(mark.heights, mark.edges, fill=True, color=_COLOURS[mark.style - 1], label=_label(mark))
+    elif isinstance(mark, HeatStrip):
+        _draw_strip(axes, mark, zorder)
+    elif isinstance(mark, VerticalLines):
+        for at in mark.at:
+            axes.axvline(at, color=_QUIET, linewidth=0.8, linestyle=":", zorder=zorder)
+    else:
+        rows = np.arange(len(mark.at))
+        axes.vlines(mark.at, rows - 0.25, rows + 0.25, color=_QUIET, linestyle=":", label=mark.name)
+
+
+def _draw_line(axes: Axes, mark: Line, chart: Chart, zorder: float) -> None:
+    at, values = thin(mark.x, mark.y)
+    values = np.clip(values, chart.vertical.low, chart.vertical.high)  # as on a page
+    axes.plot(
+        at, values, color=_COLOURS[mark.style - 1], linestyle=_DASHES[mark.style - 1], zorder=zorder,
+        linewidth=0.9 if mark.is_thin else 1.4, marker="o" if mark.has_points or len(at) == 1 else None, markersize=4,
+        drawstyle="steps-post" if mark.is_stepped else "default", label=_label(mark), clip_on=False,
+    )  # fmt: skip
+
+
+def _draw_strip(axes: Axes, mark: HeatStrip, zorder: float) -> None:
+    n_rows, _ = mark.pixels.shape
+    if not n_rows:
+        axes.text(0.5, 0.5, "nothing was selected", transform=axes.transAxes, ha="center", va="center")
+        return
+    extent = (mark.low, mark.high, n_rows - 0.5, -0.5)
+    image: Any = mark.palette[mark.pixels]
+    axes.imshow(image, aspect="auto", interpolation="nearest", extent=extent, zorder=zorder)
+    for row in range(1, n_rows):
+        axes.axhline(row - 0.5, color=axes.get_facecolor(), linewidth=1, zorder=zorder)
+    for label, (*rgb, opacity) in mark.key.items():
+        axes.bar(mark.low, 0, color=(*(part / 255 for part in rgb), opacity / 255), label=label)
+
+
+def _label(mark: Any) -> str | None:
+    return plain_text(f"{mark.name} {getattr(mark, 'note', '')}".strip(), 40) if mark.name else None

@@ -1,0 +1,35 @@
+"""Short texts: names of any length and content made fit to be shown, numbers with their noun."""
+
+from __future__ import annotations
+
+import re
+
+from tamis.report.page.number_format import count
+
+__all__ = ["plural", "printable", "shorten"]
+
+_REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # by HTML and XML alike
+
+
+def printable(text: str) -> str:
+    """Return a text without the characters that HTML and XML refuse."""
+    return _REFUSED.sub("\ufffd", text)
+
+
+def shorten(text: object, at_most: int) -> str:
+    """Return a text with its middle left out if it is longer than `at_most`.
+
+    >>> shorten("a" * 40, 10)
+    'aaaaa…aaaaa'
+    """
+    shown = printable(str(text))
+    return shown if len(shown) <= at_most else shown[: at_most // 2] + "…" + shown[-(at_most // 2) :]
+
+
+def plural(n: int, noun: str, nouns: str) -> str:
+    """Return a number of things.
+
+    >>> plural(1, "batch", "batches"), plural(2000, "batch", "batches")
+    ('1 batch', '2,000 batches')
+    """
+    return f"{count(n)} {noun if n == 1 else nouns}"

@@ -34,7 +34,7 @@ def test_number_inside(value: Any) -> None:
 def test_number_outside(value: Any) -> None:
     with pytest.raises(ValueError, match=r"^alpha must be a number in \(0, 2\], got ") as caught:
         _check.check_number("alpha", value, low=0, high=2, open_low=True)
-    assert _check.told(value) in str(caught.value)
+    assert _check.short_repr(value) in str(caught.value)
 
 
 def test_bounds_are_said_as_they_are() -> None:

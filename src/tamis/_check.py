@@ -48,20 +48,20 @@ def check_number(
         left = f"{'(' if open_low or low == -math.inf else '['}{low:g}"
         right = f"{high:g}{')' if open_high or high == math.inf else ']'}"
         noun = "an integer" if integer else "a number"
-        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {told(value)}.")
+        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {short_repr(value)}.")
 
 
-def shown(value: Any) -> str:
+def safe_repr(value: Any) -> str:
     """Return a value that may be anything as a few characters on one line: printing it whole might take for ever."""
     if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
         return repr(value)
     return repr(value[:60]) if type(value) is str else f"a {type(value).__name__}"
 
 
-def told(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Return what a caller gave, in a message: its `repr` on one line, shortened where it is long.
 
-    >>> told([1] * 1000), told(10**400), told(np.str_("on"))
+    >>> short_repr([1] * 1000), short_repr(10**400), short_repr(np.str_("on"))
     ('[1, 1, 1, 1, 1, 1, ...]', 'an integer of 1329 bits', "'on'")
     """
     if isinstance(value, np.generic):
@@ -82,7 +82,7 @@ def is_integer(value: Any) -> bool:
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse a parameter that is not one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {told(value)}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {short_repr(value)}.")
 
 
 def are_categories(categorical: Any) -> bool:
@@ -275,17 +275,17 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
 def _refuse_no_number(name: str, value: Any) -> None:
     if isinstance(value, str | bytes):
         raise DataError(
-            f"{name} holds {told(value)}, which is text: encode it, or turn it into a number, before learning."
+            f"{name} holds {short_repr(value)}, which is text: encode it, or turn it into a number, before learning."
         )
     try:
         float(value)
     except OverflowError:
         raise DataError(
-            f"{name} holds {told(value)}, for which float64 has no room: scale or drop it."
+            f"{name} holds {short_repr(value)}, for which float64 has no room: scale or drop it."
         ) from None
     except (TypeError, ValueError) as error:
         raise (TypeError if isinstance(error, TypeError) else DataError)(
-            f"{name} holds {told(value)}, which is not a number ({error}): encode it before learning."
+            f"{name} holds {short_repr(value)}, which is not a number ({error}): encode it before learning."
         ) from None
 
 
@@ -392,7 +392,7 @@ def refuse_no_array(name: str, values: Any, wanted: str) -> None:
     if values is None:
         what, instead = "None", wanted
     elif isinstance(values, str | bytes):
-        what, instead = f"the text {told(values)}", f"{wanted}; a file is read by tamis.open_file"
+        what, instead = f"the text {short_repr(values)}", f"{wanted}; a file is read by tamis.open_file"
     elif isinstance(values, dict):
         what, instead = "a dict", f"{wanted}, such as pandas.DataFrame of it"
     elif isinstance(values, list | tuple):
@@ -545,7 +545,8 @@ def refuse_missing(y: Array) -> None:
     missing = _first_missing(y)
     if missing is not None:
         raise DataError(
-            f"The label of row {missing} of the batch is missing ({told(y[missing])}; Input y contains NaN or None):"
+            f"The label of row {missing} of the batch is missing ({short_repr(y[missing])}; Input y"
+            f" contains NaN or None):"
             " drop unlabelled rows before learning."
         )
 
@@ -601,7 +602,7 @@ def _refuse_no_label(y: Array) -> None:
             hash(value)
         except TypeError:
             raise DataError(
-                f"y holds {told(value)}, which cannot be a label: give numbers or text."
+                f"y holds {short_repr(value)}, which cannot be a label: give numbers or text."
             ) from None
 
 
@@ -619,12 +620,12 @@ def as_classes(classes: Any) -> Array:
     refuse_masked("classes", classes)
     labels = as_array("classes", classes)
     if labels.ndim != 1 or labels.shape[0] == 0:
-        raise ValueError(f"classes must be a non-empty list of labels, got {told(classes)}.")
+        raise ValueError(f"classes must be a non-empty list of labels, got {short_repr(classes)}.")
     if labels.dtype.kind == "O":
         _refuse_no_label(labels)
     unique = list(dict.fromkeys(labels.tolist()))
     if len(unique) != labels.shape[0]:
-        raise ValueError(f"classes names a label twice: {told(classes)}.")
+        raise ValueError(f"classes names a label twice: {short_repr(classes)}.")
     return _as_labels(unique)
 
 

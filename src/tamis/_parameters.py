@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import is_integer, told
+from tamis._check import is_integer, short_repr
 from tamis._guard import lock_of, parameters_passed
 from tamis.errors import UnknownNameError
 
@@ -171,7 +171,7 @@ def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
     else:
         every = said + plain
         either = " or ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else every[0]
-    raise ValueError(f"{name} must be {either}, got {told(value)}.")
+    raise ValueError(f"{name} must be {either}, got {short_repr(value)}.")
 
 
 def _fits(value: Any, kind: Any) -> bool:

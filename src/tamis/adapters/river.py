@@ -30,7 +30,7 @@ from tamis._check import (
     encode_labels,
     refuse_masked,
     refuse_nonfinite,
-    told,
+    short_repr,
 )
 from tamis._guard import Guarded
 from tamis._parameters import SEED, Kind, check_parameters, parameters
@@ -265,7 +265,7 @@ class RiverDetector(Guarded):
         except (TypeError, ValueError):  # text, or an array
             is_finite = False
         if not is_finite:
-            raise DataError(f"value must be a finite number, got {told(value)}.")
+            raise DataError(f"value must be a finite number, got {short_repr(value)}.")
         self.detector.update(value)
         self.n_seen += 1
         found = bool(self.detector.drift_detected)

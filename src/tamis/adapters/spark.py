@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import tamis
-from tamis._check import as_classes, told
+from tamis._check import as_classes, short_repr
 from tamis._parameters import check_parameters
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
@@ -294,7 +294,9 @@ def _query_of(df: DataFrame) -> str | None:
 def _columns(df: Any, label: str, features: Any, weight: str | None) -> dict[str, Any]:
     """Return the names of the columns, and how the features are given."""
     if not (hasattr(df, "mapInArrow") and hasattr(df, "schema")):
-        raise TypeError(f"df must be a DataFrame of Spark, got {told(df)}: others are for selector.fit.")
+        raise TypeError(
+            f"df must be a DataFrame of Spark, got {short_repr(df)}: others are for selector.fit."
+        )
     for name in df.columns:
         if df.columns.count(name) > 1:
             raise DataError(f"df has {df.columns.count(name)} columns named {name!r}: rename all but one.")
@@ -340,7 +342,7 @@ def _check_feature(df: Any, name: str, *, alone: bool) -> None:
 def _type_of(df: Any, name: Any, role: str) -> Any:
     if name not in df.columns:
         shown = ", ".join(df.columns[:10]) + (", ..." if len(df.columns) > 10 else "")
-        raise DataError(f"{role} names {told(name)}, which df does not have: its columns are {shown}.")
+        raise DataError(f"{role} names {short_repr(name)}, which df does not have: its columns are {shown}.")
     return df.schema[name].dataType
 
 
@@ -367,7 +369,7 @@ def _column(name: str) -> Any:
 
 def _check_selector(selector: Any, classes: Any, when: str | None) -> None:
     if not isinstance(selector, RowSelector):
-        raise TypeError(f"selector must be a row selector, got {told(selector)}.")
+        raise TypeError(f"selector must be a row selector, got {short_repr(selector)}.")
     if not hasattr(selector, "merge"):
         kind = type(selector).__name__
         why = next(
@@ -377,7 +379,7 @@ def _check_selector(selector: Any, classes: Any, when: str | None) -> None:
     check_parameters(selector)
     if when not in (None, "after"):
         raise ValueError(
-            f"when must be 'after' or None, got {told(when)}: Spark's partitions follow one another."
+            f"when must be 'after' or None, got {short_repr(when)}: Spark's partitions follow one another."
         )
     if getattr(selector, "fade_per", "row") == "batch" and getattr(selector, "_factor", 1.0) != 1.0:
         raise ValueError(

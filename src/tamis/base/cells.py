@@ -19,7 +19,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_column, as_numbers, as_rows, encode_labels, refuse_nonfinite, told
+from tamis._check import (
+    Array,
+    Rows,
+    as_column,
+    as_numbers,
+    as_rows,
+    encode_labels,
+    refuse_nonfinite,
+    short_repr,
+)
 from tamis._guard import Guarded
 from tamis._parameters import SEED, Kind, check_parameters, having, integer, number, parameters
 from tamis.base.glance import glance
@@ -80,7 +89,7 @@ class Acquisition:
 
     def _facts(self) -> list[str]:
         number = f"{len(self.features):,} value{'s' * (len(self.features) != 1)} bought"
-        return [f"decision {told(self.label)}", number, f"paid {self.cost:g}"]
+        return [f"decision {short_repr(self.label)}", number, f"paid {self.cost:g}"]
 
 
 class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -30,7 +30,7 @@ from tamis._check import (
     encode_labels,
     is_integer,
     refuse_nonfinite,
-    told,
+    short_repr,
 )
 from tamis._guard import Guarded
 from tamis._parameters import check_parameters, number, parameters
@@ -245,7 +245,9 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         _ = self.waiting_  # raises if nothing was learned
         places = np.unique(np.asarray(columns, dtype=np.intp))
         if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
-            raise ValueError(f"columns must be from 0 to {self.n_features_in_ - 1}, got {told(columns)}.")
+            raise ValueError(
+                f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
+            )
         self._forget_columns(places)
         return self
 

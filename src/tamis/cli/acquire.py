@@ -147,9 +147,9 @@ class Dialogue:
 
 
 def _told(value: Any) -> str:
-    from tamis._check import told  # imports NumPy, and help is to be fast
+    from tamis._check import short_repr  # imports NumPy, and help is to be fast
 
-    return told(value)
+    return short_repr(value)
 
 
 def _plain(posterior: dict[Any, float]) -> dict[str, float]:

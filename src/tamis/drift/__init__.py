@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from tamis._check import told
+from tamis._check import short_repr
 from tamis._parameters import Kind, named
 from tamis.drift.adwin import ADWIN
 from tamis.drift.ddm import DDM
@@ -59,7 +59,7 @@ def make(name: str, **parameters: Any) -> Detector:
         near = difflib.get_close_matches(name.lower(), DETECTORS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise UnknownNameError(
-            f"No drift detector is named {told(name)}{hint} Known: {', '.join(DETECTORS)}."
+            f"No drift detector is named {short_repr(name)}{hint} Known: {', '.join(DETECTORS)}."
         )
     return DETECTORS[name.lower()](**parameters)
 

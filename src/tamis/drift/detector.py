@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically
-from tamis._check import as_numbers, refuse_masked, told
+from tamis._check import as_numbers, refuse_masked, short_repr
 from tamis._guard import Guarded
 from tamis.base.glance import glance
 from tamis.errors import DataError
@@ -180,7 +180,7 @@ class Detector(Guarded, ABC):
     def _refuse(self, value: Any) -> None:
         refuse_masked("value", value)
         where = "between 0 (right) and 1 (wrong)" if self._high == 1.0 else "finite"
-        raise DataError(f"{type(self).__name__} was given {told(value)}: values must be {where}.")
+        raise DataError(f"{type(self).__name__} was given {short_repr(value)}: values must be {where}.")
 
     def _check(self, values: Floats) -> None:
         if values.ndim != 1:

@@ -19,7 +19,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import Attributes, atomically, let_signals_in
-from tamis._check import Array, Rows, as_classes, as_column, as_rows, encode_labels, refuse_nonfinite, told
+from tamis._check import (
+    Array,
+    Rows,
+    as_classes,
+    as_column,
+    as_rows,
+    encode_labels,
+    refuse_nonfinite,
+    short_repr,
+)
 from tamis._guard import Guarded
 from tamis._parameters import check_parameters, having, named, parameters
 from tamis.catalog import find_learner
@@ -164,7 +173,8 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         labels = as_classes(classes)
         if labels.dtype.kind not in "iubU" and not (labels.dtype.kind == "f" and (labels % 1 == 0).all()):
             raise DataError(
-                f"The labels {told(labels.tolist())} are of several types, or of one that a classifier of scikit-learn"
+                f"The labels {short_repr(labels.tolist())} are of several types, or of one that a"
+                f" classifier of scikit-learn"
                 " does not take: make all of them integers, or all text."
             )
         self.classes_, self.n_features_in_ = np.sort(labels), n_features

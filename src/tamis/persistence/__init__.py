@@ -23,7 +23,7 @@ import numpy as np
 import sklearn
 
 import tamis
-from tamis._check import told
+from tamis._check import short_repr
 from tamis._guard import Guarded, held
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
@@ -119,7 +119,7 @@ def dumps(obj: Any) -> bytes:
 
 def _write_to(file: Any, data: bytes) -> None:
     if not hasattr(file, "write"):
-        raise TypeError(f"path must be a path or a binary file object, got {told(file)}.")
+        raise TypeError(f"path must be a path or a binary file object, got {short_repr(file)}.")
     if isinstance(file, io.TextIOBase):
         raise TypeError(f"{_name_of(file)} takes text: open it in binary mode, as in open(path, 'wb').")
     try:
@@ -226,7 +226,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = (
         return _load(open_verified(path), repr(os.fspath(path)), classes)
     if not hasattr(path, "read"):
         raise TypeError(
-            f"path must be a path or a binary file object, got {told(path)}: bytes are for tamis.loads."
+            f"path must be a path or a binary file object, got {short_repr(path)}: bytes are for tamis.loads."
         )
     name = _name_of(path)
     try:
@@ -264,7 +264,7 @@ def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ())
     {'rows': 200}
     """
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"data must be bytes, got {told(data)}: a file is read by tamis.load.")
+        raise TypeError(f"data must be bytes, got {short_repr(data)}: a file is read by tamis.load.")
     name = f"'<{type(data).__name__}>'"
     return _load(from_memory(data, name), name, classes)
 

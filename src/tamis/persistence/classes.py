@@ -14,7 +14,7 @@ from typing import Any
 import sklearn
 from sklearn.base import BaseEstimator
 
-from tamis._check import shown
+from tamis._check import safe_repr
 from tamis.errors import CheckpointError
 
 __all__ = ["check_attributes", "find_class", "full_name", "is_instance"]
@@ -119,7 +119,7 @@ def check_attributes(cls: type, attributes: dict[Any, Any]) -> None:
     for name in attributes:
         if type(name) is not str or not name.isidentifier() or name.startswith("__"):
             raise CheckpointError(
-                f"The file gives a {cls.__name__} the attribute {shown(name)}, which none can have."
+                f"The file gives a {cls.__name__} the attribute {safe_repr(name)}, which none can have."
             )
     lacking = _always(cls) - attributes.keys()
     # What the class has a value for may be set before anything was learned.

@@ -19,7 +19,7 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 
 import tamis
-from tamis._check import shown
+from tamis._check import safe_repr
 from tamis._shapes import Shapes
 from tamis.errors import CheckpointError
 from tamis.persistence.classes import check_attributes, find_class
@@ -72,7 +72,7 @@ def _parts(content: Json, name: str) -> tuple[list[Json], Json, dict[str, str]]:
         raise CheckpointError(f"{name} has no manifest as tamis.save writes it: give a file that it wrote.")
     if type(schema) is not int or schema < 1:
         raise CheckpointError(
-            f"{name} has the schema {shown(schema)}, but schemas are 1, 2, ...: save it again."
+            f"{name} has the schema {safe_repr(schema)}, but schemas are 1, 2, ...: save it again."
         )
     if schema > SCHEMA:
         raise CheckpointError(
@@ -213,7 +213,7 @@ class _Decoder:
         is_shape = type(shape) is tuple and [type(n) for n in shape] == [int, int]
         if not is_shape or not all(type(part) is np.ndarray for part in (data, indices, indptr)):
             raise CheckpointError(
-                f"The file holds a sparse matrix of shape {shown(shape)} that no arrays make."
+                f"The file holds a sparse matrix of shape {safe_repr(shape)} that no arrays make."
             )
         self._spend(_OF_MATRIX + data.nbytes + indices.nbytes + indptr.nbytes)
         try:
@@ -295,16 +295,18 @@ def _check_generator(state: Any, seed: Any) -> None:
     name = state.get("bit_generator") if isinstance(state, dict) else None
     inner = state.get("state") if isinstance(state, dict) else None
     if name not in BIT_GENERATORS or not isinstance(inner, dict):
-        raise CheckpointError(f"The file holds a random number generator of the unknown kind {shown(name)}.")
+        raise CheckpointError(
+            f"The file holds a random number generator of the unknown kind {safe_repr(name)}."
+        )
     flat = [*inner.values(), *(part for key, part in state.items() if key != "state")]
     position = state.get("buffer_pos", inner.get("pos", 0))
     is_plain = all(type(part) in (int, float, str) or _is_words(part) for part in flat)
     if not is_plain or type(position) is not int or not 0 <= position <= _BUFFERS.get(name, 0):
-        raise CheckpointError(f"The file holds a {name} at the impossible position {shown(position)}.")
+        raise CheckpointError(f"The file holds a {name} at the impossible position {safe_repr(position)}.")
     if seed is not None:
         size = seed.get("pool_size") if isinstance(seed, dict) else None
         if type(size) is not int or not 4 <= size <= 1 << 16:
-            raise CheckpointError(f"The file holds a {name} whose seed has the pool size {shown(size)}.")
+            raise CheckpointError(f"The file holds a {name} whose seed has the pool size {safe_repr(size)}.")
 
 
 def _is_words(part: Any) -> bool:
@@ -319,7 +321,7 @@ def _work_of_seed(pool_size: int, entropy: Any = None, spawn_key: Any = (), **re
             if type(number) is int and number >= 0:
                 work += (number.bit_length() // 32 + 1) * (number.bit_length() // 32 + pool_size)
             elif number is not None and not _is_words(number):
-                raise CheckpointError(f"The file holds a generator with the seed {shown(number)}.")
+                raise CheckpointError(f"The file holds a generator with the seed {safe_repr(number)}.")
             elif number is not None:
                 work += len(number) * pool_size
     return work

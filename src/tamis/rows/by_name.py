@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, refuse_nonfinite, told
+from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, refuse_nonfinite, short_repr
 from tamis._guard import Guarded
 from tamis._parameters import Kind, check_parameters, integer, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -337,7 +337,9 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
                 )
             return rows, names
         if not isinstance(as_frame(X), nw.DataFrame):
-            raise DataError(f"X must be a list of dicts, a frame or (CSR matrix, names), got {told(X)}.")
+            raise DataError(
+                f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
+            )
         rows, found = as_rows(X)
         if found is None:
             raise DataError("The columns of the frame have names that are no text: rename them.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from tamis._check import told
+from tamis._check import short_repr
 from tamis.errors import StreamError
 from tamis.streams.source import Source
 from tamis.streams.tables import Table, pyarrow_module
@@ -81,13 +81,14 @@ class ARFFTable(Table):
         if text.startswith("{"):
             if not text.endswith("}"):
                 raise StreamError(
-                    f"{self.source.name!r} declares the values {told(text)} without a brace at their end: mend it."
+                    f"{self.source.name!r} declares the values {short_repr(text)} without a brace"
+                    f" at their end: mend it."
                 )
             return [_unquote(value) for value in _split(text.strip("{} \t"))]
         kind = text.lower().split()[0]
         if kind not in _PARSERS:
             raise StreamError(
-                f"{self.source.name!r} declares a column of type {told(text)}, which is not known: write numeric,"
+                f"{self.source.name!r} declares a column of type {short_repr(text)}, which is not known: write numeric,"
                 " string, date or {values}."
             )
         return kind
@@ -133,7 +134,7 @@ class ARFFTable(Table):
                 )
                 kind = f"{declared} column" if isinstance(declared, str) else "column"
                 raise StreamError(
-                    f"{self.source.name!r} holds {told(values[at])} in row {before + places[at] + 1} of {kind}"
+                    f"{self.source.name!r} holds {short_repr(values[at])} in row {before + places[at] + 1} of {kind}"
                     f" {name!r}, which declares other values: mend it."
                 ) from None
             if len(typed) < len(rows):
@@ -180,7 +181,7 @@ class ARFFTable(Table):
             known = index.isascii() and index.isdigit() and len(index) < 10
             if not known or int(index) >= len(self._columns):
                 raise StreamError(
-                    f"{self.source.name!r} has no column {told(index)}, which row {number} fills: mend that row."
+                    f"{self.source.name!r} has no column {short_repr(index)}, which row {number} fills: mend that row."
                 )
             values[int(index)] = None if value == "?" else _unquote(value)
         return values

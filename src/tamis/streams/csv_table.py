@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tamis._check import told
+from tamis._check import short_repr
 from tamis.errors import StreamError
 from tamis.streams.dialect import (
     BLANKS,
@@ -417,8 +417,9 @@ class CSVTable(Table):
             values = [value and (bare(value, sign) if sign else value) for value in column.to_pylist()]
             at = next(i for i, value in enumerate(values) if value and not is_number(value, self.decimal))
             raise StreamError(
-                f"{self.source.name!r} holds {told(values[at])} in row {row + at} of column {told(name)}, which began"
-                f" as numbers: mend it, or choose categorical=[{told(name)}]."
+                f"{self.source.name!r} holds {short_repr(values[at])} in row {row + at} of column"
+                f" {short_repr(name)}, which began"
+                f" as numbers: mend it, or choose categorical=[{short_repr(name)}]."
             ) from None
 
     def mixed(self) -> list[Mixed]:
@@ -457,8 +458,8 @@ class CSVTable(Table):
         kind = {"double": "numbers", "bool": "false and true"}.get(kind, kind)
         place = f"line {line} of " if line else ""
         raise StreamError(
-            f"{self.source.name!r} holds {told(value)} in {place}column {told(name)}, which"
-            f" began as {kind}: mend it, or choose categorical=[{told(name)}]."
+            f"{self.source.name!r} holds {short_repr(value)} in {place}column {short_repr(name)}, which"
+            f" began as {kind}: mend it, or choose categorical=[{short_repr(name)}]."
         ) from error
 
 
@@ -482,9 +483,11 @@ class Mixed:
     row: int
     decimal: str
 
-    def told(self, path: str) -> str:
+    def short_repr(self, path: str) -> str:
         """Return what is wrong and what to do."""
-        where = f"{path!r} holds {told(self.words[0])} in row {self.row} of column {told(self.name)}"
+        where = (
+            f"{path!r} holds {short_repr(self.words[0])} in row {self.row} of column {short_repr(self.name)}"
+        )
         if self.decimal:
             other = "a point" if self.decimal == "," else "a comma"
             return (

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array, check_choice, check_number, is_integer, told
+from tamis._check import Array, check_choice, check_number, is_integer, short_repr
 from tamis.errors import StreamError
 from tamis.streams.ahead import read_ahead
 from tamis.streams.arff import ARFFTable
@@ -347,7 +347,8 @@ class TableStream(FileStream):
             if encoders[j].name in self._clock:
                 raise StreamError(
                     f"{self._source.name!r}: column {encoders[j].name!r} is to tell times, but holds texts such as"
-                    f" {told(encoders[j].categories[0])}: give numbers or dates, or say how they are put (time_format)."
+                    f" {short_repr(encoders[j].categories[0])}: give numbers or dates, or say how"
+                    f" they are put (time_format)."
                 )
         self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
         return X
@@ -433,6 +434,6 @@ def label_column(label: str | int, names: list[str], path: str) -> int:
             f"{path!r} has no column {label!r}, but a single one: choose delimiter={found[0]!r} to split it."
         )
     near = difflib.get_close_matches(label, names, n=3, cutoff=0.5)
-    some = f"{', '.join(map(told, names[:8]))}{' ...' if len(names) > 8 else ''}"
-    hint = f"did you mean {' or '.join(map(told, near))}?" if near else f"it has {some}."
+    some = f"{', '.join(map(short_repr, names[:8]))}{' ...' if len(names) > 8 else ''}"
+    hint = f"did you mean {' or '.join(map(short_repr, near))}?" if near else f"it has {some}."
     raise StreamError(f"{path!r} has no column {label!r}; {hint}")

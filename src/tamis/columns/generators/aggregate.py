@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tamis._check import shown
+from tamis._check import safe_repr
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.queries import Keys, as_database, quoted, run_query, text_of
 from tamis.columns.generators.schema import Condition, Link
@@ -94,17 +94,18 @@ class Scope:
             names += [link.near, link.near_column, link.far, link.far_column]
             if link.near != been[-1] or link.far in been:
                 raise DataError(
-                    f"The path of an aggregate goes from {shown(link.near)} to {shown(link.far)}: it is broken."
+                    f"The path of an aggregate goes from {safe_repr(link.near)} to {safe_repr(link.far)}: it is broken."
                 )
             been.append(link.far)
         for table, column, value in self.where:
             names += [table, column]
             if table not in been[1:] or not _is_plain(value):
                 raise DataError(
-                    f"An aggregate has the condition {shown(table)}.{shown(column)} = {shown(value)}: it is no test."
+                    f"An aggregate has the condition {safe_repr(table)}.{safe_repr(column)} ="
+                    f" {safe_repr(value)}: it is no test."
                 )
         if len(been) == 1 or not all(type(name) is str and name and "\0" not in name for name in names):
-            raise DataError(f"An aggregate from {shown(self.target)} names no tables and columns.")
+            raise DataError(f"An aggregate from {safe_repr(self.target)} names no tables and columns.")
 
 
 @dataclass(frozen=True)
@@ -190,13 +191,15 @@ class Aggregate(Recipe):
             If so.
         """
         if self.kind not in _SQL or (self.kind == "count") != (self.column is None):
-            raise DataError(f"There is no aggregate {shown(self.kind)} of the column {shown(self.column)}.")
+            raise DataError(
+                f"There is no aggregate {safe_repr(self.kind)} of the column {safe_repr(self.column)}."
+            )
         self.scope.check_state()
         if self.column is not None:
             names = type(self.column) is str and self.column and "\0" not in self.column
             if self.table not in self.scope.tables or not names:
                 raise DataError(
-                    f"An aggregate of {shown(self.table)}.{shown(self.column)} names no column of its path."
+                    f"An aggregate of {safe_repr(self.table)}.{safe_repr(self.column)} names no column of its path."
                 )
 
     def __str__(self) -> str:

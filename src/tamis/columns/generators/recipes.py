@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, as_frame, shown
+from tamis._check import Array, as_frame, safe_repr
 from tamis.base import glance
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.table import Columns
@@ -60,7 +60,7 @@ class Recipes:
         """
         for name, recipe in self._recipes.items():
             if type(name) is not str or not isinstance(recipe, Recipe):
-                raise DataError(f"The feature {shown(name)} has no recipe but {type(recipe).__name__!r}.")
+                raise DataError(f"The feature {safe_repr(name)} has no recipe but {type(recipe).__name__!r}.")
 
     @property
     def names(self) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_array, refuse_masked, told
+from tamis._check import as_array, refuse_masked, short_repr
 from tamis._jit import njit
 from tamis.evaluate.metrics.running import Running, arrivals
 
@@ -257,5 +257,7 @@ def _codes(name: str, given: Any) -> NDArray[np.int64]:
     refuse_masked(name, given)
     codes = as_array(name, given)
     if codes.dtype.kind not in "iub":
-        raise ValueError(f"{name} must hold the code of a class for each row, an integer, got {told(given)}.")
+        raise ValueError(
+            f"{name} must hold the code of a class for each row, an integer, got {short_repr(given)}."
+        )
     return np.ascontiguousarray(codes, dtype=np.int64)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tamis._check import check_choice, check_number, told
+from tamis._check import check_choice, check_number, short_repr
 from tamis.errors import StreamError
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import encoding_of
@@ -376,7 +376,7 @@ class FollowedStream(Stream):
             raise StreamError(f"{part.name!r} is {encoding}: only text in UTF-8 or Latin-1 can be followed.")
         table = CSVTable(HeldSource(part.name, head), header=self._header, **written)
         if table.above:
-            first = told(table.above.lstrip("\ufeff").splitlines()[0])
+            first = short_repr(table.above.lstrip("\ufeff").splitlines()[0])
             raise StreamError(
                 f"{part.name!r} begins with {first} above its names: only rows below names can be followed."
             )

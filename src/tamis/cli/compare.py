@@ -11,24 +11,11 @@ import typer
 from tamis.catalog import LEARNERS
 from tamis.cli.compare_output import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
-from tamis.cli.methods import amount, part, replaying, selectors
-from tamis.cli.options import (
-    BASELINES,
-    SCALES,
-    AsJSON,
-    Debug,
-    Force,
-    Quiet,
-    check_whole,
-    check_word,
-    clock_of,
-    grouped,
-    keys,
-    lateness,
-    option,
-)
+from tamis.cli.methods import amount, part, selectors
+from tamis.cli.options import AsJSON, Debug, Force, Panel, Quiet, check_whole, grouped, keys, option
 from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
+from tamis.options import RunOptions
 
 if TYPE_CHECKING:
     from tamis.evaluate import ExperimentResult
@@ -95,45 +82,7 @@ def compare(
         ),
     ] = None,
     seeds: Annotated[int, option(_GRID, "N", "Number of seeds.")] = 3,
-    batch_size: Annotated[int, option(_GRID, "N", "Rows per step.")] = 100,
-    max_rows: Annotated[int | None, option(_GRID, "N", "Stop each run after this many rows.")] = None,
-    protocol: Annotated[
-        str,
-        option(_GRID, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."),
-    ] = "honest",
-    delay: Annotated[
-        str,
-        option(
-            _GRID,
-            "N",
-            "How many rows later the label of a row comes; or two columns, the time of a row and that of its label:"
-            " sold,returned.",
-        ),
-    ] = "0",
-    window: Annotated[int, option(_GRID, "N", "Rows behind the current accuracy.")] = 1000,
-    replay: Annotated[
-        str,
-        option(
-            _GRID,
-            "WHEN",
-            "When a learner restarts: auto (if its selector asks for it), never, or a number: at each change of the "
-            "selection, from so many of the last rows.",
-        ),
-    ] = "auto",
-    scale: Annotated[
-        str,
-        option(
-            _GRID, "HOW", "Columns for a learner: auto (standardised where it needs that), standard or none."
-        ),
-    ] = "auto",
-    baselines: Annotated[
-        str,
-        option(
-            _GRID,
-            "WHICH",
-            "Baselines beside every selector: random (subsets of the same size), all (features), both or none.",
-        ),
-    ] = "random",
+    options: Annotated[RunOptions, Panel(_GRID, without=("stability_window", "n_draws"))],
     reading: HowToRead,
     jobs: Annotated[
         int, option(_OUTPUT, "N", "Number of runs at a time; -1: one per core.", "--jobs", "-j")
@@ -152,12 +101,6 @@ def compare(
     from tamis.evaluate import run_experiment
 
     check_whole("--seeds", seeds, 1)
-    check_whole("--batch-size", batch_size, 1)
-    check_whole("--max-rows", max_rows, 1)
-    check_whole("--window", window, 1)
-    check_word("--protocol", protocol, ("honest", "paper"))
-    check_word("--scale", scale, SCALES)
-    check_word("--baselines", baselines, BASELINES)
     if jobs != -1:
         check_whole("--jobs", jobs, 1)
     check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)
@@ -167,12 +110,9 @@ def compare(
                 f"--stream {name} is a file: give it without --stream, and its label with --label."
             )
     streams = _named([*(stream or ([] if files else _STREAMS))])
-    late = lateness(delay)
-    streams |= {file: _file(file, reading, quiet, clock_of(late)) for file in files or []}
+    streams |= {file: _file(file, reading, quiet, options.clock) for file in files or []}
     opened = _opened(streams) if select is None or not selector else {}
     chosen = _named(selector or _default_selectors(opened))
-    options = {"batch_size": batch_size, "protocol": protocol, "window": window, "replay": replaying(replay)}
-    options |= {"scale": scale, "baselines": baselines, **({"delay": late} if late else {})}
     console = terminal(stderr=True)
     with warnings_in_one_line(console), progress(quiet) as show:
         result = run_experiment(
@@ -184,8 +124,7 @@ def compare(
             n_features_to_select=_amounts(opened) if select is None else amount(select),
             n_jobs=jobs,
             on_progress=lambda done: show(done.n_done / done.n_cells, str(done)),
-            **options,
-            **({} if max_rows is None else {"max_rows": max_rows}),
+            **options.changed(),
         )
     return _finish(result, out, report, as_json)
 

@@ -9,6 +9,7 @@ import typer
 
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, option
 from tamis.cli.run import Output, evaluate
+from tamis.options import RunOptions
 
 __all__ = ["add"]
 
@@ -69,9 +70,8 @@ def _show(output: Output) -> int:
 
     stream = load_dataset("electricity")
     names = stream.feature_names or []
-    options = {"batch_size": 100, "protocol": "honest", "window": 1000, "stability_window": 10,
-               "baselines": "both"}  # fmt: skip
-    result = evaluate(stream, FIRES(n_features_to_select=3), Perceptron(random_state=0), output, **options)
+    options = RunOptions(baselines="both")
+    result = evaluate(stream, FIRES(n_features_to_select=3), Perceptron(random_state=0), output, options)
     if result.settings["interrupted"]:
         return output.finish(result)
     everything = result.summary()["all_accuracy"]

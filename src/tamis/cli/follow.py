@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.options import Debug, Force, Quiet, argument, check_whole, grouped, option
+from tamis.cli.methods import Models
+from tamis.cli.options import Debug, Force, Panel, Quiet, argument, check_whole, grouped, option
 from tamis.cli.output import alone, check_outputs, note, terminal, warnings_in_one_line
 from tamis.cli.reading import HowToRead
-from tamis.cli.run import Output, Selecting, Testing, features_of, learner_of, title_of, watch_of
+from tamis.cli.run import Output, title_of, watch_of
+from tamis.options import RunOptions
 
 if TYPE_CHECKING:
     from tamis.cli.live import LivePage
@@ -43,8 +46,8 @@ def add(root: typer.Typer) -> None:
 
 def follow(
     *,
-    selecting: Selecting,
-    testing: Testing,
+    models: Models,
+    options: Annotated[RunOptions, Panel("Evaluation")],
     reading: HowToRead,
     source: Annotated[
         str | None,
@@ -69,7 +72,7 @@ def follow(
         option(
             _SOURCE, "N", "The most rows that wait for their label; beyond that, the oldest are given up."
         ),
-    ] = 100_000,
+    ] = RunOptions.max_waiting,
     idle: Annotated[
         float | None,
         option(
@@ -103,10 +106,9 @@ def follow(
     debug: Debug = False,
 ) -> int:
     """Select features on an endless stream, test-then-train; each row is used once, even after a kill."""
-    testing.check()
     check_whole("--every", every, 1)
     check_whole("--max-waiting", max_waiting, 1)
-    if label_key is not None and testing.delay != "0":
+    if label_key is not None and options.delay != 0:
         raise MisuseError("--label-key takes labels when they come, --delay makes them late: choose one.")
     _check(source, number, checkpoint, reading)
     assert source is not None
@@ -114,32 +116,41 @@ def follow(
     told = None if out == "-" else out
     places = {"--dead-letters": dead_letters, "--checkpoint": checkpoint, "--out": told, "--report": report}
     check_outputs([source], {**places, "--save": save}, force=force)
-    entry = testing.entry()
-    selecting.make(entry)  # wrong words are told before anything is waited for
     with alone(checkpoint, told, dead_letters):
         position = _position(checkpoint)
         for place in (told, dead_letters) if position is None else ():
             _empty(place)
-        classes = "regression" not in entry.targets
         late = {"label_key": label_key, "max_waiting": max_waiting}
         stream = _opened(
-            source, reading, number, idle, dead_letters, late, testing.clock, classes=classes, quiet=quiet
+            source,
+            reading,
+            number,
+            idle,
+            dead_letters,
+            late,
+            options.clock,
+            classes=not models.is_regression,
+            quiet=quiet,
         )
         if position is not None:
             stream.go_to(position)
-        elif not _begins(stream, testing.batch_size):
+        elif not _begins(stream, options.batch_size):
             note("nothing to learn from: there are too few rows for a first batch.")
             return 0
-        names, categorical = features_of(stream, testing.clock)
-        selector = selecting.make(entry, categorical)
-        learner = learner_of(entry, selecting.seed, categorical)
+        from tamis.evaluate.test_then_train.settings import features_of
+
+        names, categorical = features_of(stream, options)
+        selector, learner = models.make(categorical)
         output.models = {"selector": selector, "learner": learner, "feature_names": names}
         from tamis.persistence.journal import Journal
 
         journal = Journal(out)
         events = Events(journal, stream, selector, every, names)
         page = _shown(stream, selector, events) if live else None
-        options = {**testing.options(), "checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
+        options = replace(
+            options, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds, checkpoint_every=1 << 62,
+            keep_steps=_RECORDS,
+        )  # fmt: skip
         result = _run(stream, selector, learner, events, options, quiet=quiet or told is None)
         why = "interrupted" if result.settings["interrupted"] else "end"
         events.tell([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
@@ -229,7 +240,7 @@ def _opened(
 
 
 def _run(
-    stream: FollowedStream, selector: Any, learner: Any, events: Events, options: dict[str, Any], *, quiet: bool
+    stream: FollowedStream, selector: Any, learner: Any, events: Events, options: RunOptions, *, quiet: bool
 ) -> PrequentialResult:  # fmt: skip
     from tamis.evaluate import prequential
 
@@ -237,15 +248,7 @@ def _run(
     watch = watch_of(console, stream, selector, learner, options, quiet=quiet)
     events.shown.append(watch)
     with warnings_in_one_line(console), watch:
-        return prequential(
-            stream,
-            selector,
-            learner,
-            on_step=events,
-            keep_steps=_RECORDS,
-            checkpoint_every=1 << 62,
-            **options,
-        )
+        return prequential(stream, selector, learner, on_step=events, **options.keywords())
 
 
 class Events:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
+import functools
 import inspect
 import re
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from tamis.catalog import CATALOG, Entry, find
+from tamis.catalog import CATALOG, LEARNERS, Entry, find, find_learner
 from tamis.cli.failure import MisuseError
+from tamis.cli.options import check_whole, check_word, keys, option
+from tamis.options import model_parameters, read_value
 
 __all__ = [
-    "amount",
-    "assignment",
-    "cells",
-    "find_selector",
-    "make",
-    "make_selector",
-    "others",
-    "parameters",
-    "part",
-    "read_value",
-    "replaying",
-    "selectors",
-]
+    "Models", "amount", "assignment", "cells", "find_selector", "others", "parameters", "part", "selectors"
+]  # fmt: skip
+
+_USUAL = {"classification": "perceptron", "regression": "sgd-regressor"}
 
 
 def selectors() -> tuple[Entry, ...]:
@@ -48,42 +42,108 @@ def find_selector(name: str) -> Entry:
     return find(name, "rows")
 
 
-def make_selector(
-    name: str,
-    select: str | None,
-    assignments: list[str],
-    seed: int,
-    categorical: Sequence[int] = (),
-    learner: str = "linear",
-    task: str = "classification",
-) -> Any:
-    """Return the selector with its parameters, or None if every feature is kept; `learner` is for those that race."""
-    if name.lower() == "none":
-        return None
-    entry = find_selector(name)
-    if task == "regression" and "regression" not in entry.targets:
-        known = ", ".join(one.key for one in selectors() if "regression" in one.targets)
-        raise MisuseError(f"--selector {name} learns from classes, not from numbers: choose one of {known}.")
-    values: dict[str, Any] = {
-        "random_state": seed,
-        "categorical": list(categorical) or None,
-        "learner": learner,
-        **(dict(entry.regression) if task == "regression" else {}),
-    }
-    values |= dict(assignment(entry, text) for text in assignments)
-    if select is not None:
-        if "n_features_to_select" not in parameters(entry):
-            raise MisuseError(f"{entry.name} decides itself how many features to keep: leave --select out.")
-        values["n_features_to_select"] = amount(select)
-    return make(entry, values)
+@dataclass
+class Models:
+    """The selector and the learner of a run, as the command line names them."""
 
+    selector: Annotated[
+        str | None,
+        option(
+            "Selection",
+            "NAME",
+            "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best."
+            "  [dim]\\[default: auto; forward where numbers are predicted][/]",
+            show_default=False,
+            autocompletion=keys(selectors()),
+        ),
+    ] = None
+    select: Annotated[
+        str | None,
+        option(
+            "Selection",
+            "N",
+            "How many features to keep (5), or which fraction (0.1).  [dim]\\[default: a tenth, or as the method"
+            " decides][/]",
+            show_default=False,
+        ),
+    ] = None
+    assign: Annotated[
+        list[str] | None,
+        option(
+            "Selection", "KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"
+        ),
+    ] = None
+    seed: Annotated[int, option("Selection", "N", "Seed of selector and learner.")] = 0
+    task: Annotated[
+        str | None,
+        option(
+            "Evaluation",
+            "WHAT",
+            "What the label is: classification (classes) or regression (a number).  [dim]\\[default: as the learner,"
+            " or classification][/]",
+            show_default=False,
+        ),
+    ] = None
+    learner: Annotated[
+        str | None,
+        option(
+            "Evaluation",
+            "NAME",
+            "The learner: see [bold]tamis list[/].  [dim]\\[default: perceptron; sgd-regressor for numbers][/]",
+            show_default=False,
+            autocompletion=keys(LEARNERS),
+        ),
+    ] = None
 
-def make(entry: Entry, values: dict[str, Any]) -> Any:
-    """Return an instance; a seed is given where one is taken."""
-    known = parameters(entry)
-    return entry.load()(
-        **{**dict(entry.parameters), **{n: value for n, value in values.items() if n in known}}
-    )
+    def __post_init__(self) -> None:
+        check_whole("--seed", self.seed, 0)
+        self.make()  # wrong words are reported before a file is opened
+
+    @functools.cached_property
+    def entry(self) -> Entry:
+        """The learner in the catalogue."""
+        if self.task is not None:
+            check_word("--task", self.task, tuple(_USUAL))
+        entry = find_learner(self.learner or _USUAL[self.task or "classification"])
+        if self.task not in (None, "regression" if "regression" in entry.targets else "classification"):
+            predicted = "numbers" if "regression" in entry.targets else "classes"
+            raise MisuseError(
+                f"--learner {self.learner} predicts {predicted}: choose another one for --task {self.task}."
+            )
+        return entry
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether numbers are predicted."""
+        return "regression" in self.entry.targets
+
+    def make(self, categorical: Sequence[int] = ()) -> tuple[Any, Any]:
+        """Return the selector, or None if every feature is kept, and the learner; both new."""
+        learner = self.entry.load()(**model_parameters(self.entry, seed=self.seed, categorical=categorical))
+        name = self.selector or ("forward" if self.is_regression else "auto")
+        if name.lower() == "none":
+            return None, learner
+        entry = find_selector(name)
+        if self.is_regression and "regression" not in entry.targets:
+            known = ", ".join(one.key for one in selectors() if "regression" in one.targets)
+            raise MisuseError(
+                f"--selector {name} learns from classes, not from numbers: choose one of {known}."
+            )
+        assigned = dict(assignment(entry, text) for text in self.assign or [])
+        if self.select is not None:
+            if "n_features_to_select" not in parameters(entry):
+                raise MisuseError(
+                    f"{entry.name} decides itself how many features to keep: leave --select out."
+                )
+            assigned["n_features_to_select"] = amount(self.select)
+        usual = model_parameters(
+            entry,
+            seed=self.seed,
+            categorical=categorical,
+            learner=self.entry,
+            is_regression=self.is_regression,
+        )
+        return entry.load()(**usual | assigned), learner
 
 
 def parameters(entry: Entry) -> dict[str, Any]:
@@ -106,18 +166,6 @@ def assignment(entry: Entry, text: str) -> tuple[str, Any]:
     return name, read_value(value)
 
 
-def read_value(text: str) -> Any:
-    """Return what a value says: a number, True, False or None, else the text."""
-    if text.lower() in ("true", "false", "none"):
-        return {"true": True, "false": False, "none": None}[text.lower()]
-    if text.lower() in ("inf", "-inf", "nan"):
-        return float(text)
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
 def part(text: str) -> tuple[str, dict[str, Any]]:
     """Return the key and the parameters of `KEY:NAME=VALUE,NAME=VALUE`.
 
@@ -132,13 +180,6 @@ def part(text: str) -> tuple[str, dict[str, Any]]:
         if not equals or not name.strip().isidentifier():
             raise MisuseError(f"{text}: write parameters as {key}:NAME=VALUE,NAME=VALUE.")
     return key, {name.strip(): read_value(value.strip()) for name, _, value in pairs}
-
-
-def replaying(text: str) -> str | int:
-    """Return when a learner restarts."""
-    if text in ("auto", "never") or text.isdecimal():
-        return int(text) if text.isdecimal() else text
-    raise MisuseError(f"--replay {text} is not known: write auto, never or a number of rows.")
 
 
 def amount(text: str) -> int | float:

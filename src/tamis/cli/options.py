@@ -5,33 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from tamis.catalog import Entry
 from tamis.cli.failure import MisuseError
+from tamis.options import Option, RunOptions
 
 __all__ = [
-    "BASELINES",
-    "SCALES",
-    "AsJSON",
-    "Debug",
-    "Force",
-    "Quiet",
-    "argument",
-    "check_whole",
-    "check_word",
-    "clock_of",
-    "grouped",
-    "keys",
-    "lateness",
-    "option",
-]
-
-
-SCALES, BASELINES = ("auto", "standard", "none"), ("random", "all", "both", "none")
+    "AsJSON", "Debug", "Force", "Panel", "Quiet", "argument", "check_whole", "check_word", "grouped", "keys", "option",
+]  # fmt: skip
 
 
 def option(panel: str | None, metavar: str | None, help: str, *names: str, **more: Any) -> Any:
@@ -42,28 +27,6 @@ def option(panel: str | None, metavar: str | None, help: str, *names: str, **mor
 def argument(metavar: str, help: str) -> Any:
     """Return an argument that may be left out."""
     return typer.Argument(metavar=metavar, help=help, show_default=False)
-
-
-def lateness(text: str) -> int | tuple[str, str]:
-    """Return how late labels come: so many rows, or as the columns of two times tell.
-
-    >>> lateness("500"), lateness("sold,returned")
-    (500, ('sold', 'returned'))
-    """
-    if text.isdecimal():
-        return int(text)
-    names = text.split(",")
-    if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise MisuseError(
-            f"--delay must be a number of rows, 0 or more, or two columns, the time of a row and of its label, as in"
-            f" sold,returned; got {text}."
-        )
-    return names[0], names[1]
-
-
-def clock_of(delay: int | tuple[str, str]) -> tuple[str, ...]:
-    """Return the columns that tell when labels come; none where rows are counted."""
-    return () if isinstance(delay, int) else delay
 
 
 def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:
@@ -77,31 +40,94 @@ Quiet = Annotated[bool, option("Output", None, "Show no progress.", "--quiet", "
 Debug = Annotated[bool, option("Output", None, "Show the traceback of an error.", "--debug")]
 
 
+@dataclass(frozen=True)
+class Panel:
+    """Where the options of a run stand in a help page, as in ``Annotated[RunOptions, Panel("Evaluation")]``."""
+
+    title: str
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _RunOptionsGroup:
+    """Turns the options of a run into options of the command line, and what is typed there into `RunOptions`."""
+
+    panel: Panel
+
+    @functools.cached_property
+    def known(self) -> dict[str, Option]:
+        every = RunOptions.known().items()
+        return {
+            name: one for name, one in every if one.help and one.is_setting and name not in self.panel.without
+        }
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        types = get_type_hints(RunOptions)
+        for name, one in self.known.items():
+            default = getattr(RunOptions, name)
+            yield inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default if one.read is None else str(default),
+                annotation=Annotated[
+                    types[name] if one.read is None else str, option(self.panel.title, one.metavar, one.help)
+                ],
+            )
+
+    def take(self, given: dict[str, Any]) -> RunOptions:
+        values = {name: given.pop(name) for name in self.known}
+        for name, one in self.known.items():
+            if one.least is not None:
+                check_whole(f"--{name.replace('_', '-')}", values[name], int(one.least))
+            if one.read is not None:
+                values[name] = one.read(values[name])
+        return RunOptions(**values)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Turns the fields of a dataclass into options of the command line."""
+
+    kind: type[Any]
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        types = get_type_hints(self.kind, include_extras=True)
+        for field in fields(self.kind):
+            yield inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=types[field.name],
+            )
+
+    def take(self, given: dict[str, Any]) -> Any:
+        return self.kind(**{field.name: given.pop(field.name) for field in fields(self.kind)})
+
+
+def _group_of(hint: Any) -> _Group | _RunOptionsGroup | None:
+    if getattr(hint, "__origin__", None) is RunOptions:
+        return _RunOptionsGroup(hint.__metadata__[0])
+    return _Group(hint) if is_dataclass(hint) and isinstance(hint, type) else None
+
+
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let a command take dataclasses: each field becomes an option of its own.
 
     The command's own parameters keep their order; the fields stand where the dataclass stood.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    groups = {name: group for name, hint in hints.items() if (group := _group_of(hint)) is not None}
 
     def parameters() -> Iterator[inspect.Parameter]:
         for parameter in inspect.signature(command).parameters.values():
-            if (group := groups.get(parameter.name)) is None:
+            if (group := groups.get(parameter.name)) is not None:
+                yield from group.parameters()
+            else:
                 yield parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY)
-                continue
-            types = get_type_hints(group, include_extras=True)
-            for field in fields(group):
-                yield inspect.Parameter(
-                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
-                )
 
     @functools.wraps(command)
     def call(**given: Any) -> Any:
-        taken = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
+        taken = {name: group.take(given) for name, group in groups.items()}
         return command(**given, **taken)
 
     found = list(parameters())

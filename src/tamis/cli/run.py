@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.catalog import LEARNERS, Entry, find_learner
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.methods import make, make_selector, replaying, selectors
-from tamis.cli.options import (
-    BASELINES,
-    SCALES,
-    AsJSON,
-    Debug,
-    Force,
-    Quiet,
-    check_whole,
-    check_word,
-    clock_of,
-    grouped,
-    keys,
-    lateness,
-    option,
-)
+from tamis.cli.methods import Models
+from tamis.cli.options import AsJSON, Debug, Force, Panel, Quiet, check_whole, grouped, option
 from tamis.cli.output import (
     alone,
     check_outputs,
@@ -39,15 +23,14 @@ from tamis.cli.output import (
 )
 from tamis.cli.reading import Reading
 from tamis.errors import DataError, TamisError
+from tamis.options import RunOptions
 
 if TYPE_CHECKING:
     from tamis.evaluate import PrequentialResult, Step
     from tamis.streams import Stream
     from tamis.terminal import Watch
 
-__all__ = [
-    "Output", "Selecting", "Testing", "add", "evaluate", "features_of", "learner_of", "title_of", "watch_of"
-]  # fmt: skip
+__all__ = ["Output", "add", "evaluate", "title_of", "watch_of"]
 
 _EXAMPLES = """\
 Examples:
@@ -62,9 +45,7 @@ Examples:
 
 [bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
 
-_USUAL = {"classification": "perceptron", "regression": "sgd-regressor"}
-_LINEAR = ("Perceptron", "SGDClassifier")  # what a race of selectors should predict with
-_SELECTION, _EVALUATION, _OUTPUT = "Selection", "Evaluation", "Output"
+_OUTPUT = "Output"
 
 
 def add(root: typer.Typer) -> None:
@@ -72,165 +53,10 @@ def add(root: typer.Typer) -> None:
     root.command(epilog=_EXAMPLES)(grouped(run))
 
 
-@dataclass
-class Selecting:
-    """Which selector, and with what parameters."""
-
-    selector: Annotated[
-        str | None,
-        option(
-            _SELECTION,
-            "NAME",
-            "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best."
-            "  [dim]\\[default: auto; forward where numbers are predicted][/]",
-            show_default=False,
-            autocompletion=keys(selectors()),
-        ),
-    ] = None
-    select: Annotated[
-        str | None,
-        option(
-            _SELECTION,
-            "N",
-            "How many features to keep (5), or which fraction (0.1).  [dim]\\[default: a tenth, or as the method"
-            " decides][/]",
-            show_default=False,
-        ),
-    ] = None
-    assign: Annotated[
-        list[str] | None,
-        option(
-            _SELECTION, "KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"
-        ),
-    ] = None
-    seed: Annotated[int, option(_SELECTION, "N", "Seed of selector and learner.")] = 0
-
-    def make(self, learner: Entry, categorical: Sequence[int] = ()) -> Any:
-        """Return the selector that goes with a learner."""
-        check_whole("--seed", self.seed, 0)
-        kind, task = "linear" if learner.name in _LINEAR else "naive-bayes", _task_of(learner)
-        name = self.selector or ("forward" if task == "regression" else "auto")
-        return make_selector(
-            name, self.select, self.assign or [], self.seed, categorical, learner=kind, task=task
-        )
-
-
-@dataclass
-class Testing:
-    """What is predicted by which learner, and how it is tested."""
-
-    task: Annotated[
-        str | None,
-        option(
-            _EVALUATION,
-            "WHAT",
-            "What the label is: classification (classes) or regression (a number).  [dim]\\[default: as the learner,"
-            " or classification][/]",
-            show_default=False,
-        ),
-    ] = None
-    learner: Annotated[
-        str | None,
-        option(
-            _EVALUATION,
-            "NAME",
-            "The learner: see [bold]tamis list[/].  [dim]\\[default: perceptron; sgd-regressor for numbers][/]",
-            show_default=False,
-            autocompletion=keys(LEARNERS),
-        ),
-    ] = None
-    batch_size: Annotated[int, option(_EVALUATION, "N", "Rows per step.")] = 100
-    max_rows: Annotated[int | None, option(_EVALUATION, "N", "Stop after this many rows.")] = None
-    protocol: Annotated[
-        str,
-        option(
-            _EVALUATION, "ORDER", "honest: select before the labels are seen; paper: as in the FIRES paper."
-        ),
-    ] = "honest"
-    delay: Annotated[
-        str,
-        option(
-            _EVALUATION,
-            "N",
-            "How many rows later the label of a row comes; or two columns, the time of a row and that of its label:"
-            " sold,returned.",
-        ),
-    ] = "0"
-    window: Annotated[int, option(_EVALUATION, "N", "Rows behind the current accuracy.")] = 1000
-    stability_window: Annotated[int, option(_EVALUATION, "N", "Selections that the stability compares.")] = 10
-    replay: Annotated[
-        str,
-        option(
-            _EVALUATION,
-            "WHEN",
-            "When the learner restarts: auto (if the selector asks for it), never, or a number: at each change of the"
-            " selection, from so many of the last rows.",
-        ),
-    ] = "auto"
-    scale: Annotated[
-        str,
-        option(
-            _EVALUATION,
-            "HOW",
-            "Columns for the learner: auto (standardised where it needs that), standard or none.",
-        ),
-    ] = "auto"
-    baselines: Annotated[
-        str,
-        option(
-            _EVALUATION,
-            "WHICH",
-            "Baselines beside the selector: random (subsets of the same size), all (features), both or none.",
-        ),
-    ] = "random"
-    n_draws: Annotated[int, option(_EVALUATION, "N", "Number of random subsets.")] = 3
-
-    def check(self) -> None:
-        """Refuse what cannot be meant."""
-        check_whole("--batch-size", self.batch_size, 1)
-        check_whole("--max-rows", self.max_rows, 1)
-        lateness(self.delay)
-        check_whole("--window", self.window, 1)
-        check_whole("--stability-window", self.stability_window, 2)
-        check_whole("--n-draws", self.n_draws, 1)
-        check_word("--scale", self.scale, SCALES)
-        check_word("--baselines", self.baselines, BASELINES)
-        self.entry()
-
-    def entry(self) -> Entry:
-        """Return the row of the learner in the catalogue."""
-        if self.task is not None:
-            check_word("--task", self.task, tuple(_USUAL))
-        entry = find_learner(self.learner or _USUAL[self.task or "classification"])
-        if self.task not in (None, _task_of(entry)):
-            told = "numbers" if _task_of(entry) == "regression" else "classes"
-            raise MisuseError(
-                f"--learner {self.learner} predicts {told}: choose another one for --task {self.task}."
-            )
-        return entry
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of :func:`tamis.prequential`."""
-        return {
-            **{
-                one.name: getattr(self, one.name)
-                for one in fields(self)
-                if one.name not in ("learner", "task")
-            },
-            "delay": lateness(self.delay),
-            "replay": replaying(self.replay),
-        }
-
-    @property
-    def clock(self) -> tuple[str, ...]:
-        """Columns that tell when labels come."""
-        return clock_of(lateness(self.delay))
-
-
 def run(
     *,
-    selecting: Selecting,
-    testing: Testing,
+    models: Models,
+    options: Annotated[RunOptions, Panel("Evaluation")],
     reading: Reading,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
@@ -238,7 +64,9 @@ def run(
         str | None,
         option(_OUTPUT, "FILE", "Save the run now and then to this file; if it exists, continue from it."),
     ] = None,
-    checkpoint_every: Annotated[int, option(_OUTPUT, "N", "Steps between two savings.")] = 100,
+    checkpoint_every: Annotated[
+        int, option(_OUTPUT, "N", RunOptions.known()["checkpoint_every"].help)
+    ] = RunOptions.checkpoint_every,
     save: Annotated[
         str | None,
         option(
@@ -259,7 +87,6 @@ def run(
     debug: Debug = False,
 ) -> int:
     """Select features over a stream, test-then-train: accuracy, stability, and the selection over time."""
-    testing.check()
     check_whole("--checkpoint-every", checkpoint_every, 1)
     check_whole("--n-features", reading.n_features, 1)
     if reading.file == "-" and checkpoint is not None:
@@ -269,51 +96,24 @@ def run(
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
     with alone(checkpoint, out):
-        entry, options = testing.entry(), testing.options()
-        selecting.make(entry)  # wrong words are told before a file is opened
-        stream = reading.open(classes=_task_of(entry) == "classification", quiet=quiet, clock=testing.clock)
-        categorical = features_of(stream, testing.clock)[1]
-        chosen = selecting.make(entry, categorical)
-        learner = learner_of(entry, selecting.seed, categorical)
-        result = evaluate(
-            stream,
-            chosen,
-            learner,
-            output,
-            **options,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
-        return output.finish(result)
+        stream = reading.open(classes=not models.is_regression, quiet=quiet, clock=options.clock)
+        from tamis.evaluate.test_then_train.settings import features_of
 
-
-def _task_of(entry: Entry) -> str:
-    return "regression" if "regression" in entry.targets else "classification"
-
-
-def learner_of(entry: Entry, seed: int, categorical: list[int]) -> Any:
-    """Return a learner of the catalogue for columns some of which are categories."""
-    return make(entry, {"random_state": seed, "categorical": categorical or None})
-
-
-def features_of(stream: Stream, clock: tuple[str, ...]) -> tuple[list[str] | None, list[int]]:
-    """Return the names of the features, without those of columns that tell times, and which are categories."""
-    names, categorical = stream.feature_names, list(stream.categorical)
-    if names is None or not clock:
-        return names, categorical
-    kept = [j for j, name in enumerate(names) if name not in clock]
-    return [names[j] for j in kept], [at for at, j in enumerate(kept) if j in categorical]
+        selector, learner = models.make(features_of(stream, options)[1])
+        kept = replace(options, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
+        return output.finish(evaluate(stream, selector, learner, output, kept))
 
 
 def evaluate(
-    stream: Stream, selector: Any, learner: Any, output: Output, **options: Any
+    stream: Stream, selector: Any, learner: Any, output: Output, options: RunOptions
 ) -> PrequentialResult:
     """Run test-then-train under the eyes of the user; what was seen before an error is kept and shown."""
     from tamis.evaluate import prequential
+    from tamis.evaluate.test_then_train.settings import features_of
 
     console = terminal(stderr=True)
     output.models = {
-        "selector": selector, "learner": learner, "feature_names": _names_of(stream, options),
+        "selector": selector, "learner": learner, "feature_names": features_of(stream, options)[0],
         "categories": getattr(stream, "categories", {}),
     }  # fmt: skip
     watch = watch_of(console, stream, selector, learner, options, quiet=output.quiet)
@@ -324,7 +124,7 @@ def evaluate(
             stop_if_asked()
 
         try:
-            result = prequential(stream, selector, learner, on_step=on_step, **options)
+            result = prequential(stream, selector, learner, on_step=on_step, **options.keywords())
             with contextlib.suppress(KeyboardInterrupt):
                 stop_if_asked()
                 return result
@@ -341,26 +141,22 @@ def evaluate(
 
 
 def watch_of(
-    console: Any, stream: Stream, selector: Any, learner: Any, options: dict[str, Any], *, quiet: bool
+    console: Any, stream: Stream, selector: Any, learner: Any, options: RunOptions, *, quiet: bool
 ) -> Watch:
     """Return what shows a run while it goes on."""
+    from tamis.evaluate.test_then_train.settings import features_of
     from tamis.terminal import Watch
 
     return Watch(
         console,
         title_of(stream.describe(), None if selector is None else type(selector).__name__),
-        f"{type(learner).__name__}, batches of {options['batch_size']:,}, {options['protocol']} order",
-        window=options["window"],
-        stability_window=options["stability_window"],
-        names=_names_of(stream, options),
-        n_rows=min((n for n in (options.get("max_rows"), stream.n_rows) if n is not None), default=None),
+        f"{type(learner).__name__}, batches of {options.batch_size:,}, {options.protocol} order",
+        window=options.window,
+        stability_window=options.stability_window,
+        names=features_of(stream, options)[0],
+        n_rows=min((n for n in (options.max_rows, stream.n_rows) if n is not None), default=None),
         quiet=quiet,
     )
-
-
-def _names_of(stream: Stream, options: dict[str, Any]) -> list[str] | None:
-    """Return the names of the features of a run with these options."""
-    return features_of(stream, clock_of(options.get("delay", 0)))[0]
 
 
 def title_of(stream: dict[str, Any], selector: str | None) -> str:
@@ -402,7 +198,7 @@ class Output:
         if len(result.frames["steps"]["step"]) == 0:
             if result.settings["interrupted"]:
                 return INTERRUPTED
-            size = result.settings["options"]["batch_size"]
+            size = result.options.batch_size
             raise DataError(
                 f"The stream ends within its first batch of {size:,} rows, which only trains:"
                 " choose a smaller --batch-size, or give two rows at least, one to train on and one to test."
@@ -468,13 +264,13 @@ def _headline(result: PrequentialResult) -> tuple[str, str]:
         settings[part]["class"].rsplit(".", 1)[-1] if settings[part] else None
         for part in ("selector", "learner")
     )
-    options = settings["options"]
+    options = result.options
     end = f", interrupted after {total['n_rows']:,.0f} rows" if settings["interrupted"] else ""
     return (
         title_of(settings["stream"], selector) + end,
         f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner}"
         f"{' (standardised)' if settings.get('scale') == 'standard' else ''},"
-        f" batches of {options['batch_size']:,}, {options['protocol']} order",
+        f" batches of {options.batch_size:,}, {options.protocol} order",
     )
 
 

@@ -13,11 +13,12 @@ import typer
 
 from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
-from tamis.cli.methods import assignment, cells, make
+from tamis.cli.methods import assignment, cells
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, keys, option
 from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal
 from tamis.cli.reading import Reading
 from tamis.errors import DataError
+from tamis.options import model_parameters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,7 +107,7 @@ def train(
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
     inputs = [*reading.inputs, *([cost] if isinstance(prices, dict) else [])]
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
-    model = make(entry, {"random_state": seed, **parameters, "cost": prices})
+    model = entry.load()(**model_parameters(entry, seed=seed) | parameters | {"cost": prices})
     table = Table.read(reading.open(quiet=quiet))
     learned, held = table.split(held_out, seed)
     with progress(quiet) as show:

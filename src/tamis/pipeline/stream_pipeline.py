@@ -35,6 +35,7 @@ from tamis._check import (
 from tamis._guard import Guarded
 from tamis._parameters import Kind, check_parameters, having, integer, parameters
 from tamis.base.rows import check_columns
+from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
 from tamis.pipeline.selective_learner import SelectiveLearner, predicts_numbers, usual_learner
 from tamis.replay import joined_labels, joined_rows
@@ -157,7 +158,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self.masking = masking
 
     @classmethod
-    def of_run(cls, models: SelectiveLearner, names: list[str] | None, **options: Any) -> StreamPipeline:
+    def of_run(cls, models: SelectiveLearner, names: list[str] | None, options: RunOptions) -> StreamPipeline:
         """Return the selector and learner of a run as they are now, as a separate model.
 
         Parameters
@@ -166,8 +167,8 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
             They are copied.
         names : list of str, optional
             Names of the columns.
-        options
-            Options of the pipeline: `batch_size`, `scale`, `replay` and `masking`.
+        options : RunOptions
+            Of the run.
 
         Returns
         -------
@@ -175,7 +176,10 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
             The next row begins a new block.
         """
         selector = None if models.selector is None else clone(models.selector)
-        found = cls(selector, clone(models.learner.model), **options)
+        found = cls(
+            selector, clone(models.learner.model), batch_size=options.batch_size, scale=options.scale,
+            replay=options.replay, masking=options.masking,
+        )  # fmt: skip
         found._models, found._waiting, found._declared = models.another(), [], None
         found.n_features_in_, found.is_sparse_, found.n_seen_ = (
             models.n_features,

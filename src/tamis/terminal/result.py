@@ -74,7 +74,7 @@ def _numbers(result: PrequentialResult) -> Table:
     from rich.table import Table
 
     steps, total = result.frames["steps"], result.summary()
-    options = result.settings["options"]
+    options = result.options
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_column(no_wrap=True, min_width=19)
     grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
@@ -84,10 +84,10 @@ def _numbers(result: PrequentialResult) -> Table:
             continue
         shown = error_text if name.endswith("mae") else figure_text
         recent = float(steps[f"{name}_windowed"][-1])
-        note = f"last {min(options['window'], int(total['n_rows'])):,} rows {shown(recent)}"
+        note = f"last {min(options.window, int(total['n_rows'])):,} rows {shown(recent)}"
         if name.startswith("random_"):
             n_draws, spread = (
-                options.get("n_draws", 1),
+                options.n_draws,
                 "random_auc_spread" if name.endswith("auc") else "random_spread",
             )
             note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {shown(total[spread]).strip()}"
@@ -98,7 +98,7 @@ def _numbers(result: PrequentialResult) -> Table:
     if math.isfinite(total["stability"]):
         recent = float(steps["stability"][-1])
         interval = interval_text(float(steps["stability_low"][-1]), float(steps["stability_high"][-1]))
-        n_compared = min(options["stability_window"], int(total["n_steps"]))
+        n_compared = min(options.stability_window, int(total["n_steps"]))
         note = f"last {n_compared} selections {figure_text(recent)}{interval}"
         grid.add_row("  stability", figure_text(total["stability"]), note)
         grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")

@@ -20,6 +20,7 @@ from tamis import FIRES, StreamingStacking, prequential
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.run_log import Table
+from tamis.options import RunOptions
 from tamis.pipeline.masking import Masker
 from tamis.streams import ArrayStream
 
@@ -266,7 +267,7 @@ def test_saving_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
         now[0] += 3.0  # saving takes three seconds
         return {}
 
-    kept = Checkpoint(tmp_path / "run.tamis", every=10)
+    kept = Checkpoint(RunOptions(checkpoint=tmp_path / "run.tamis", checkpoint_every=10))
     for step in range(400):
         now[0] += 1.0
         kept.keep(step, {}, state)

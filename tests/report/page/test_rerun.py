@@ -8,7 +8,22 @@ import pytest
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, OFS, load_dataset, load_stream, open_file, prequential
+from tamis import (
+    ABFS,
+    FCBF,
+    FIRES,
+    OFS,
+    Auto,
+    FisherScore,
+    ForwardPartialCorrelation,
+    MonteCarloFIRES,
+    ResetOnDrift,
+    WeightedKNN,
+    load_dataset,
+    load_stream,
+    open_file,
+    prequential,
+)  # fmt: skip
 from tamis.report.page.rerun import command_line, snippet, subject
 from tests.report.runs import settings
 
@@ -23,6 +38,9 @@ def folder(tmp_path, monkeypatch, rng):
         *(",".join([*map(str, row), label]) for row, label in zip(X, state, strict=True)),
     ]
     (tmp_path / "my data.csv").write_text("\n".join(lines) + "\n")
+    texts = rng.choice(["red", "green", "blue"], size=(600, 2))
+    texts = [f"{line},{','.join(words)}" for line, words in zip(lines[1:], texts, strict=True)]
+    (tmp_path / "texts.csv").write_text("\n".join(["a,b,c,d,e,state,f,g", *texts]) + "\n")
     (tmp_path / "bare.txt").write_text("\n".join(lines[1:]).replace(",", ";") + "\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -40,6 +58,42 @@ def runs():
     )  # fmt: skip
     yield lambda: prequential(open_file("my data.csv", label="state"), None, GaussianNB())
     yield lambda: prequential(load_stream("SEA"), FIRES(3), max_rows=1000)
+    yield lambda: prequential(open_file("texts.csv", label="state"), Auto(categorical=[5, 6]), **few)
+    yield lambda: prequential(
+        open_file("texts.csv", label="state"),
+        Auto(0.4, learner="naive-bayes", categorical=[5, 6]),
+        GaussianNB(),
+        **few,
+    )
+    yield lambda: prequential(
+        open_file("texts.csv", label="state", categorical=["f", "g"]),
+        FCBF(categorical=[5, 6]),
+        WeightedKNN(categorical=[5, 6]),
+        **few,
+    )
+    yield lambda: prequential(
+        open_file("my data.csv", label="state"), MonteCarloFIRES(2, hidden=(8, 4), random_state=1),
+        Perceptron(random_state=1), **few,
+    )  # fmt: skip
+    yield lambda: prequential(
+        open_file("my data.csv", label="state"), ABFS(), GaussianNB(), replay=200, **few
+    )
+    yield lambda: prequential(
+        open_file("my data.csv", label="a", drop=["state"]), ForwardPartialCorrelation(2, task="regression"), **few,
+        scale="none", baselines="both", n_draws=2,
+    )  # fmt: skip
+    yield lambda: prequential(
+        open_file("texts.csv", label="state", categorical=["e"], clock=["a", "c"]),
+        FisherScore(0.5),
+        delay=("a", "c"),
+        **few,
+    )
+
+
+IDS = [
+    "data set", "file", "odd file", "baseline", "known truth", "race", "race of naive Bayes", "categories", "list",
+    "no size", "numbers", "times",
+]  # fmt: skip
 
 
 def same(result, other):
@@ -47,10 +101,11 @@ def same(result, other):
     for kind in ("changes", "scores"):
         for name, column in result.frames[kind].items():
             np.testing.assert_array_equal(column, other.frames[kind][name])
-    np.testing.assert_array_equal(result.frames["steps"]["accuracy"], other.frames["steps"]["accuracy"])
+    measure = result.task.measure
+    np.testing.assert_array_equal(result.frames["steps"][measure], other.frames["steps"][measure])
 
 
-@pytest.mark.parametrize("run", [*runs()], ids=["data set", "file", "odd file", "baseline", "known truth"])
+@pytest.mark.parametrize("run", [*runs()], ids=IDS)
 def test_python_leads_to_the_same_run(run, folder):
     result, names = run(), {}
     exec(snippet(result.settings), names)
@@ -58,7 +113,7 @@ def test_python_leads_to_the_same_run(run, folder):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("run", [*runs()], ids=["data set", "file", "odd file", "baseline", "known truth"])
+@pytest.mark.parametrize("run", [*runs()], ids=IDS)
 def test_shell_leads_to_the_same_run(run, folder, capsys):
     pytest.importorskip("typer")
     from tamis.cli import main
@@ -69,6 +124,44 @@ def test_shell_leads_to_the_same_run(run, folder, capsys):
     assert main([*words[1:], "--quiet", "--out", "again"]) == 0, capsys.readouterr().err
     same(result, PrequentialResult.load("again"))
     assert (folder / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--selector auto",
+        "--selector auto --categorical f,g --learner hoeffding-tree",
+        "--categorical f,g --selector fcbf --learner knn --seed 3",
+        "--selector mi --select 0.5 --set half_life=500 --learner naive-bayes",
+        "--selector fires-mc --set hidden=[8,4] --select 2",
+        "--selector abfs --replay 100 --scale none",
+        "--selector none --learner river-naive-bayes",
+        "--delay 20 --baselines none --learner hoeffding-adaptive-tree --seed 1",
+        "--delay a,c --selector chi2",
+    ],
+)
+def test_a_printed_line_prints_itself(words, capsys):
+    pytest.importorskip("typer")
+    from tamis.cli import main
+    from tamis.evaluate import PrequentialResult
+
+    few = "--batch-size 50 --max-rows 300 --quiet"
+    assert main(shlex.split(f"run texts.csv --label state {words} {few} --out first")) == 0, (
+        capsys.readouterr().err
+    )
+    first = PrequentialResult.load("first")
+    line = command_line(first.settings)
+    assert main([*shlex.split(line)[1:], "--quiet", "--out", "again"]) == 0, capsys.readouterr().err
+    again = PrequentialResult.load("again")
+    same(first, again)
+    assert command_line(again.settings) == line
+
+
+def test_an_estimator_in_a_parameter_is_made_again():
+    run = prequential(load_dataset("electricity"), None, ResetOnDrift(GaussianNB(), "ecdd"), max_rows=400)
+    names = {}
+    exec(snippet(run.settings), names)
+    same(run, names["result"])
 
 
 def test_what_is_the_default_is_not_said():

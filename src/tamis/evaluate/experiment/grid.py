@@ -14,7 +14,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from tamis.errors import UnknownNameError
 from tamis.evaluate.experiment.oracle import Oracle
 from tamis.evaluate.test_then_train.settings import settings_of
 from tamis.evaluate.test_then_train.task import REGRESSION, task_of
+from tamis.options import RunOptions, model_parameters
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
 from tamis.streams.stream import BatchStream, Stream, as_stream
 
@@ -74,8 +75,7 @@ class Cell:
     stream, selector, learner : Part
     seed : int
     n_features_to_select : int, float or None
-    options : dict
-        Of :func:`tamis.prequential`.
+    options : RunOptions
     """
 
     key: str
@@ -84,7 +84,7 @@ class Cell:
     learner: Part
     seed: int
     n_features_to_select: float | None
-    options: dict[str, Any]
+    options: RunOptions
 
     def models(self, stream: Stream) -> tuple[Any, Any]:
         """Return selector and learner, both new."""
@@ -193,7 +193,7 @@ def cells_of(
     learners: list[Part],
     seeds: Iterable[int],
     n_features_to_select: Any,
-    options: dict[str, Any],
+    options: RunOptions,
 ) -> list[Cell]:
     """Return the cells in the order in which they run; every part is made once, so that mistakes show now."""
     cells: dict[str, Cell] = {}
@@ -225,7 +225,7 @@ def cells_of(
     return list(cells.values())
 
 
-def _key(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> str:
+def _key(stream: Stream, selector: Any, learner: Any, options: RunOptions) -> str:
     settings = settings_of(stream, selector, learner, options)
     told = [settings[name] for name in ("stream", "selector", "learner", "options")]
     text = json.dumps([*told, tamis.__version__], sort_keys=True, default=str)
@@ -266,31 +266,24 @@ def _model(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
         return None
     if part.is_oracle:
         return Oracle(stream)
-    given = {
-        "random_state": seed,
-        "n_features_to_select": amount,
-        "categorical": list(stream.categorical) or None,
-    }
     if isinstance(part.what, str):
-        return _made(part, given)
+        return _from_catalog(part, stream, seed, amount)
     if not isinstance(part.what, BaseEstimator):
         return clone(part.what, safe=False)
     model = clone(part.what)
-    own = {
-        name for name, value in model.get_params(deep=False).items() if name != "categorical" or value is None
-    }
-    model.set_params(**_fitting(own, given))
+    own = model.get_params(deep=False)
+    given: dict[str, Any] = {"random_state": seed, "n_features_to_select": amount}
+    if own.get("categorical") is None:
+        given["categorical"] = list(stream.categorical) or None
+    model.set_params(**{name: value for name, value in given.items() if name in own and value is not None})
     return model
 
 
-def _made(part: Part, given: dict[str, Any]) -> Any:
+def _from_catalog(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
     entry = find_learner(part.what) if part.noun == "learner" else find(part.what, "rows")
     known = inspect.signature(entry.load()).parameters
     unknown = [name for name in part.params if name not in known]
     if unknown:
         raise ValueError(f"{entry.name} has no parameter {unknown[0]!r}; it has: {', '.join(known)}.")
-    return entry.load()(**{**dict(entry.parameters), **_fitting(known, given), **part.params})
-
-
-def _fitting(known: Collection[str], given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in known and value is not None}
+    usual = model_parameters(entry, seed=seed, categorical=stream.categorical, n_features_to_select=amount)
+    return entry.load()(**usual | part.params)

@@ -25,6 +25,7 @@ from tamis.evaluate.experiment.score_table import ScoreTable, Significance, sign
 from tamis.evaluate.test_then_train.baselines import error_of_mean
 from tamis.evaluate.test_then_train.remarks import tells_little
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
+from tamis.options import RunOptions
 from tamis.persistence import replace_file
 
 __all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "holds_something_else", "is_finished", "write_json"]
@@ -239,7 +240,7 @@ class ExperimentResult:
         """
         if "random_accuracy" not in self.metrics:
             return {}
-        n_draws = self.settings["options"].get("n_draws", 3)
+        n_draws = RunOptions.from_settings(self.settings).n_draws
 
         def mean(name: str) -> NDArray[np.float64]:
             known = name in self.metrics

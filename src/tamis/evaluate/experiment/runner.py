@@ -7,7 +7,6 @@ by the checksum of its definition. A run that was killed, or is called again, ru
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import shutil
 import tempfile
@@ -31,6 +30,7 @@ from tamis.evaluate.experiment.result import (
 )
 from tamis.evaluate.experiment.workers import Lost, run_tasks
 from tamis.evaluate.test_then_train.prequential import prequential
+from tamis.options import RunOptions
 from tamis.persistence.lock import only_writer
 
 __all__ = ["Progress", "run_experiment"]
@@ -110,9 +110,8 @@ def run_experiment(
     on_progress : callable, optional
         Called with a :class:`Progress` at the start and after every cell; `print` will do.
     **options
-        Options of :func:`tamis.prequential`: `batch_size`, `protocol`, `delay`, `window`, `stability_window`,
-        `n_tracked`,
-        `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `max_rows`.
+        Options of :func:`tamis.prequential`: `batch_size`, `max_rows`, `protocol`, `delay`, `max_waiting`, `window`,
+        `stability_window`, `n_tracked`, `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `keep_steps`.
 
     Returns
     -------
@@ -153,7 +152,8 @@ def run_experiment(
     >>> table.best
     array([[ True, False]])
     """
-    cells = _cells(streams, selectors, learners, seeds, n_features_to_select, options)
+    run_options = _run_options(options)
+    cells = _cells(streams, selectors, learners, seeds, n_features_to_select, run_options)
     if n_jobs != -1:
         check_number("n_jobs", n_jobs, low=1, integer=True)
     temporary = tempfile.TemporaryDirectory(prefix="tamis-") if folder is None else None
@@ -162,7 +162,11 @@ def run_experiment(
     with only_writer(place, place / ".lock"):
         write_json(
             place / EXPERIMENT,
-            {"tamis": "experiment", "options": options, "cells": [_named(c) for c in cells]},
+            {
+                "tamis": "experiment",
+                "options": run_options.describe(),
+                "cells": [_named(c) for c in cells],
+            },
         )
         interrupted = _run_missing(
             cells, place, os.cpu_count() or 1 if n_jobs == -1 else int(n_jobs), on_progress
@@ -172,15 +176,17 @@ def run_experiment(
     return result
 
 
+def _run_options(given: dict[str, Any]) -> RunOptions:
+    known = RunOptions.settings()
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{name!r} is no option of an experiment; there are {', '.join(known)}.")
+    return RunOptions(**given)
+
+
 def _cells(
-    streams: Any, selectors: Any, learners: Any, seeds: Any, amount: Any, options: dict[str, Any]
+    streams: Any, selectors: Any, learners: Any, seeds: Any, amount: Any, options: RunOptions
 ) -> list[Cell]:
-    known = inspect.signature(prequential).parameters
-    refused = ("stream", "selector", "learner", "checkpoint", "checkpoint_every", "on_step")
-    for name in options:
-        if name not in known or name in refused:
-            usable = ", ".join(option for option in known if option not in refused)
-            raise ValueError(f"{name!r} is no option of an experiment; there are {usable}.")
     if is_integer(seeds):
         check_number("seeds", seeds, low=1, integer=True)
         seeds = range(seeds)
@@ -262,7 +268,7 @@ class _Runner:
         error = None
         try:
             stream = self.opener.open(cell.stream, cell.seed)
-            result = prequential(stream, *cell.models(stream), **cell.options)
+            result = prequential(stream, *cell.models(stream), **cell.options.keywords())
             if result.settings["interrupted"]:
                 raise KeyboardInterrupt
             if not len(result.frames["steps"]["step"]):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import CheckpointError
+from tamis.options import RunOptions
 from tamis.persistence import load, save
 from tamis.persistence.lock import only_writer
 
@@ -26,12 +27,9 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : path-like or None
-        None: nothing is ever saved.
-    every : int
-        Steps between two savings; one is left out where saving would take more than 5 % of the time.
-    seconds : float, optional
-        Save after so many seconds too, if there is anything new.
+    options : RunOptions
+        Its `checkpoint` is the path; None: nothing is ever saved. A saving every `checkpoint_every` steps is skipped
+        where savings would take more than 5 % of the time.
 
     Raises
     ------
@@ -39,8 +37,9 @@ class Checkpoint:
         If there can be no such file.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, every: int, seconds: float | None = None) -> None:
-        self.path, self.every = None if path is None else Path(path), every
+    def __init__(self, options: RunOptions) -> None:
+        path, seconds = options.checkpoint, options.checkpoint_seconds
+        self.path, self.every = None if path is None else Path(path), options.checkpoint_every
         self.seconds = math.inf if seconds is None else seconds
         self._saved, self._cost = time.perf_counter(), 0.0
         self._step = -1  # that was saved

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tamis._atomic import interrupts_wait
-from tamis._check import Array, Rows, check_choice, check_number, is_integer
+from tamis._check import Array, Rows
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step
 from tamis.evaluate.test_then_train.run import Run
 from tamis.evaluate.test_then_train.task import REGRESSION, task_of
+from tamis.options import RunOptions
 from tamis.pipeline.selective_learner import usual_learner
 from tamis.streams.stream import Stream, as_stream
 
@@ -24,6 +25,7 @@ def prequential(
     learner: Any = None,
     *,
     batch_size: int = 100,
+    max_rows: int | None = None,
     protocol: str = "honest",
     delay: int | tuple[str, str] = 0,
     max_waiting: int = 100_000,
@@ -36,7 +38,6 @@ def prequential(
     scale: str = "auto",
     baselines: str = "random",
     n_draws: int = 3,
-    max_rows: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
     checkpoint_seconds: float | None = None,
@@ -60,6 +61,8 @@ def prequential(
         that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
     batch_size : int, default=100
         Rows of a batch: they are predicted together, before anything learns from them.
+    max_rows : int, optional
+        Stop after this many rows.
     protocol : {"honest", "paper"}, default="honest"
         ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
         selector has already seen the labels of the batch on which it is tested.
@@ -102,8 +105,6 @@ def prequential(
         ``seconds_baselines``.
     n_draws : int, default=3
         Number of random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
-    max_rows : int, optional
-        Stop after this many rows.
     checkpoint : path-like, optional
         File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If the file
         exists, the run continues where it stopped. Its result is the one that it would have had without the stop,
@@ -173,37 +174,17 @@ def prequential(
     >>> total["r2"] > 0.8, total["mae"] < 0.3 * total["mean_mae"]
     (True, True)
     """
+    given = dict(locals())  # before any other name is bound
+    options = RunOptions(**{name: given[name] for name in RunOptions.known()})
     source = as_stream(stream)
-    check_choice("protocol", protocol, ("honest", "paper"))
-    check_number("batch_size", batch_size, low=1, integer=True)
-    delay = _checked_delay(delay)
-    check_number("max_waiting", max_waiting, low=1, integer=True)
-    if delay and protocol == "paper":
-        raise ValueError(
-            f"protocol='paper' shows the selector the labels of the batch, so delay={delay!r} is not for it: choose"
-            " protocol='honest'."
-        )
-    check_number("n_tracked", n_tracked, low=0, integer=True)
-    check_number("checkpoint_every", checkpoint_every, low=1, integer=True)
-    if checkpoint_seconds is not None:
-        check_number("checkpoint_seconds", checkpoint_seconds, low=0)
-    if keep_steps is not None:
-        check_number("keep_steps", keep_steps, low=20, integer=True)
     if checkpoint is not None and not source.can_go_on:
         raise ValueError(
             f"checkpoint={str(checkpoint)!r} is of no use for standard input, whose rows come once: save them to a"
             " file, or let their producer number them (follow_files(..., number=))."
         )
-    if max_rows is not None:
-        check_number("max_rows", max_rows, low=1, integer=True)
     task = task_of(selector, learner)
     if learner is None:
         learner = usual_learner(numbers=task is REGRESSION)
-    check_choice("auc", auc, (False, True, "auto"))
-    check_choice("masking", masking, ("auto", "zeros"))
-    check_choice("scale", scale, ("auto", "standard", "none"))
-    check_choice("baselines", baselines, ("random", "all", "both", "none"))
-    check_number("n_draws", n_draws, low=1, integer=True)
     if auc is True and task is REGRESSION:
         raise ValueError(
             f"auc=True ranks rows of two classes, but {type(learner).__name__} predicts numbers."
@@ -212,26 +193,9 @@ def prequential(
         raise ValueError(
             f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
         )
-    options = {
-        "batch_size": int(batch_size),
-        "protocol": protocol,
-        "delay": delay if isinstance(delay, int) else list(delay),
-        **({} if isinstance(delay, int) else {"max_waiting": int(max_waiting)}),
-        "window": int(window),
-        "stability_window": int(stability_window),
-        "n_tracked": int(n_tracked),
-        "auc": auc,
-        "replay": int(replay) if is_integer(replay) else replay,
-        "masking": masking,
-        "scale": scale,
-        "baselines": baselines,
-        "n_draws": int(n_draws),
-        "max_rows": None if max_rows is None else int(max_rows),
-        **({} if keep_steps is None else {"keep_steps": int(keep_steps)}),
-    }
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
-    with Checkpoint(checkpoint, checkpoint_every, checkpoint_seconds) as saved:
+    with Checkpoint(options) as saved:
         if (state := saved.load(run.settings, run.own_classes())) is not None:
             told = state.pop("told", None)
             run.restore(state)
@@ -247,7 +211,7 @@ def prequential(
         try:
             source.on_idle = keep
             with interrupts_wait(lambda: run.whole) as stop_if_asked:
-                for X, y in _batches(source, int(batch_size), run.n_seen, max_rows):
+                for X, y in _batches(source, options.batch_size, run.n_seen, options.max_rows):
                     run.take(X, y)
                     if on_step is not None and run.n_steps:
                         with run.unbroken():
@@ -266,19 +230,6 @@ def prequential(
         if run.whole and run.n_seen:  # else the last one stands
             saved.write(run.settings, everything)
         return run.result()
-
-
-def _checked_delay(delay: Any) -> int | tuple[str, str]:
-    if is_integer(delay):
-        check_number("delay", delay, low=0, integer=True)
-        return int(delay)
-    names = tuple(delay) if isinstance(delay, list | tuple) else ()
-    if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
-        raise ValueError(
-            f"delay must be an integer in [0, inf), or the names of two columns, the time of a row and of its label,"
-            f" got {delay!r}."
-        )
-    return names
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.evaluate.test_then_train.baselines import error_of_mean
+from tamis.options import RunOptions
 
 __all__ = ["remarks_on", "tells_little"]
 
@@ -121,5 +122,5 @@ def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
 
 def _chance(spread: float, settings: dict[str, Any]) -> tuple[float, str]:
     """Return the standard error of what random subsets have, and how many draws that is of."""
-    n_draws = settings.get("options", {}).get("n_draws", 1)
+    n_draws = RunOptions.from_settings(settings).n_draws
     return error_of_mean(spread, n_draws), f"{n_draws} draw{'s' * (n_draws != 1)}"

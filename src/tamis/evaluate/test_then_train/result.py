@@ -21,6 +21,7 @@ from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.test_then_train.remarks import remarks_on
 from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task, task_named
+from tamis.options import RunOptions
 from tamis.pipeline import StreamPipeline
 from tamis.pipeline.masked_learner import MaskedRegressor
 from tamis.pipeline.scaling import RunningScale
@@ -107,6 +108,11 @@ class PrequentialResult:
         return task_named(self.settings.get("task", ""))
 
     @property
+    def options(self) -> RunOptions:
+        """The options of the run."""
+        return RunOptions.from_settings(self.settings)
+
+    @property
     def scale(self) -> RunningScale | None:
         """How the columns were scaled for the learner; if you continue with it, give it ``scale.transform(X)``.
 
@@ -145,9 +151,7 @@ class PrequentialResult:
         """
         if self._models is None:
             raise ValueError("This result has no models: it was read from a folder, or learned from no row.")
-        wanted = ("batch_size", "scale", "replay", "masking")
-        options = {name: self.settings["options"][name] for name in wanted}
-        return StreamPipeline.of_run(self._models, self.feature_names, **options)
+        return StreamPipeline.of_run(self._models, self.feature_names, self.options)
 
     @property
     def n_features(self) -> int:
@@ -270,7 +274,7 @@ class PrequentialResult:
             [at for at, _ in met],
             widths=[width for _, width in met],
             tolerance=tolerance,
-            reference=settings.get("options", {}).get("window", 1000),
+            reference=RunOptions.from_settings(settings).window,
         )
 
     def selection_map(self) -> NDArray[np.bool_]:

@@ -30,6 +30,7 @@ from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
 from tamis.evaluate.test_then_train.settings import plain, settings_of
 from tamis.evaluate.test_then_train.task import REGRESSION, Task
+from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import View
 from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.rows.random_subset import RandomSubset
@@ -67,9 +68,7 @@ class _Taken(NamedTuple):
 class Run:
     """The state of a run between two batches."""
 
-    def __init__(
-        self, stream: Stream, selector: Any, learner: Any, options: dict[str, Any], task: Task
-    ) -> None:
+    def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
         self.stream, self.selector, self.options, self.task = stream, selector, options, task
         self.settings = settings_of(stream, selector, learner, options) | {"task": task.name}
         told = getattr(learner, "classes_", None)  # it may have learned elsewhere
@@ -78,30 +77,27 @@ class Run:
         classes: Array = np.array([]) if known is None else as_classes(known)
         self.pair = SelectiveLearner(
             selector, learner, classes, numbers=task is REGRESSION,
-            **{name: options[name] for name in ("scale", "masking", "replay")},
+            scale=options.scale, masking=options.masking, replay=options.replay,
         )  # fmt: skip
         self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
-        delay = options["delay"]
-        self.late = LateLabels(
-            delay if isinstance(delay, int) else tuple(delay), options.get("max_waiting", 0)
-        )
+        self.late = LateLabels(options.delay, options.max_waiting)
         self.draws: list[Rival] = []
         self.every: Rival | None = None  # the learner on every column, beside the selection
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
-        )(options["window"])
+        )(options.window)
         ranks = (
-            options["auc"]
+            options.auc
             and task.ranks
             and any(hasattr(learner, name) for name in ("decision_function", "predict_proba"))
         )
-        self.auc = SlidingAUC(max(2, options["window"])) if ranks else None
-        self.precision_recall = SlidingPrecisionRecall(options["window"]) if ranks else None
+        self.auc = SlidingAUC(max(2, options.window)) if ranks else None
+        self.precision_recall = SlidingPrecisionRecall(options.window) if ranks else None
         self.positive: Any = None  # the label that scores are of
         self.stability = SlidingStability(
-            1, options["stability_window"]
+            1, options.stability_window
         )  # made again when the columns are known
-        self.records = RunLog(options.get("keep_steps"), task)
+        self.records = RunLog(options.keep_steps, task)
         self.pending: deque[_Taken] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
         self.names: list[str] | None = None
@@ -167,7 +163,7 @@ class Run:
         if self.late.is_timed:
             self.names = self.late.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
         self.n_features = self.n_columns - 2 * self.late.is_timed
-        self.stability = SlidingStability(self.n_features, self.options["stability_window"])
+        self.stability = SlidingStability(self.n_features, self.options.stability_window)
         self.pair.begin(self.n_features, is_sparse=sp.issparse(X))
 
     def _classes_with(self, y: Array) -> Array:
@@ -187,7 +183,7 @@ class Run:
         self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
     ) -> None:
         begin = time.perf_counter()
-        pair, paper, renewed = self.pair, self.options["protocol"] == "paper", False
+        pair, paper, renewed = self.pair, self.options.protocol == "paper", False
         classes = pair.learner.classes if due is None else self._classes_with(due[1])
         t0 = time.perf_counter()
         if paper:
@@ -217,7 +213,7 @@ class Run:
         beside = time.perf_counter() - t6
         pair.see(X)
         self.n_seen += len(y)
-        seldom = max(1, _ROWS_BETWEEN_SCORES // self.options["batch_size"])
+        seldom = max(1, _ROWS_BETWEEN_SCORES // self.options.batch_size)
         if self.n_steps % min(seldom, 1 + self.n_steps // _STEPS_OF_A_SHORT_RUN) == 0:
             self.records.add_scores(self.n_steps, *self._top())
         if self.n_steps % seldom == 0:
@@ -246,17 +242,17 @@ class Run:
 
     def _open_rivals(self) -> None:
         """Make the copies of the learner that see other columns, if there is anything to compare with them."""
-        selector, wanted = self.selector, self.options["baselines"]
+        selector, wanted = self.selector, self.options.baselines
         if selector is None or isinstance(selector, RandomSubset):
             return
         try:
             self.draws, self.every = rivals_of(
                 self.pair.learner,
                 self.n_features,
-                n_draws=self.options["n_draws"] if wanted in ("random", "both") else 0,
+                n_draws=self.options.n_draws if wanted in ("random", "both") else 0,
                 every=wanted in ("all", "both"),
                 is_fixed=isinstance(selector, RowSelector) and not selector._decides_how_many,
-                window=self.options["window"],
+                window=self.options.window,
                 ranks=self.auc is not None,
             )
         except TypeError:  # somebody else's learner, of which there can be no copy
@@ -415,7 +411,7 @@ class Run:
     def _top(self) -> tuple[NDArray[np.intp], Array]:
         """Return the columns scored highest now and their scores, best first."""
         scores = None if self.pair.support is None else getattr(self.selector, "scores_", None)
-        n_tracked = min(self.options["n_tracked"], self.n_features)
+        n_tracked = min(self.options.n_tracked, self.n_features)
         if scores is None or n_tracked == 0:
             return np.empty(0, np.intp), np.empty(0)
         scores = np.asarray(scores, dtype=np.float64)
@@ -434,7 +430,7 @@ class Run:
         return Step(values, selected, top, self._progress())
 
     def _progress(self) -> float | None:
-        shares = [self.n_seen / n for n in (self.stream.n_rows, self.options["max_rows"]) if n]
+        shares = [self.n_seen / n for n in (self.stream.n_rows, self.options.max_rows) if n]
         if self.stream.n_rows is None and (read := self.stream.progress()) is not None:
             shares.append(read)
         return min(max(shares), 1.0) if shares else None  # what is nearest to its end ends the run

@@ -9,20 +9,22 @@ import numpy as np
 import sklearn
 
 import tamis
+from tamis.options import RunOptions
 from tamis.streams.stream import Stream
 
-__all__ = ["plain", "settings_of"]
+__all__ = ["features_of", "plain", "settings_of"]
 
 
-def settings_of(stream: Stream, selector: Any, learner: Any, options: dict[str, Any]) -> dict[str, Any]:
+def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions) -> dict[str, Any]:
     """Return what it takes to repeat the run, and where the stream drifts if that is known."""
     known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {
         "stream": stream.describe(),
         **(known if hasattr(stream, "relevant_rows") else {}),
+        "categorical": features_of(stream, options)[1],  # before any row is read, as `tamis run` sees it
         "selector": _describe(selector),
         "learner": _describe(learner),
-        "options": options,
+        "options": options.describe(),
         "versions": {
             "tamis": tamis.__version__,
             "scikit-learn": sklearn.__version__,
@@ -30,6 +32,15 @@ def settings_of(stream: Stream, selector: Any, learner: Any, options: dict[str, 
             "python": platform.python_version(),
         },
     }
+
+
+def features_of(stream: Stream, options: RunOptions) -> tuple[list[str] | None, list[int]]:
+    """Return the names of the features, and which of them are categories; columns of times are no features."""
+    names, categorical = stream.feature_names, [int(j) for j in stream.categorical]
+    if names is None or not options.clock:
+        return names, categorical
+    kept = [j for j, name in enumerate(names) if name not in options.clock]
+    return [names[j] for j in kept], [at for at, j in enumerate(kept) if j in categorical]
 
 
 def _numbers(stream: Stream, name: str) -> list[float]:
@@ -45,7 +56,17 @@ def _describe(model: Any) -> dict[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a manifest can hold it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+    """Return a value as JSON can hold it: an estimator as its class and parameters, any other object as its repr."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {name: plain(one) for name, one in value.items()}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return (
+        _describe(value)
+        if hasattr(value, "get_params") and not isinstance(value, type)
+        else {"repr": repr(value)}
+    )

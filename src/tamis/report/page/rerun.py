@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
+from tamis.options import RunOptions, model_parameters, read_value
 
-__all__ = ["command_line", "file_words", "option", "snippet", "subject"]
+__all__ = ["command_line", "file_words", "snippet", "subject"]
 
 Settings: TypeAlias = dict[str, Any]
 
-# What the command line has options for.
-_RUN_OPTIONS = (
-    "batch_size", "protocol", "delay", "window", "stability_window", "replay", "scale", "baselines", "n_draws",
-    "max_rows",
-)  # fmt: skip
 _FILE_OPTIONS = (
     "label", "format", "delimiter", "decimal", "encoding", "missing", "time_format", "n_features",
     "max_quoted_lines",
 )  # fmt: skip
-_WORD = re.compile(r"(?!(?:true|false|none|inf|nan)$)[a-z][a-z_-]*", flags=re.IGNORECASE)  # read as text
-
-
-def option(settings: Settings, name: str, default: Any = None) -> Any:
-    """Return one option of the run."""
-    return settings.get("options", {}).get(name, settings.get(name, default))
 
 
 def subject(settings: Settings) -> str:
@@ -56,14 +47,14 @@ def snippet(settings: Settings) -> str:
     """
     models = [settings.get("selector"), settings.get("learner")]
     opener, stream = _opened(settings.get("stream", {}))
-    classes = {_split(model) for model in models if model} | {
+    classes = {_split(model) for model in _every_model(models)} | {
         ("tamis", name) for name in ("prequential", *opener)
     }
     modules = sorted({module for module, _ in classes}, key=lambda module: (module == "tamis", module))
     imports = [
         f"from {at} import {', '.join(sorted(name for m, name in classes if m == at))}" for at in modules
     ]
-    options = _keywords(_unusual(tamis.prequential, settings.get("options", {})))
+    options = _keywords(RunOptions.from_settings(settings).changed())
     selector, learner = (_call(model) if model else "None" for model in models)
     return "\n".join(
         [
@@ -110,15 +101,39 @@ def _split(model: dict[str, Any]) -> tuple[str, str]:
     return module, name
 
 
+def _every_model(models: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the estimators, and those that are parameters of them."""
+    for model in models:
+        if isinstance(model, list):
+            yield from _every_model(model)
+        elif _is_model(model):
+            yield model
+            yield from _every_model([*model["params"].values()])
+
+
+def _is_model(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"class", "params"}
+
+
 def _call(model: dict[str, Any]) -> str:
     module, name = _split(model)
     params = model["params"]
-    if module.split(".")[0] in (
-        "sklearn",
-        "tamis",
-    ):  # settings read from a file must not import just anything
+    # Settings read from a file must not import just anything.
+    if module.split(".")[0] in ("sklearn", "tamis"):
         params = _unusual(getattr(import_module(module), name), params)
     return f"{name}({', '.join(_keywords(params))})"
+
+
+def _literal(value: Any) -> str:
+    """Return a value of the settings as Python; `...` for an object that only its creator can make."""
+    if _is_model(value):
+        return _call(value)
+    if isinstance(value, dict):
+        is_unknown = set(value) == {"repr"}
+        return "..." if is_unknown else f"{{{', '.join(f'{k!r}: {_literal(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
 def _unusual(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, Any]:
@@ -127,12 +142,12 @@ def _unusual(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, 
     return {
         name: values[name]
         for name, parameter in parameters.items()
-        if name in values and json.dumps(values[name]) != json.dumps(parameter.default, default=repr)
+        if name in values and not _is_same(values[name], parameter.default)
     }
 
 
 def _keywords(values: dict[str, Any]) -> list[str]:
-    return [f"{name}={value!r}" for name, value in values.items()]
+    return [f"{name}={_literal(value)}" for name, value in values.items()]
 
 
 class _UnsayableError(Exception):
@@ -141,16 +156,11 @@ class _UnsayableError(Exception):
 
 def command_line(settings: Settings) -> str | None:
     """Return the line for the shell, or None where the command line cannot say all of it."""
-    selector, learner = settings.get("selector"), settings.get("learner")
-    options = _unusual(tamis.prequential, settings.get("options", {}))
+    options = RunOptions.from_settings(settings)
     try:
-        words = [
-            *_stream_words(settings.get("stream", {})),
-            *_selector_words(selector),
-            *_learner_words(learner),
-            *_seed_words([model["params"] for model in (selector, learner) if model]),
-            *_option_words(options, _RUN_OPTIONS),
-        ]
+        if (of_run := options.words()) is None:
+            raise _UnsayableError
+        words = [*_stream_words(settings.get("stream", {}), options.clock), *_model_words(settings), *of_run]
     except _UnsayableError:
         return None
     return shlex.join(["tamis", "run", *words, "--report", "report.html"])
@@ -175,7 +185,7 @@ def file_words(stream: dict[str, Any]) -> list[str] | None:
         return None
 
 
-def _stream_words(stream: dict[str, Any]) -> list[str]:
+def _stream_words(stream: dict[str, Any], clock: tuple[str, ...] = ()) -> list[str]:
     if stream.get("kind") == "dataset" and stream["shuffle"] is None:
         return ["--dataset", stream["name"]]
     if stream.get("kind") == "generated" and set(_unusual(tamis.load_stream, stream)) == {"name"}:
@@ -186,6 +196,8 @@ def _stream_words(stream: dict[str, Any]) -> list[str]:
     path, label = options.pop("path"), options.get("label")
     if isinstance(label, str) and re.fullmatch(r"-?\d+", label):  # it would be read as a position
         raise _UnsayableError
+    if clock and tuple(options.get("clock", ())) == clock:  # --delay names them
+        del options["clock"]
     words = [path if path == "-" or not path.startswith("-") else f"./{path}"]
     words += ["--no-header"] * (options.pop("header", True) is False)
     words += ["--drop-unlabelled"] * options.pop("drop_unlabelled", False)
@@ -202,36 +214,67 @@ def _stream_words(stream: dict[str, Any]) -> list[str]:
     return words + _option_words(options, _FILE_OPTIONS)
 
 
-def _selector_words(selector: dict[str, Any] | None) -> list[str]:
-    if selector is None:
-        return ["--selector", "none"]
-    entry, params = _entry(selector, CATALOG), selector["params"]
-    words = ["--selector", entry.key, "--select", str(params["n_features_to_select"])]
-    for name, value in _unusual(entry.load(), params).items():
-        if isinstance(value, str) and not _WORD.fullmatch(value):
-            raise _UnsayableError
-        if name not in ("n_features_to_select", "random_state"):
-            words += ["--set", f"{name}={value}"]
-    return words
-
-
-def _learner_words(learner: dict[str, Any] | None) -> list[str]:
+def _model_words(settings: Settings) -> list[str]:
+    """Return the words for selector, learner and seed: what `tamis run` does not choose itself."""
+    selector, learner = settings.get("selector"), settings.get("learner")
     if learner is None:
         raise _UnsayableError
-    unusual = _unusual(_entry(learner, LEARNERS).load(), learner["params"])
-    unusual.pop("random_state", None)
+    seed = _seed(selector, learner)
+    common: dict[str, Any] = {"seed": seed, "categorical": settings.get("categorical", ())}
+    entry = _learner_entry(learner, common)
+    words = ["--selector", "none"]
+    if selector is not None:
+        words = _selector_words(
+            selector, common | {"learner": entry, "is_regression": "regression" in entry.targets}
+        )
+    return [*words, "--learner", entry.key, *(["--seed", str(seed)] if seed else [])]
+
+
+def _selector_words(selector: dict[str, Any], common: dict[str, Any]) -> list[str]:
+    entry = _entry(selector, CATALOG)
+    usual = _parameters(entry, common)
+    words, assigned = ["--selector", entry.key], []
+    for name, value in selector["params"].items():
+        if _is_same(value, usual[name]):
+            continue
+        if name == "random_state" or not _is_same(read_value(str(value)), value):
+            raise _UnsayableError
+        if name != "n_features_to_select":
+            assigned += ["--set", f"{name}={value}"]
+        elif value is None:
+            raise _UnsayableError
+        else:
+            words += ["--select", str(value)]
+    return words + assigned
+
+
+def _learner_entry(learner: dict[str, Any], common: dict[str, Any]) -> Entry:
+    """Return the row of the catalogue that makes the very same learner."""
+    kind = _entry(learner, LEARNERS).load()
     for entry in LEARNERS:
-        if entry.load() is _entry(learner, LEARNERS).load() and dict(entry.parameters) == unusual:
-            return ["--learner", entry.key]
+        if entry.load() is kind and _is_same(_parameters(entry, common), learner["params"]):
+            return entry
     raise _UnsayableError
 
 
-def _seed_words(params: list[dict[str, Any]]) -> list[str]:
-    """There is one seed for both, and it is always given."""
-    seeds = {values["random_state"] for values in params if "random_state" in values}
-    if len(seeds) > 1 or not all(isinstance(seed, int) for seed in seeds):
+def _parameters(entry: Entry, common: dict[str, Any]) -> dict[str, Any]:
+    """Return every parameter that an estimator of the catalogue has in a run of the command line."""
+    defaults = {name: one.default for name, one in inspect.signature(entry.load()).parameters.items()}
+    return defaults | model_parameters(entry, **common)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same in JSON, where a tuple is a list."""
+    return json.dumps(one, default=repr, sort_keys=True) == json.dumps(other, default=repr, sort_keys=True)
+
+
+def _seed(*models: dict[str, Any] | None) -> int:
+    """Return the one seed of both, 0 if neither takes one."""
+    params = [model["params"] for model in models if model]
+    seeds = {str(values["random_state"]) for values in params if "random_state" in values}
+    if len(seeds) > 1 or not all(seed.isdecimal() for seed in seeds):
         raise _UnsayableError
-    return [word for seed in seeds - {0} for word in ("--seed", str(seed))]
+    return int(seeds.pop()) if seeds else 0
 
 
 def _option_words(values: dict[str, Any], known: tuple[str, ...]) -> list[str]:

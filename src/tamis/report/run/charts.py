@@ -26,7 +26,6 @@ from tamis.report.charts.chart import (
 )
 from tamis.report.charts.thinning import mean_per_bucket
 from tamis.report.page.number_format import scientific, size
-from tamis.report.page.rerun import option
 from tamis.report.page.text import plural, shorten
 from tamis.report.run import numbers
 from tamis.report.run.numbers import Numbers, SelectionMap
@@ -112,7 +111,7 @@ def _step_line(
 
 def window_name(result: PrequentialResult) -> str:
     """Return which rows the windowed numbers are of."""
-    window = option(result.settings, "window")
+    window = result.options.window
     return f"last {plural(window, 'row', 'rows')}" if isinstance(window, int) else "recent rows"
 
 

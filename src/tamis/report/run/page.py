@@ -18,7 +18,7 @@ from tamis.report.charts.thinning import bucket_starts
 from tamis.report.page.cells import Cell, Meter, Names, Table
 from tamis.report.page.document import Section, render_page, write_page
 from tamis.report.page.number_format import count, duration, fraction, rate, scientific
-from tamis.report.page.rerun import command_line, option, snippet, subject
+from tamis.report.page.rerun import command_line, snippet, subject
 from tamis.report.page.text import plural
 from tamis.report.run import charts, numbers
 from tamis.report.run.numbers import Change, is_known, last, mean
@@ -86,8 +86,8 @@ def _top(result: PrequentialResult) -> Values:
     """Return what was run, what speaks against the run, and the headline numbers."""
     steps = result.frames["steps"]
     n_steps = len(steps["step"])
-    order = _ORDERS.get(option(result.settings, "protocol"), "")
-    if delay := option(result.settings, "delay", 0):
+    order = _ORDERS.get(result.options.protocol, "")
+    if delay := result.options.delay:
         when = f"{plural(delay, 'row', 'rows')} after it" if isinstance(delay, int) else "as the times tell"
         order = f", each before its label came, {when}"
     return {
@@ -95,7 +95,7 @@ def _top(result: PrequentialResult) -> Values:
         "n_rows": int(np.sum(steps["n_rows"])),
         "order": order,
         "has_selection": bool(len(result.frames["changes"]["step"])),
-        "is_interrupted": bool(option(result.settings, "interrupted")),
+        "is_interrupted": bool(result.settings.get("interrupted")),
         "remarks": result.remarks(),
         "tiles": _tiles(result) if n_steps else [],
     }
@@ -179,7 +179,7 @@ def _accuracy(result: PrequentialResult) -> Values:
     return {
         "charts": [charts.accuracy_chart(result), charts.quality_chart(result)],
         "window": charts.window_name(result),
-        "positive": repr(option(result.settings, "positive")) * is_known(result, "average_precision_windowed"),
+        "positive": repr(result.settings.get("positive")) * is_known(result, "average_precision_windowed"),
         "table": _course(result, {
             label: (column, fraction)
             for label, column in columns.items()
@@ -212,9 +212,9 @@ def _beside_selection(
     deviation = last(result, spread)
     return {
         "has_random": is_known(result, f"random_{measure}_cumulative"),
-        "n_draws": option(result.settings, "n_draws", 1),
+        "n_draws": result.options.n_draws,
         "deviation": form(deviation) if np.isfinite(deviation) else "",
-        "is_scaled": option(result.settings, "scale") == "standard",
+        "is_scaled": result.options.scale == "standard",
     }
 
 
@@ -238,7 +238,7 @@ def _course(result: PrequentialResult, columns: Mapping[str, tuple[str, Callable
 
 
 def _stability(result: PrequentialResult) -> Values:
-    window = option(result.settings, "stability_window")
+    window = result.options.stability_window
     said = f"the last {count(window)} selections" if isinstance(window, int) else "the latest selections"
     known = is_known(result, "stability")
     return {"selections": said, "chart": charts.stability_chart(result) if known else None}

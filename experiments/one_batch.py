@@ -1,0 +1,86 @@
+"""How far one batch travels: the files of Tamis that it passes up to the report, and how deep the calls go.
+
+    python experiments/one_batch.py [--list]
+
+The tenth batch of a run is watched (the first ones start what later ones use), then the report of the run. Only the
+frames of Tamis count; rows that were read ahead do not.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import Perceptron
+
+import tamis
+
+_HOME = str(Path(tamis.__file__).parent)
+
+
+class Walk:
+    """Records the files and the depth of the calls inside Tamis while it is `on`."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, set[str]] = {}
+        self.depth = self.deepest = self.calls = 0
+
+    def __call__(self, frame, event, _) -> None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_HOME) or event not in ("call", "return"):
+            return
+        if event == "return":
+            self.depth -= 1
+            return
+        self.depth += 1
+        self.calls += 1
+        self.deepest = max(self.deepest, self.depth)
+        self.files.setdefault(name[len(_HOME) + 1 :], set()).add(frame.f_code.co_qualname)
+
+    def __enter__(self):
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def tell(self, title: str, listed: bool) -> None:
+        print(
+            f"{title}: {len(self.files)} files, {sum(map(len, self.files.values()))} functions, {self.calls:,} calls,"
+            f" {self.deepest} deep"
+        )
+        if listed:
+            for file, functions in sorted(self.files.items()):
+                print(f"    {file:<45} {', '.join(sorted(functions))}")
+
+
+def main() -> None:
+    listed, rng = "--list" in sys.argv, np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6)).round(3)
+    rows = [",".join([*map(str, row), "on" if row[1] > row[3] else "off"]) for row in X]
+    batch, page = Walk(), Walk()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "sensors.csv")
+        path.write_text("\n".join(["a,b,c,d,e,f,state", *rows]) + "\n")
+
+        def on_step(step) -> None:
+            if step.step == 8:
+                batch.depth = 0
+                sys.setprofile(batch)
+            elif step.step == 9:
+                sys.setprofile(None)
+
+        result = tamis.prequential(
+            tamis.open_file(path, label="state"), tamis.FIRES(2), Perceptron(), on_step=on_step
+        )
+        with page:
+            result.report(Path(folder, "run.html"))
+    batch.tell("one batch", listed)
+    page.tell("the report", listed)
+    both = batch.files.keys() | page.files.keys()
+    print(f"together: {len(both)} files")
+
+
+main()

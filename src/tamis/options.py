@@ -1,0 +1,327 @@
+"""The options of a run, each stated once: name, default, what it may be, and what the command line prints about it.
+
+:func:`tamis.prequential`, :func:`tamis.run_experiment`, `tamis run`, `tamis follow`, `tamis compare`, the settings of a
+result and the command that repeats a run all read :class:`RunOptions`. What a selector or a learner of the catalogue
+is created with, beside its own defaults, is stated in :func:`model_parameters`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_type_hints
+
+from tamis.catalog import Entry
+
+__all__ = ["Option", "RunOptions", "model_parameters", "read_value"]
+
+Delay = int | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Option:
+    """Properties of an option beside its name and its default.
+
+    Attributes
+    ----------
+    type : str, default="int"
+        As a docstring states it.
+    least : int, optional
+        Smallest value of a number.
+    choices : tuple, optional
+        All that it may be, for an option that is no number.
+    fits : callable, optional
+        For all others: whether a value is valid.
+    says : str
+        What `fits` accepts, for the error message.
+    help : str
+        One sentence for the command line; "" if `tamis run` has no such option.
+    metavar : str
+        Placeholder for the value on the command line.
+    read : callable, optional
+        Converts the text of the command line. By default the text is converted to the type of the default.
+    is_setting : bool
+        Whether it changes the result, so that it is part of the settings of a run.
+    """
+
+    type: str = "int"
+    least: float | None = None
+    choices: tuple[Any, ...] = ()
+    fits: Callable[[Any], bool] | None = None
+    says: str = ""
+    help: str = ""
+    metavar: str = "N"
+    read: Callable[[str], Any] | None = None
+    is_setting: bool = True
+
+    def check(self, name: str, value: Any, default: Any) -> None:
+        """Raise ValueError if the value is not valid; None is valid where it is the default."""
+        from tamis._check import check_choice, check_number, told
+
+        if value is None and default is None:
+            return
+        if self.choices:
+            check_choice(name, value, self.choices)
+        elif self.least is not None:
+            check_number(name, value, low=self.least, integer=self.type == "int")
+        elif self.fits is not None and not self.fits(value):
+            raise ValueError(f"{name} must be {self.says}, got {told(value)}.")
+
+
+def _is_count(value: Any) -> bool:
+    from tamis._check import is_integer
+
+    return is_integer(value) and value >= 0
+
+
+def _is_replay(value: Any) -> bool:
+    return value in ("auto", "never") if isinstance(value, str) else _is_count(value)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike)
+
+
+def _is_delay(value: Any) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    return _is_count(value) or (
+        is_pair and all(isinstance(name, str) for name in value) and value[0] != value[1]
+    )
+
+
+def _read_delay(text: str) -> Delay:
+    """Return the delay that the command line states: `500`, or `sold,returned`."""
+    if text.isdecimal():
+        return int(text)
+    names = text.split(",")
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise ValueError(
+            "delay must be a number of rows, 0 or more, or two columns, the time of a row and of its label, as in"
+            f" sold,returned; got {text}."
+        )
+    return names[0], names[1]
+
+
+def _read_replay(text: str) -> str | int:
+    return int(text) if text.isdecimal() else text
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of :func:`tamis.prequential`, which describes them.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, or two options exclude each other.
+
+    Examples
+    --------
+    >>> RunOptions(delay=500).words()
+    ['--delay', '500']
+    >>> RunOptions(window=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: window must be an integer in [1, inf), got 0.
+    """
+
+    batch_size: Annotated[int, Option(least=1, help="Rows per step.")] = 100
+    max_rows: Annotated[int | None, Option(least=1, help="Stop after this many rows.")] = None
+    protocol: Annotated[
+        str,
+        Option(
+            '{"honest", "paper"}',
+            choices=("honest", "paper"),
+            metavar="ORDER",
+            help="honest: select before the labels are seen; paper: as in the FIRES paper.",
+        ),
+    ] = "honest"
+    delay: Annotated[
+        Delay,
+        Option(
+            "int or pair of str",
+            fits=_is_delay,
+            says="an integer in [0, inf), or the names of two columns, the time of a row and of its label",
+            read=_read_delay,
+            help="How many rows later the label of a row comes; or two columns, the time of a row and that of its"
+            " label: sold,returned.",
+        ),
+    ] = 0
+    max_waiting: Annotated[int, Option(least=1)] = 100_000
+    window: Annotated[int, Option(least=1, help="Rows behind the current accuracy.")] = 1000
+    stability_window: Annotated[int, Option(least=2, help="Selections that the stability compares.")] = 10
+    n_tracked: Annotated[int, Option(least=0)] = 20
+    auc: Annotated[bool | str, Option('bool or "auto"', choices=(False, True, "auto"))] = "auto"
+    replay: Annotated[
+        str | int,
+        Option(
+            '{"auto", "never"} or int',
+            fits=_is_replay,
+            says="'auto', 'never' or a number of rows",
+            read=_read_replay,
+            metavar="WHEN",
+            help="When the learner restarts: auto (if the selector asks for it), never, or a number: at each change of"
+            " the selection, from so many of the last rows.",
+        ),
+    ] = "auto"
+    masking: Annotated[str, Option('{"auto", "zeros"}', choices=("auto", "zeros"))] = "auto"
+    scale: Annotated[
+        str,
+        Option(
+            '{"auto", "standard", "none"}',
+            choices=("auto", "standard", "none"),
+            metavar="HOW",
+            help="Columns for the learner: auto (standardised where it needs that), standard or none.",
+        ),
+    ] = "auto"
+    baselines: Annotated[
+        str,
+        Option(
+            '{"random", "all", "both", "none"}',
+            choices=("random", "all", "both", "none"),
+            metavar="WHICH",
+            help="Baselines beside the selector: random (subsets of the same size), all (features), both or none.",
+        ),
+    ] = "random"
+    n_draws: Annotated[int, Option(least=1, help="Number of random subsets.")] = 3
+    checkpoint: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "path-like",
+            fits=_is_path,
+            says="a path",
+            is_setting=False,
+        ),
+    ] = None
+    checkpoint_every: Annotated[int, Option(least=1, help="Steps between two savings.", is_setting=False)] = (
+        100
+    )
+    checkpoint_seconds: Annotated[float | None, Option("float", least=0, is_setting=False)] = None
+    keep_steps: Annotated[int | None, Option(least=20)] = None
+
+    def __post_init__(self) -> None:
+        for name, one in self.known().items():
+            value = getattr(self, name)
+            one.check(name, value, getattr(RunOptions, name))
+            object.__setattr__(self, name, _plain(value))
+        if self.delay and self.protocol == "paper":
+            raise ValueError(
+                f"protocol='paper' shows the selector the labels of the batch, so delay={self.delay!r} is not for it:"
+                " choose protocol='honest'."
+            )
+
+    @property
+    def clock(self) -> tuple[str, ...]:
+        """Columns with the times of the rows and of their labels, which are not features."""
+        return self.delay if isinstance(self.delay, tuple) else ()
+
+    @classmethod
+    @functools.cache
+    def known(cls) -> dict[str, Option]:
+        """Return the properties of each option."""
+        hints = get_type_hints(cls, include_extras=True)
+        return {one.name: hints[one.name].__metadata__[0] for one in fields(cls)}
+
+    @classmethod
+    def settings(cls) -> tuple[str, ...]:
+        """Return the names of the options that change the result."""
+        return tuple(name for name, one in cls.known().items() if one.is_setting)
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> RunOptions:
+        """Return the options in the settings of a result; those that are absent have their defaults."""
+        given = settings.get("options", {})
+        return cls(**{name: given[name] for name in cls.settings() if name in given})
+
+    def keywords(self) -> dict[str, Any]:
+        """Return all options by name, as :func:`tamis.prequential` takes them."""
+        return {name: getattr(self, name) for name in self.known()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the options that change the result, as JSON can hold them."""
+        values = {name: getattr(self, name) for name in self.settings()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that are not at their default."""
+        values = {name: getattr(self, name) for name in self.settings()}
+        return {name: value for name, value in values.items() if value != getattr(RunOptions, name)}
+
+    def words(self) -> list[str] | None:
+        """Return the words of `tamis run` for these settings; None if it cannot express one of them."""
+        words = []
+        for name, value in self.changed().items():
+            parts = value if isinstance(value, tuple) else (str(value),)
+            if not self.known()[name].help or any("," in part for part in parts):
+                return None
+            words += [f"--{name.replace('_', '-')}", ",".join(parts)]
+        return words
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of Python for one of NumPy, and a pair as a tuple."""
+    if isinstance(value, list):
+        return tuple(value)
+    return value.item() if hasattr(value, "item") else value
+
+
+def model_parameters(
+    entry: Entry, *, seed: int, categorical: Sequence[int] = (), n_features_to_select: Any = None,
+    learner: Entry | None = None, is_regression: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what a selector or learner of the catalogue is created with in a run.
+
+    Parameters
+    ----------
+    entry : Entry
+        Of the selector or the learner.
+    seed : int
+        Passed as `random_state`.
+    categorical : sequence of int
+        Features that are categories.
+    n_features_to_select : int or float, optional
+    learner : Entry, optional
+        The learner of the run, for a selector that races candidate selectors with one of its kind.
+    is_regression : bool, default=False
+        Whether the selector learns from numbers.
+
+    Examples
+    --------
+    >>> from tamis.catalog import find, find_learner
+    >>> model_parameters(find("auto", "rows"), seed=7, learner=find_learner("naive-bayes"))
+    {'random_state': 7, 'learner': 'naive-bayes'}
+    >>> model_parameters(find_learner("logistic"), seed=0)
+    {'loss': 'log_loss', 'random_state': 0}
+    """
+    offered = {
+        "random_state": seed,
+        "n_features_to_select": n_features_to_select,
+        "categorical": list(categorical) or None,
+        "learner": None if learner is None else "linear" if learner.name in _LINEAR else "naive-bayes",
+    }
+    known = inspect.signature(entry.load()).parameters
+    own = dict(entry.parameters) | (dict(entry.regression) if is_regression else {})
+    return own | {name: value for name, value in offered.items() if name in known and value is not None}
+
+
+_LINEAR = ("Perceptron", "SGDClassifier")
+
+
+def read_value(text: str) -> Any:
+    """Return the value of a parameter as the command line states it: a number, True, False, None, a list, else text.
+
+    >>> read_value("0.5"), read_value("none"), read_value("[9, 10]"), read_value("partial")
+    (0.5, None, [9, 10], 'partial')
+    """
+    if text.lower() in ("true", "false", "none"):
+        return {"true": True, "false": False, "none": None}[text.lower()]
+    if text.lower() in ("inf", "-inf", "nan"):
+        return float(text)
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

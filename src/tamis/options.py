@@ -60,7 +60,7 @@ class Option:
 
     def check(self, name: str, value: Any, default: Any) -> None:
         """Raise ValueError if the value is not valid; None is valid where it is the default."""
-        from tamis._check import check_choice, check_number, told
+        from tamis._check import check_choice, check_number, short_repr
 
         if value is None and default is None:
             return
@@ -69,7 +69,7 @@ class Option:
         elif self.least is not None:
             check_number(name, value, low=self.least, integer=self.type == "int")
         elif self.fits is not None and not self.fits(value):
-            raise ValueError(f"{name} must be {self.says}, got {told(value)}.")
+            raise ValueError(f"{name} must be {self.says}, got {short_repr(value)}.")
 
 
 def _is_count(value: Any) -> bool:

@@ -115,8 +115,9 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
     """
 
     _shapes = """
-        classes_ (k)  prior_ (k)  _Q (k, k)  candidates_ (c)  prices_ (c)  _bins.edges (c, a)
-        _bill.n_features (r)  _bill.cost (r)  _judge (its own)
+        classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite  candidates_ (c) in [0, n_features_in_)
+        prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]
+        _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _judge (its own)
     """
 
     cost: float | Array | Mapping[str, float]

@@ -118,6 +118,11 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Present after `fit` with a frame.
     """
 
+    _shapes = """
+        n_offered_ in [0, 2**62)  n_features_in_ in [n_offered_, n_offered_]  _kept[][0] in [0, n_offered_)
+        _n_rows in [1, 2**62)  _trace (its own)
+    """
+
     missing: str
     trace: str
     n_offered_: int

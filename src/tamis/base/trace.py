@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis._shapes import Shapes
 
 __all__ = [
     "ACCEPTED",
@@ -87,6 +88,10 @@ class Trace:
     >>> trace.records()["name"].tolist(), trace.records()["decision"].tolist()
     (['red'], ['rejected'])
     """
+
+    _fit_together = Shapes(
+        "_floats (n, 4)  _counts (n, 3)  _names (n)  length in [0, n]  _counts[:, 2] in [0, 5)"
+    )
 
     def __init__(self, *, accepted_only: bool = False) -> None:
         self.accepted_only = accepted_only

@@ -136,8 +136,11 @@ class Discriminant:
     """
 
     _fit_together = Shapes(
-        "_count (k)  _bins.edges (d, e)  _low (d)  _high (d)  _middle (d*(e+1))  _middle (f)  _scale (f)  _sum (k, f)"
-        "  _products (f, f)  _covariance (f, f)  _factor (f, f)  _means (k, f)  _white_means (k, f)  prior (k)"
+        "_count (k) float in [0, inf)  _bins.edges (d, e) float in [-inf, inf]  _low (d) finite  _high (d) finite"
+        "  _middle (d*(e+1)) finite  _middle (f)  _scale (f) float in [1e-300, inf)  _sum (k, f) finite"
+        "  _products (f, f) finite  _covariance (f, f) finite  _factor (f, f) finite  _means (k, f) finite"
+        "  _white_means (k, f) finite  prior (k) float in [0, 1]  n_bins in [e+1, e+1]  n_classes in [k, k]"
+        "  worth float in [0, inf)"
     )
 
     # State, after fit, of K columns with V features each, D = K V:

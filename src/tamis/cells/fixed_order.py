@@ -77,8 +77,11 @@ class FixedOrder(CellClassifier):
     """
 
     _shapes = """
-        _chain.link (c)  _chain.tables[] (k, a+1, *)  _chain._linked[] (a+1, a+1, k)  _chain._alone[] (1, a+1, k)
-        stopping_.prices (c)  stopping_.context[] (*)  stopping_.stages[].vectors (*, k)  stopping_.stages[].start (*)
+        _chain.link (c) in [-1, c)  _chain.tables[] (k, a+1, *) float in [0, 2]
+        _chain._linked[] (a+1, a+1, k) float in [0, 2]  _chain._alone[] (1, a+1, k) float in [0, 2]
+        stopping_.prices (c) float in [0, inf)  stopping_.context[] (*) in [0, c)  stopping_.n_values in [a+1, a+1]
+        stopping_.stages[].vectors (*, k) finite
+        stopping_.stages[].start (*) in [0, len(its.vectors)] increasing  policy_.most in [0, 2**62)
     """
 
     _allowed = parameters(

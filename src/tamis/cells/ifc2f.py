@@ -176,8 +176,9 @@ class IFC2F(FixedOrder):
     """
 
     _shapes = """
-        scores_ (*)  kept_ (n)  _kept_bins.edges (n, b)  parent_ (n)  _network.counts (n, k, b+1, b+1)
-        _network.of_class (k)  _order (c)
+        scores_ (*)  kept_ (n) in [0, n_features_in_)  _kept_bins.edges (n, b) float in [-inf, inf]
+        parent_ (n) in [-1, n)  _network.counts (n, k, b+1, b+1) float in [0, inf)
+        _network.of_class (k) float in [0, inf)  _order (c) in [0, n)
     """
 
     _allowed = parameters(

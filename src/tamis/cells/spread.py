@@ -70,7 +70,8 @@ class Spread:
     """
 
     _fit_together = Shapes(
-        "_low (d)  _high (d)  _powers (5, k, d)  _means (k, d)  _level (k, d)  _slope (k, d)"
+        "_low (d) finite  _high (d) finite  _powers (5, k, d) finite  _means (k, d) finite  _level (k, d) finite"
+        "  _slope (k, d) finite"
     )
 
     # State, after fit, of K columns, whose numbers are cut, and are from -1 to 1 then:

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
 from tamis.columns.retest import retest
@@ -59,6 +60,11 @@ class LinearModel:
     >>> round(float(np.exp(proposal.log_p)), 6)
     0.104088
     """
+
+    _fit_together = Shapes(
+        "weight (r) float in [0, inf)  residual (r) finite  target (r) finite  buffer (r, b) finite  k in [0, b]"
+        "  rss float in [0, inf)  total float in [0, inf)  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
+    )
 
     slack = 1e-6  # log p of many candidates at once is this close to that of one
 

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from tamis._check import check_choice, check_number
 from tamis._jit import njit
 from tamis.drift.detector import Detector
+from tamis.errors import StateError
 
-__all__ = ["ADWIN"]
+__all__ = ["ADWIN", "STATE_SIZE", "check_windows", "watch"]
 
 Floats = NDArray[np.float64]
 _PER_SIZE = 5  # buckets of each size
@@ -142,6 +143,32 @@ def _adwin(values: Floats, state: Floats, origin: Floats, delta: float, every: i
     return -1
 
 
+def check_windows(states: Floats) -> None:
+    """Reject windows whose buckets do not add up to their width: kernels follow the numbers of buckets.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_windows, STATE_SIZE), float64
+
+    Raises
+    ------
+    StateError
+        If there is one.
+    """
+    buckets, width = states[:, _HEAD : _HEAD + _SIZES], states[:, 4]
+    fits = (
+        np.isfinite(states).all()
+        and ((buckets >= 0) & (buckets <= _PER_SIZE) & (buckets == np.floor(buckets))).all()
+        and (buckets @ 2.0 ** np.arange(_SIZES) == width).all()
+        and (states[:, [0, 3]] >= 0.0).all()
+    )
+    if not fits:
+        raise StateError(
+            "The window of an ADWIN holds buckets that do not add up to its width: the model was changed from outside,"
+            " so fit it again or load it from where it was saved."
+        )
+
+
 class ADWIN(Detector):
     """Keeps a window of the newest values whose mean has not changed; a drift is where the window had to be cut.
 
@@ -212,6 +239,16 @@ class ADWIN(Detector):
     def variance(self) -> float:
         """Variance of the window; NaN before the first value."""
         return float(self.state[3] / self.state[4]) if self.state[4] else float("nan")
+
+    def check_state(self) -> None:
+        """Reject a window whose buckets do not add up to its width.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        check_windows(self.state[None])
 
     def _fresh(self) -> Floats:
         return np.zeros(STATE_SIZE)

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis.errors import StateError
 from tamis.learners.class_counts import learn_rows, move_tables
 from tamis.summaries.categories import find_slot, insert, room_for
 
@@ -230,6 +231,29 @@ class ClassLikelihoods:
         self._keys = np.full(self._start[-1], np.nan)
         self._counts = np.zeros((self._start[-1], len(self.n_rows)))
         self._used = np.zeros(len(sizes), np.int64)
+
+    def check_state(self) -> None:
+        """Reject tables of categories that are none, or too full to be searched.
+
+        Raises
+        ------
+        StateError
+            If there is one.
+        """
+        start, sizes, free = self._start, np.diff(self._start), np.isnan(self._keys)
+        room, taken = sizes[self._columns] - 1, sizes - np.add.reduceat(np.append(free, 0), start[:-1])
+        fits = (
+            start[0] == 0
+            and start[-1] == len(self._keys)
+            and np.array_equal(self._columns, np.flatnonzero(~self._is_number))
+            and (sizes[self._is_number] == 0).all()
+            and ((room >= 4) & (room & (room - 1) == 0) & (taken[self._columns] < room)).all()
+        )
+        if not fits:
+            raise StateError(
+                "The categories of a ClassLikelihoods fit no columns: the model was changed from outside, so fit it"
+                " again or load it from where it was saved."
+            )
 
     def grow(self, n_classes: int) -> None:
         """Make room for new classes, with codes after the old ones."""

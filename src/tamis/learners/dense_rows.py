@@ -65,6 +65,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
     # not wait long. "": `_learn` itself lets signals in.
     _equals_rows = "exactly"
 
+    _shapes = "n_seen_ in [0, 2**62)"
     classes_: Array
     n_seen_: int
     _learned_by: tuple[str, ...] = (

@@ -167,8 +167,10 @@ class HEFTStream(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (k)  n_features_in_ (=j)  _chunk_ (=b)  _rows_ (b, j)  _codes_ (b)  _counts_ (k)  _size_ (=n)
-        _weights_ (n)  _knows_ (n, j)  _knew_ (n, j)
+        classes_ (k)  n_features_in_ (=j)  _chunk_ (=b)
+        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(k, 1))
+        _counts_ (k) in [0, 2**62)  _size_ (=n)  _weights_ (n) float in [0, 1]  _models_[].classes_ in [0, max(k, 1))
+        selected_ in [0, j)  _knows_ (n, j)  _knew_ (n, j)
     """
 
     _allowed = parameters(

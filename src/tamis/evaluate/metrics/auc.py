@@ -22,6 +22,7 @@ import numpy as np
 from tamis._check import as_numbers, check_number
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis.errors import StateError
 
 __all__ = ["SlidingAUC"]
 
@@ -157,7 +158,9 @@ class SlidingAUC(Guarded):
     """
 
     _shapes = """
-        window (=w)  _labels (w)  _scores (w+1)  _children (w+1, 2)  _sizes (w+1, 2)  _priority (w+1)  _totals (2)
+        window (=w)  n_seen in [0, 2**62)  _labels (w) in [0, 1]  _scores (w+1) float in [-inf, inf]
+        _children (w+1, 2) in [0, w]  _sizes (w+1, 2) in [0, w]  _priority (w+1) in [0, w]  _totals (2) in [0, 2**62)
+        _sum float in [0, inf)
     """
 
     def __init__(self, window: int = 1000) -> None:
@@ -171,6 +174,37 @@ class SlidingAUC(Guarded):
         self._priority = np.random.default_rng(0).permutation(n_nodes)
         self._totals = np.zeros(2, np.int64)  # twice the pairs won, rows with an AUC
         self._sum = 0.0
+
+    def check_state(self) -> None:
+        """Reject a tree that is none, is not in the order of the scores, or does not hold the rows of the window.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        nodes, todo, at = list[int](), list[int](), int(self._children[0, 1])
+        n = min(self.n_seen, self.window)
+        while (todo or at) and len(todo) + len(nodes) <= n:  # in the order of the scores
+            if at:
+                todo.append(at)
+                at = int(self._children[at, 0])
+            else:
+                nodes.append(todo.pop())
+                at = int(self._children[nodes[-1], 1])
+        below = np.zeros_like(self._sizes)
+        order = np.array(nodes, dtype=np.int64)
+        if sorted(nodes) == list(range(1, n + 1)):
+            below[order, self._labels[order - 1]] = 1
+            for node in sorted(nodes, key=self._priority.__getitem__):  # those below have lower priorities
+                below[node] += below[self._children[node]].sum(axis=0)
+            sorted_by = np.lexsort((order, self._scores[order]))
+            if (sorted_by == np.arange(n)).all() and (below[1 : n + 1] == self._sizes[1 : n + 1]).all():
+                return
+        raise StateError(
+            "The tree of a SlidingAUC does not hold the rows of its window: the model was changed from outside, so"
+            " count again or load it from where it was saved."
+        )
 
     def update(self, positive: Any, scores: Any) -> None:
         """Count a batch.

@@ -98,7 +98,10 @@ class SlidingPrecisionRecall(Guarded):
     (0.917, 0.667)
     """
 
-    _shapes = "window (=w)  _positive (2, w)  _scores (2, w)  _totals (3)"
+    _shapes = """
+        window (=w)  n_seen in [0, 2**62)  precision float in [0, 1]  _positive (2, w)
+        _scores (2, w) float in [-inf, inf]  _totals (3) float in [0, inf)
+    """
 
     def __init__(self, window: int = 1000, precision: float = 0.9) -> None:
         check_number("window", window, low=1, integer=True)

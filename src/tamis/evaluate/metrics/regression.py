@@ -125,7 +125,9 @@ class RunningErrors(Running):
     {'mae': 0.25, 'r2': 1.0, 'mean_mae': 37.75, 'last_mae': 1.0}
     """
 
-    _shapes = "window (=w)  _ring (4, w)  _totals (6)  _known (3)  _values (9)"
+    _shapes = """
+        window (=w)  _ring (4, w) finite  _totals (6) finite  _known (3) finite  _values (9) float in [-inf, inf] or nan
+    """
 
     _measures = ERRORS
 

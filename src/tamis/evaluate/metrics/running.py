@@ -24,6 +24,7 @@ class Running(Guarded):
     """
 
     _measures: tuple[str, ...] = ()
+    _shapes = "n_seen in [0, 2**62)"
 
     def __init__(self, window: int) -> None:
         check_number("window", window, low=1, integer=True)

@@ -104,7 +104,10 @@ class SlidingStability(Guarded):
     0.0
     """
 
-    _shapes = "n_features (=p)  window (=w)  _counts (p)  _room (=r)  _ring (w, r)  _sizes (w)  _totals (2)"
+    _shapes = """
+        n_features (=p)  window (=w)  _counts (p) in [0, w]  _room (=r)  _ring (w, r) in [0, p)  _sizes (w) in [0, r]
+        _totals (2) in [0, 2**62)  _added in [0, 2**62)  n_sets in [min(_added, w), min(_added, w)]
+    """
 
     def __init__(self, n_features: int, window: int = 10) -> None:
         check_number("n_features", n_features, low=1, integer=True)

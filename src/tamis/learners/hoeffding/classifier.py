@@ -15,6 +15,7 @@ from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.leaves import GIVEN
 from tamis.learners.hoeffding.splits import Rules
+from tamis.learners.hoeffding.validation import require
 
 __all__ = ["LEAVES", "TreeClassifier"]
 
@@ -53,6 +54,28 @@ class TreeClassifier(DenseRowClassifier):
     @abstractmethod
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
         """Write the probabilities of the classes."""
+
+    @abstractmethod
+    def _check_trees(self) -> None:
+        """Reject trees whose links leave their arrays, or lead in a circle."""
+
+    def check_state(self) -> None:
+        """Reject a state that learning cannot leave behind.
+
+        Raises
+        ------
+        StateError
+            If an array holds values that fit no model.
+        """
+        if not hasattr(self, "n_seen_"):
+            return
+        if hasattr(self, "_numeric_"):
+            columns = np.concatenate([self._numeric_, self._categorical_])
+            fits = len(columns) == self.n_features_in_ and np.array_equal(
+                np.sort(columns), np.arange(len(columns))
+            )
+            require(fits, "_numeric_")
+        self._check_trees()
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)

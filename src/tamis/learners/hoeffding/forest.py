@@ -128,7 +128,8 @@ class AdaptiveRandomForest(TreeClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _events_ (2, t)  _trees_[] (its own)  _behind_[] (its own)
+        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _events_ (2, t) in [0, inf)  _trees_[] (its own)
+        _behind_[] (its own)
         _trees_[].pools.weights (*, k)  _trees_[].pools.lists (2, q)  _behind_[].pools.weights (*, k)
         _behind_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
     """
@@ -204,6 +205,10 @@ class AdaptiveRandomForest(TreeClassifier):
 
     def _all(self) -> list[Member]:
         return self._trees_ + [tree for tree in self._behind_ if tree is not None]
+
+    def _check_trees(self) -> None:
+        for tree in self._all():
+            tree.check(len(self._numeric_), self._categories_)
 
     def _grow(self, n_classes: int) -> None:
         for tree in self._all():

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from tamis._jit import njit
 from tamis._shapes import Shapes
-from tamis.drift.adwin import STATE_SIZE, watch
+from tamis.drift.adwin import STATE_SIZE, check_windows, watch
 from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import (
     admit,
     guess_of,
@@ -49,6 +50,7 @@ from tamis.learners.hoeffding.nodes import (
     walk,
 )
 from tamis.learners.hoeffding.splits import Rules, add_branch, split
+from tamis.learners.hoeffding.validation import check_trees, require
 
 __all__ = ["DRIFTED", "WARNED", "Draws", "Member"]
 
@@ -124,6 +126,23 @@ class Member:
                 self.pools.make_room()
                 self._draw_more()
         return at, event
+
+    def check(self, n_numeric: int, categories: Categories) -> None:
+        """Reject a tree that no rows lead to.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        check_trees(self.pools, self.pools.state[[ROOT]], n_numeric, categories)
+        check_windows(self.detectors)
+        require(
+            ((self.tally >= 0.0) & np.isfinite(self.tally)).all() and self.tally[0] <= self.tally[1], "tally"
+        )
+        features, n_features = self.drawn[:, :-1], n_numeric + self.pools.lists.shape[1]
+        follows = (features[:, 1:] > features[:, :-1]) | (features[:, 1:] == -1)
+        require(((features >= -1) & (features < n_features)).all() and follows.all(), "drawn")
 
     def vote(self, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats) -> None:
         """Add the tree's probabilities of the classes, times a weight."""

@@ -143,7 +143,7 @@ class RandomRules(TreeClassifier):
     """
 
     _shapes = """
-        classes_ (k)  n_features_in_ (=j)  _is_category_ (j)  _size_ (=n)  _width_ (=m)  subsets_ (n, m)
+        classes_ (k)  n_features_in_ (=j)  _is_category_ (j)  _size_ (=n)  _width_ (=m)  subsets_ (n, m) in [0, j)
         _sets_[] (its own)  _sets_[].classes_ (k)
     """
 
@@ -209,6 +209,9 @@ class RandomRules(TreeClassifier):
         rules.n_features_in_ = self._width_
         rules._open(self._width_, None, self.classes_ if len(self.classes_) else None)
         return rules
+
+    def _check_trees(self) -> None:
+        """Do nothing: each set is checked by itself."""
 
     def _grow(self, n_classes: int) -> None:
         for rules in self._sets_:

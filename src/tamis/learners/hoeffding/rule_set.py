@@ -24,14 +24,17 @@ from numpy.typing import NDArray
 
 from tamis._jit import njit
 from tamis.dependence.split_gain import entropy_times_weight
-from tamis.drift.adwin import STATE_SIZE, watch
+from tamis.drift.adwin import STATE_SIZE, check_windows, watch
+from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import admit, guess_of, has_room
 from tamis.learners.hoeffding.leaves import vote
 from tamis.learners.hoeffding.nodes import (
+    ALIVE,
     CUT_CELL,
     DROPPED,
     FEATURE,
     KIND,
+    LEFT,
     LIVE,
     MERIT,
     MISSING,
@@ -54,6 +57,7 @@ from tamis.learners.hoeffding.nodes import (
     note,
 )
 from tamis.learners.hoeffding.splits import Rules, best_split, observe, sides
+from tamis.learners.hoeffding.validation import check_trees, require
 
 __all__ = ["NOTHING", "OPERATORS", "RIGHT", "SEEN", "How", "RuleSet", "learn", "votes_of"]
 
@@ -115,6 +119,34 @@ class RuleSet:
             self.pools.arrays(), self.features, self.operators, self.values, self.gains, self.order, self.tally,
             self.detectors,
         )  # fmt: skip
+
+    def check(self, n_numeric: int, categories: Categories) -> None:
+        """Reject rules that no rows lead to.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        pools, n_features = self.pools, n_numeric + self.pools.lists.shape[1]
+        n_rules = pools.state[LIVE] - 1
+        require(0 <= n_rules < len(self.order), "state")
+        rules = np.append(self.order[:n_rules], pools.state[ROOT])
+        check_trees(pools, rules, n_numeric, categories)
+        require((pools.links[rules, LEFT] < 0).all(), "links")
+        check_windows(self.detectors)
+        features, operators, values = self.features, self.operators, self.values
+        require(((features >= NOTHING) & (features < n_features)).all(), "features")
+        of_numbers = operators <= ABOVE
+        is_literal = features != NOTHING
+        # A dropped rule leaves its literals behind.
+        is_literal[np.flatnonzero(pools.links[:, ALIVE] != 1)] = False
+        require(((operators >= AT_MOST) & (operators <= IS_NOT)).all(), "operators")
+        require((of_numbers == (features < n_numeric))[is_literal].all(), "operators")
+        cells = values[is_literal & ~of_numbers]
+        require(np.isin(cells, np.arange(categories.n_cells)).all(), "values")
+        require(np.isfinite(values).all() and np.isfinite(self.gains).all(), "values")
+        require(((self.tally >= 0.0) & np.isfinite(self.tally)).all(), "tally")
 
     def make_room(self) -> None:
         """Make room for what is pending: another rule, or another literal of the longest one."""

@@ -110,7 +110,7 @@ def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: f
 def deviation_of(kept: Floats, f: int) -> float:
     """Return the standard deviation of a numeric feature in a class."""
     n = kept[OBSERVED, f]
-    deviation: float = np.sqrt(kept[DEVIATION, f] / (n - 1.0)) if n > 1.0 else 0.0
+    deviation: float = np.sqrt(max(kept[DEVIATION, f], 0.0) / (n - 1.0)) if n > 1.0 else 0.0
     return deviation
 
 

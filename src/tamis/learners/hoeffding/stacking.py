@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._parameters import integer, number, parameters
-from tamis.drift.adwin import STATE_SIZE, watch
+from tamis.drift.adwin import STATE_SIZE, check_windows, watch
 from tamis.errors import DataError
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.learning import guess_of, has_room, is_due, try_to_split
@@ -53,6 +53,7 @@ from tamis.learners.hoeffding.nodes import (
     walk,
 )
 from tamis.learners.hoeffding.splits import Rules, split
+from tamis.learners.hoeffding.validation import check_trees
 
 __all__ = ["StreamingStacking"]
 
@@ -250,7 +251,8 @@ class StreamingStacking(TreeClassifier):
         classes_ (k)  _categorical_ (0)  _pools_.links (n, 13)  _pools_.numbers (n, 6)  _pools_.weights (n, k)
         _pools_.gaussians (s, k, 5, m)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)  _pools_.next_cell (c)
         _pools_.detectors (*, 629)  _pools_.state (11)  _pools_.notes (8, >n)  _pools_.lists (2, q)
-        subsets_ (t, m)  _roots_ (t)  _detectors_ (t, 629)  weights_ (k, t)  _bias_ (k)  _clock_ (2)
+        subsets_ (t, m) in [0, n_features_in_)  _roots_ (t)  _detectors_ (t, 629)  weights_ (k, t) finite
+        _bias_ (k) finite  _clock_ (2) float in [0, inf)
     """
 
     _allowed = parameters(
@@ -317,6 +319,10 @@ class StreamingStacking(TreeClassifier):
             for name in ("_roots_", "_detectors_", "weights_", "_bias_", "_clock_"):
                 setattr(self, name, getattr(self, name).copy())
         return Stack(self.subsets_, self._roots_, self._detectors_, self.weights_, self._bias_, self._clock_)
+
+    def _check_trees(self) -> None:
+        check_windows(self._detectors_)
+        check_trees(self._pools_, self._roots_, self.subsets_.shape[1], self._categories_)
 
     def _grow(self, n_classes: int) -> None:
         more = ((0, n_classes - len(self._bias_)), (0, 0))

@@ -39,9 +39,20 @@ from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.components import LeafClassifiers
 from tamis.learners.hoeffding.learning import learn, reach, votes_of
 from tamis.learners.hoeffding.leaves import MAJORITY
-from tamis.learners.hoeffding.nodes import BIRTHS, BORN, DROPPED, LIVE, PENDING, REPLACED, STARTED, Pools
+from tamis.learners.hoeffding.nodes import (
+    BIRTHS,
+    BORN,
+    DROPPED,
+    LIVE,
+    PENDING,
+    REPLACED,
+    ROOT,
+    STARTED,
+    Pools,
+)
 from tamis.learners.hoeffding.shape import Node, importances, nodes_of
 from tamis.learners.hoeffding.splits import Rules
+from tamis.learners.hoeffding.validation import check_trees
 
 __all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree"]
 
@@ -180,6 +191,9 @@ class HoeffdingTree(TreeClassifier):
         super()._open(n_features, names, classes)
         self._pools_ = Pools(len(self._numeric_), len(self._categorical_), len(self.classes_))
         self._own_ = None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
+
+    def _check_trees(self) -> None:
+        check_trees(self._pools_, self._pools_.state[[ROOT]], len(self._numeric_), self._categories_)
 
     def _grow(self, n_classes: int) -> None:
         self._pools_.grow_classes(n_classes)

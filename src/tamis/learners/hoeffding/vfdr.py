@@ -218,6 +218,9 @@ class VFDR(TreeClassifier):
         super()._open(n_features, names, classes)
         self._rules_ = RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
 
+    def _check_trees(self) -> None:
+        self._rules_.check(len(self._numeric_), self._categories_)
+
     def _grow(self, n_classes: int) -> None:
         self._rules_.pools.grow_classes(n_classes)
 

@@ -1,0 +1,186 @@
+"""What the arrays of a tree must satisfy, so that no kernel leaves them or walks in a circle.
+
+Kernels follow links from node to node without a limit, so ranges alone are not enough: every node that is in use must
+be reached exactly once from a root, every place is either used or free, and the categories of a feature form a chain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.drift.adwin import check_windows
+from tamis.errors import StateError
+from tamis.learners.dense_rows import LARGEST
+from tamis.learners.hoeffding.categories import Categories
+from tamis.learners.hoeffding.nodes import (
+    ALIVE,
+    ALTERNATE,
+    CELL,
+    CUT_CELL,
+    DETECTOR,
+    FEATURE,
+    FREE_DETECTORS,
+    FREE_NODES,
+    FREE_SLOTS,
+    HIGHEST,
+    KIND,
+    LEFT,
+    LIVE,
+    LOWEST,
+    MEAN,
+    MULTIWAY,
+    NEXT,
+    NUMERIC,
+    OBSERVED,
+    PARENT,
+    PENDING,
+    ROOT,
+    SLOT,
+    WEIGHT,
+    Pools,
+)
+
+__all__ = ["check_trees", "require"]
+
+Ints = NDArray[np.int64]
+_ROUNDING = 1e-6  # relative: the weight of a node is the sum of those of its classes
+
+
+def check_trees(pools: Pools, roots: Any, n_numeric: int, categories: Categories) -> None:
+    """Reject trees whose links leave their arrays, or lead in a circle.
+
+    Parameters
+    ----------
+    pools : Pools
+        The arrays of all the trees.
+    roots : sequence of int
+        The nodes that kernels start from.
+    n_numeric : int
+        Numeric features of a row.
+    categories : Categories
+        Those that the cells are numbers of.
+
+    Raises
+    ------
+    StateError
+        If so.
+    """
+    links, state, n_cells = pools.links, pools.state, categories.n_cells
+    _check_categories(categories, pools.lists.shape[1])
+    require(n_cells <= len(pools.next_cell), "next_cell")
+    require(state[PENDING] == 0 and 0 <= state[ROOT] < len(links), "state")
+    alive = links[:, ALIVE] == 1
+    used = links[alive]
+    for column, stop in (
+        (LEFT, len(links)), (NEXT, len(links)), (ALTERNATE, len(links)), (FEATURE, n_numeric + pools.lists.shape[1]),
+        (KIND, MULTIWAY + 1), (CELL, n_cells), (CUT_CELL, n_cells), (SLOT, len(pools.gaussians)),
+        (DETECTOR, len(pools.detectors)),
+    ):  # fmt: skip
+        require(((used[:, column] >= -1) & (used[:, column] < stop)).all(), f"links[:, {column}]")
+    _check_places(pools.notes[FREE_NODES], state[FREE_NODES], np.flatnonzero(alive), len(links), "nodes")
+    _check_places(pools.notes[FREE_SLOTS], state[FREE_SLOTS], used[:, SLOT], len(pools.gaussians), "slots")
+    _check_places(
+        pools.notes[FREE_DETECTORS],
+        state[FREE_DETECTORS],
+        used[:, DETECTOR],
+        len(pools.detectors),
+        "detectors",
+    )
+    require(state[LIVE] == len(used), "state")
+    _check_ways(links.tolist(), [int(root) for root in roots], len(used), n_numeric)
+    _check_chains(pools)
+    _check_sums(pools, alive)
+    check_windows(pools.detectors)
+
+
+def require(condition: Any, name: str) -> None:
+    """Reject a tree unless a condition holds of one of its arrays.
+
+    Raises
+    ------
+    StateError
+        If it does not.
+    """
+    if not condition:
+        raise StateError(
+            f"{name!r} of a tree has values that fit no tree: the model was changed from outside, so fit it again or"
+            " load it from where it was saved."
+        )
+
+
+def _check_places(stack: Ints, n_free: Any, used: Ints, n_places: int, name: str) -> None:
+    """Reject places that are both free and used, or neither, or used twice."""
+    require(0 <= n_free <= n_places, f"free {name}")
+    places = np.concatenate([stack[:n_free], used[used >= 0]])
+    require(np.array_equal(np.sort(places), np.arange(n_places)), f"free {name}")
+
+
+def _check_ways(links: list[list[int]], roots: list[int], n_used: int, n_numeric: int) -> None:
+    """Reject trees in which a node is reached twice or never, or a split lacks what sends rows on."""
+    todo, reached = [(root, -1) for root in roots], 0
+    seen = bytearray(len(links))
+    while todo:
+        node, parent = todo.pop()
+        require(0 <= node < len(links) and not seen[node], "links")
+        own, seen[node], reached = links[node], 1, reached + 1
+        require(own[ALIVE] == 1 and own[PARENT] == parent, "links")
+        if own[ALTERNATE] >= 0:
+            todo.append((own[ALTERNATE], node))
+        child, n_children = own[LEFT], 0
+        require(own[SLOT] >= 0 or child >= 0, "links")
+        while child >= 0:
+            n_children += 1
+            require(n_children <= len(links), "links")
+            todo.append((child, node))
+            child = links[child][NEXT]
+        if n_children:
+            require(own[KIND] == MULTIWAY or (own[KIND] >= 0 and n_children == 2), "links")
+            of_numbers = 0 <= own[FEATURE] < n_numeric
+            require(own[FEATURE] >= 0 and of_numbers == (own[KIND] == NUMERIC), "links")
+    require(reached == n_used, "links")
+
+
+def _check_chains(pools: Pools) -> None:
+    """Reject lists of categories that share one, or lead in a circle."""
+    follows, n_cells = pools.next_cell.tolist(), 0
+    require(all(-2 <= cell < len(follows) for cell in follows), "next_cell")
+    seen = bytearray(len(follows))
+    for first, length in zip(*pools.lists.tolist(), strict=True):
+        require(-1 <= first < len(follows), "lists")
+        cell, n = first, 0
+        while cell >= 0:
+            require(not seen[cell], "next_cell")
+            seen[cell], n = 1, n + 1
+            cell = follows[cell]
+        require(n == length and cell == -1, "lists")
+        n_cells += n
+    require(n_cells == sum(cell >= -1 for cell in follows), "next_cell")
+
+
+def _check_sums(pools: Pools, alive: NDArray[np.bool_]) -> None:
+    """Reject statistics that no rows have: what is negative, or too large to be squared."""
+    kept = pools.gaussians
+    for name in ("weights", "counts", "totals"):
+        require(_all_in(getattr(pools, name), 0.0, np.inf), name)
+    require(_all_in(kept[:, :, OBSERVED], 0.0, np.inf) and np.isfinite(kept).all(), "gaussians")
+    require(_all_in(kept[:, :, [MEAN, LOWEST, HIGHEST]], -LARGEST, LARGEST), "gaussians")
+    require(np.isfinite(pools.numbers).all(), "numbers")
+    total, weight = pools.weights[alive].sum(axis=1), pools.numbers[alive, WEIGHT]
+    require(np.allclose(weight, total, rtol=_ROUNDING, atol=_ROUNDING), "numbers")
+
+
+def _all_in(array: NDArray[Any], low: float, high: float) -> bool:
+    return bool(((array >= low) & (array <= high) & np.isfinite(array)).all())
+
+
+def _check_categories(categories: Categories, n_features: int) -> None:
+    """Reject a table that is too full to be searched, or whose cells are none."""
+    table, n = categories._table, categories.n_cells
+    taken = table[table[:, 0] >= 0]
+    require(0 <= n <= len(categories.values) and len(taken) == n, "_table")
+    require((taken[:, 0] < n_features).all(), "_table")
+    require(np.array_equal(np.sort(taken[:, 2]), np.arange(n)), "_table")
+    require(np.isfinite(categories.values).all(), "values")

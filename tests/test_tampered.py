@@ -8,6 +8,7 @@ the outcome of those that fail.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import io
@@ -27,6 +28,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -93,8 +95,10 @@ def _train(entry: Any) -> Any:
     model = _make(entry)
     if entry.family == "columns":
         return model.start((Y > 0).astype(int)).offer_many(X[:, :4]) is not None and model
-    if not hasattr(model, "partial_fit"):
+    if entry.family == "cells" and not hasattr(model, "partial_fit"):
         return model.set_params(cost=0.001).fit(X[:200], Y[:200])
+    if not hasattr(model, "partial_fit"):
+        return model.fit(np.abs(X[:200]), Y[:200])
     for rows in (slice(0, 90), slice(90, 200)):
         model.partial_fit(np.abs(X[rows]), Y[rows], **_classes(model))
     return model
@@ -423,30 +427,41 @@ def in_child(work: Callable[[], str]) -> str:
     return found if status == 0 else f"ended by {signal.Signals(os.WTERMSIG(status)).name}"
 
 
+@dataclass
+class Subject:
+    """A file that can be changed and used, warmed up: what it needs is imported and compiled."""
+
+    use: Use
+    members: dict[str, bytes]
+    finite: set[str]  # names of results that must be finite
+
+
+@functools.cache
+def subject(key: str) -> Subject:
+    """Make the file of a key and use it once."""
+    make, use = subjects()[key]
+    data = make()
+    results = [*use(data if key in OPTIONS else tamis.loads(data))]
+    with zipfile.ZipFile(io.BytesIO(data)) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    finite = {name for name, _ in results} - {name for name, value in results if not _is_finite(value)}
+    if b"sklearn." in members["manifest.json"].split(b'"root"')[0] and key not in OPTIONS:
+        finite = set()  # what scikit-learn's estimators hold is theirs to validate
+    return Subject(use, members, finite)
+
+
 class Tampered:
-    """Files that can be changed and used, warmed up: what they need is imported and compiled."""
+    """Changed files, each with a number."""
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
-        known = subjects()
-        self._uses, self._members, self._finite = {}, {}, {}
-        for key in keys or known:
-            make, use = known[key]
-            data = make()
-            results = [*use(data if key in OPTIONS else tamis.loads(data))]
-            names = {name for name, _ in results}
-            with zipfile.ZipFile(io.BytesIO(data)) as whole:
-                self._members[key] = {name: whole.read(name) for name in whole.namelist()}
-            self._finite[key] = names - {name for name, value in results if not _is_finite(value)}
-            if b"sklearn." in self._members[key]["manifest.json"].split(b'"root"')[0] and key not in OPTIONS:
-                self._finite[key] = set()  # what scikit-learn's estimators hold is theirs to validate
-            self._uses[key] = use
-        self.keys = [*self._uses]
+        self.keys = list(keys) or [*subjects()]
 
     def outcome(self, number: int) -> tuple[str, str]:
         """Return the outcome of the file of a number, and what was changed in it."""
         key = self.keys[number % len(self.keys)]
-        data, change = tampered(self._members[key], random.Random(f"{number // len(self.keys)} {key}"))
-        found = in_child(lambda: outcome(data, self._uses[key], self._finite[key]))
+        one = subject(key)
+        data, change = tampered(one.members, random.Random(f"{number // len(self.keys)} {key}"))
+        found = in_child(lambda: outcome(data, one.use, one.finite))
         return found, f"{number} {key}: {change}"
 
 
@@ -465,9 +480,9 @@ def main(files: int, first: int = 0, keys: Sequence[str] = ()) -> int:
     return counts["failed"]
 
 
-# Keys whose states are validated completely.
-VALIDATED = ("hoeffding-tree", "hoeffding-adaptive-tree", "adaptive-random-forest", "streaming-random-patches", "vfdr",
-             "vfdr-unordered", "adwin", "SlidingAUC")  # fmt: skip
+# Keys whose files were searched without a failure; the others were not searched, or some of their files still fail.
+SEARCHED = ("hoeffding-tree", "hoeffding-adaptive-tree", "adaptive-random-forest", "streaming-random-patches", "vfdr",
+            "vfdr-unordered", "knn", "naive-bayes", "nb-window", "adwin", "SlidingAUC", "SlidingStability")  # fmt: skip
 
 
 @pytest.mark.hypothesis  # with the search profile: more files, and other ones
@@ -475,7 +490,7 @@ VALIDATED = ("hoeffding-tree", "hoeffding-adaptive-tree", "adaptive-random-fores
 def test_a_changed_number_is_refused_or_does_no_harm(request: pytest.FixtureRequest) -> None:
     is_search = request.config.getoption("--hypothesis-profile") == "search"
     files, first = (IN_SEARCH, random.randrange(1 << 40)) if is_search else (IN_SUITE, 0)
-    command = [sys.executable, "-m", "tests.test_tampered", str(files), str(first), *VALIDATED]
+    command = [sys.executable, "-m", "tests.test_tampered", str(files), str(first), *SEARCHED]
     done = subprocess.run(
         command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=3600, check=False
     )

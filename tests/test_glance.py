@@ -16,7 +16,7 @@ from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
 from tamis.evaluate import detections, preq_cv_stability, prequential, recovery, run_experiment
 from tamis.streams import ArrayStream
 from tamis.streams.files import open_table
-from tamis.streams.look import look_at_table
+from tamis.streams.profile import profile_table
 
 ODD = ["<script>alert(1)</script>", "a" * 500, "&", '"']
 
@@ -113,7 +113,7 @@ def test_a_screen_a_search_and_a_look(rows, tmp_path):
     found = explore(tamis.AlphaInvesting(model="logistic"), Originals(X), y)
     assert "candidates selected" in check(found)
     (tmp_path / "a.csv").write_text("<b>,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
-    look = check(look_at_table(open_table(str(tmp_path / "a.csv")), label="y"))
+    look = check(profile_table(open_table(str(tmp_path / "a.csv")), label="y"))
     assert "&lt;b&gt;" in look
     assert "40 rows looked at" in look
 

@@ -67,7 +67,7 @@ _NAMES = {
     "prequential": "tamis.evaluate.test_then_train",
     "run_experiment": "tamis.evaluate.experiment",
     "load_dataset": "tamis.streams.datasets",
-    "load_stream": "tamis.streams.named",
+    "load_stream": "tamis.streams.named_streams",
     "open_file": "tamis.streams.files",
 }
 _PACKAGES = (

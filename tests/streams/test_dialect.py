@@ -8,9 +8,9 @@ import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import open_file
-from tamis.streams.dialect import delimiter_of, encoding_of, time_format_of
+from tamis.streams.dialect import detect_delimiter, detect_encoding, detect_time_format
 from tamis.streams.files import open_table
-from tamis.streams.look import look_at_table
+from tamis.streams.profile import profile_table
 
 pytest.importorskip("pyarrow")
 
@@ -163,7 +163,7 @@ def test_other_words_may_mean_missing(tmp_path):
     ],
 )
 def test_how_dates_are_put(values, form):
-    assert time_format_of(values) == form
+    assert detect_time_format(values) == form
 
 
 def test_times_become_their_parts(tmp_path):
@@ -217,11 +217,11 @@ def test_a_missing_time_is_missing_in_each_part(tmp_path):
     ],
 )
 def test_the_separator_that_cuts_all_lines_alike(text, found):
-    assert delimiter_of(text, whole=True) == found
+    assert detect_delimiter(text, whole=True) == found
 
 
 def test_a_letter_cut_at_the_end_is_still_utf8():
-    assert encoding_of("weiß".encode()[:-1], whole=False) == "utf-8"
+    assert detect_encoding("weiß".encode()[:-1], whole=False) == "utf-8"
 
 
 @pytest.mark.parametrize("drop", [["colour", "b?"], ["b?", "col*"], ["[bc]*"]])
@@ -264,7 +264,7 @@ def test_lines_above_the_names_are_passed_over(tmp_path, above, delimiter, encod
     for _ in range(2):  # each pass begins below them
         np.testing.assert_array_equal(stream.take(3)[0], other.take(3)[0])
     n = above.count("\n")
-    assert look_at_table(open_table(path), "y").notes[0] == (
+    assert profile_table(open_table(path), "y").notes[0] == (
         f"{n} line{'s' * (n > 1)} above the names passed over, the first is {above.splitlines()[0]!r}"
     )
 
@@ -326,6 +326,6 @@ def test_a_first_row_of_values_is_not_taken_for_names(tmp_path, first, is_row):
 def test_two_columns_of_one_name_and_two_kinds_are_told(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("price;price;y\n" + "1,50 €;2,5;0\n2,50 €;1,5;1\n" * 20)
-    assert "2 columns are named 'price'" in look_at_table(open_table(path), "y").problems[0].text
+    assert "2 columns are named 'price'" in profile_table(open_table(path), "y").problems[0].text
     with pytest.raises(StreamError, match="2 columns named 'price'"):
         open_file(path, label="y")

@@ -25,7 +25,7 @@ import pyarrow.parquet
 from tamis.errors import StreamError
 from tamis.streams import open_file
 from tamis.streams.files import open_table
-from tamis.streams.look import look_at_table
+from tamis.streams.profile import profile_table
 
 MOST, FREE = 2000, 48 << 20  # bytes of memory for each byte of a file, and for any file
 SLOWEST = 5.0  # seconds of a processor for a file of some kilobytes
@@ -112,7 +112,7 @@ def read(path: Path, draw: random.Random) -> None:
         how["label"] = draw.choice(["y", -1, -1])
         how["drop_unlabelled"] = draw.random() < 0.5
         if draw.random() < 0.3 and path.suffix == ".csv":
-            look_at_table(open_table(str(path)), label="y")
+            profile_table(open_table(str(path)), label="y")
     for X, y in open_file(path, **how).batches(draw.choice([1, 7, 1000])):
         assert X.shape[0] == len(y)
         values = X.data if hasattr(X, "indptr") else np.asarray(X)

@@ -215,7 +215,7 @@ def test_it_makes_no_difference_when_lines_come(tmp_path, cut):
     for start in range(1500, len(data) + cut * 20, cut * 20):
         stream = follow_files(path, **HOW, idle=0, dead_letters=letters)
         if position is not None:
-            stream.go_to(position)
+            stream.seek(position)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for X, y in stream.batches(SIZE):
@@ -279,7 +279,7 @@ def test_a_quote_that_may_still_be_closed_is_told(tmp_path, monkeypatch, capfd):
     out, err = capfd.readouterr()
     assert json.loads(out.splitlines()[-1])["bad"] == 0
     assert "warning: 'a.csv' has a quote in row 501 that is not closed yet: 40 lines wait for that." in err
-    monkeypatch.setattr("tamis.streams.followed.stream._STALLED", 0.1)
+    monkeypatch.setattr("tamis.streams.tail.stream._STALLED", 0.1)
     with pytest.warns(UserWarning, match="has a quote in row 501 that is not closed yet") as told:
         list(follow_files("a.csv", label="state", idle=0.5).batches(50))
     assert len([one for one in told if one.category is UserWarning]) == 1

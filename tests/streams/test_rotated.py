@@ -29,7 +29,7 @@ def append(path, rows):
 def follow(path, position=None):
     stream = follow_files(path, label="state", format="csv", idle=0)
     if position is not None:
-        stream.go_to(tamis.loads(tamis.dumps(position)))
+        stream.seek(tamis.loads(tamis.dumps(position)))
     return stream
 
 
@@ -59,7 +59,7 @@ class Steps:
             self.rows = self.stream.batches(10)
         while len(self.found) < n:
             self.found += [int(value) for value in next(self.rows)[0][:, 0]]
-        self.events += [one["event"] for one in self.stream.take_notes()]
+        self.events += [one["event"] for one in self.stream.pop_events()]
 
 
 @pytest.mark.parametrize("is_one_pass", [True, False])

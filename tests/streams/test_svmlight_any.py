@@ -32,7 +32,7 @@ def test_each_batch_is_as_wide_as_the_widest_row_so_far(tmp_path, rows, zero_bas
     batches = [X for X, _ in stream.batches(size)]
     widths = [X.shape[1] for X in batches]
     assert widths == sorted(widths)
-    shift = stream.unused
+    shift = stream.n_unused
     assert shift == (0 if zero_based else 1)
     together = sp.vstack([sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], 71)) for X in batches])
     np.testing.assert_array_equal(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tamis.cli.live import LivePage
     from tamis.evaluate import PrequentialResult, Step
     from tamis.persistence.journal import Journal
-    from tamis.streams.followed import FollowedStream
     from tamis.streams.tables import Table
+    from tamis.streams.tail import FollowedStream
 
 __all__ = ["Events", "add"]
 
@@ -133,7 +133,7 @@ def follow(
             quiet=quiet,
         )
         if position is not None:
-            stream.go_to(position)
+            stream.seek(position)
         elif not _begins(stream, options.batch_size):
             note("nothing to learn from: there are too few rows for a first batch.")
             return 0
@@ -284,7 +284,7 @@ class Events:
         """Tell what happened in a step."""
         self.n_seen = int(step.n_seen)
         at = {"step": int(step.step), "n_seen": self.n_seen}
-        lines = [{**one, **at} for one in self.stream.take_notes()]
+        lines = [{**one, **at} for one in self.stream.pop_events()]
         names = self.names or []
         selected = [names[j] for j in step.selected]
         if selected != self.selected:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tamis.streams.look import ColumnLook, Look
+    from tamis.streams.profile import ColumnProfile, TableProfile
 
 __all__ = ["add", "look"]
 
@@ -46,12 +46,12 @@ def look(
     debug: Debug = False,
 ) -> None:
     """Look at the first rows of a file: what its columns hold, and which options the other commands need."""
-    from tamis.streams.look import look_at_rows
+    from tamis.streams.profile import profile_stream
 
     check_whole("--top", top, 1)
     reading.check()
     table = None if reading.file is None else reading.table(reading.file)
-    found = look_at_rows(reading.open(width="any")) if table is None else reading.found(table)
+    found = profile_stream(reading.open(width="any")) if table is None else reading.found(table)
     if found.n_rows == 0:
         from tamis.errors import DataError
 
@@ -63,7 +63,7 @@ def look(
         _show(terminal(), found, top, command)
 
 
-def _command(found: Look, reading: Reading) -> str | None:
+def _command(found: TableProfile, reading: Reading) -> str | None:
     """Return the line that runs on the file, with everything that it needs; None if no option mends a problem."""
     if not all(problem.option for problem in found.problems):
         return None
@@ -72,14 +72,14 @@ def _command(found: Look, reading: Reading) -> str | None:
     return shlex.join(words)
 
 
-def _document(found: Look, command: str | None) -> dict[str, Any]:
+def _document(found: TableProfile, command: str | None) -> dict[str, Any]:
     problems = [
         {"text": problem.text, "option": shlex.join(words_of(problem)) or None} for problem in found.problems
     ]
     return {**asdict(found), "problems": problems, "command": command}
 
 
-def _show(console: Console, found: Look, top: int, command: str | None) -> None:
+def _show(console: Console, found: TableProfile, top: int, command: str | None) -> None:
     from rich.text import Text
 
     from tamis.terminal import printable
@@ -97,7 +97,7 @@ def _show(console: Console, found: Look, top: int, command: str | None) -> None:
     if (more := len(found.columns) - top) > 0:
         console.print(Text(f"  and {more:,} more columns", style="dim"))
     parts = {
-        "Left out": [f"{name}: {why} (--keep {name})" for name, why in found.left_out.items()],
+        "Left out": [f"{name}: {why} (--keep {name})" for name, why in found.excluded.items()],
         "To mend": [": ".join(filter(None, (p.text, shlex.join(words_of(p))))) for p in found.problems],
         "Good to know": found.notes,
     }
@@ -114,7 +114,7 @@ def _show(console: Console, found: Look, top: int, command: str | None) -> None:
         console.print(f"Next: {command}", markup=False, soft_wrap=True)
 
 
-def _balance(found: Look) -> str:
+def _balance(found: TableProfile) -> str:
     from tamis.terminal import printable
 
     n, most = sum(found.classes.values()), 8
@@ -123,7 +123,7 @@ def _balance(found: Look) -> str:
     return f"{found.label}: {', '.join(shares)}{more}"
 
 
-def _grid(found: Look, columns: list[ColumnLook], width: int) -> Table:
+def _grid(found: TableProfile, columns: list[ColumnProfile], width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -143,12 +143,12 @@ def _grid(found: Look, columns: list[ColumnLook], width: int) -> Table:
         *(Text(head, style="dim") for head in ("", "column", "holds", "missing", "different", "such as"))
     )
     for column in columns:
-        style = "dim" if column.name in found.left_out else ""
+        style = "dim" if column.name in found.excluded else ""
         missing = f"{column.n_missing / max(found.n_rows, 1):.1%}" if column.n_missing else "-"
-        cells = (column.name, column.kind, missing, f"{column.n_different:,}", _examples(column))
+        cells = (column.name, column.kind, missing, f"{column.n_unique:,}", _examples(column))
         grid.add_row("", *(Text(printable(cell), style=style) for cell in cells))
     return grid
 
 
-def _examples(column: ColumnLook) -> str:
-    return column.note if column.note.startswith("becomes") else ", ".join(column.such_as)
+def _examples(column: ColumnProfile) -> str:
+    return column.note if column.note.startswith("becomes") else ", ".join(column.examples)

@@ -15,7 +15,7 @@ from tamis.errors import StreamError
 
 if TYPE_CHECKING:
     from tamis.streams import Stream
-    from tamis.streams.look import Look, Problem
+    from tamis.streams.profile import Problem, TableProfile
     from tamis.streams.tables import Table
 
 __all__ = ["HowToRead", "Reading", "stream_name", "words_of", "written_as"]
@@ -162,8 +162,8 @@ class HowToRead:
             for line in _told(found, self.times):
                 note(line)
         how = self.choices()
-        left_out = [name for name in found.left_out if name not in clock]
-        return {**how, "drop": [*how["drop"], *left_out], **({"clock": list(clock)} if clock else {})}
+        excluded = [name for name in found.excluded if name not in clock]
+        return {**how, "drop": [*how["drop"], *excluded], **({"clock": list(clock)} if clock else {})}
 
     def choices(self) -> dict[str, Any]:
         """Return what the user said of the columns."""
@@ -190,11 +190,11 @@ class HowToRead:
         classes: bool = True,
         most_texts: int | None = None,
         clock: tuple[str, ...] = (),
-    ) -> Look:
+    ) -> TableProfile:
         """Return what a look at a table finds."""
-        from tamis.streams.look import look_at_table
+        from tamis.streams.profile import profile_table
 
-        return look_at_table(
+        return profile_table(
             table, self.place(), categorical=_split(self.categorical), drop=[*_split(self.drop), *clock],
             keep=_split(self.keep), missing=self.missing, times=self.times,
             drop_unlabelled=self.drop_unlabelled, classes=classes, most_texts=most_texts,
@@ -310,7 +310,7 @@ def words_of(problem: Problem) -> list[str]:
     return words
 
 
-def _told(found: Look, times: str) -> list[str]:
+def _told(found: TableProfile, times: str) -> list[str]:
     """Return what the user should know of how a file is read."""
     lines = []
     usual = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
@@ -322,11 +322,11 @@ def _told(found: Look, times: str) -> list[str]:
     shown = [f"{c.name} {c.note}" for c in found.columns if c.kind == "time" and c.note]
     if times == "parts" and shown:
         lines.append(f"{'; '.join(shown)}; --times seconds makes one number of it.")
-    lines += [f"{name} is left out: {why}; --keep {name} keeps it." for name, why in found.left_out.items()]
+    lines += [f"{name} is left out: {why}; --keep {name} keeps it." for name, why in found.excluded.items()]
     return lines
 
 
-def written_as(found: Look) -> str:
+def written_as(found: TableProfile) -> str:
     """Return how a CSV file is written, in words."""
     separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
     encodings = {"utf-8": "UTF-8", "cp1252": "Latin-1", "latin-1": "Latin-1", "utf-16": "UTF-16"}

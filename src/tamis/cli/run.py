@@ -247,11 +247,11 @@ def _write_names(names: list[str], place: str) -> None:
     import csv
     import io
 
-    from tamis.streams.dialect import RANKING, as_text
+    from tamis.streams.dialect import RANKING, escape_formula
 
     text = io.StringIO(newline="")
     if Path(place).suffix.lower() == ".csv":
-        rows = ((k, as_text(name)) for k, name in enumerate(names, start=1))
+        rows = ((k, escape_formula(name)) for k, name in enumerate(names, start=1))
         csv.writer(text).writerows([RANKING, *rows])
     else:
         text.writelines(f"{name}\n" for name in names)

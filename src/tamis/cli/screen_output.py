@@ -90,9 +90,9 @@ class Output:
 
 
 def _write_csv(columns: dict[str, NDArray[Any]], place: str) -> str:
-    from tamis.streams.dialect import as_text
+    from tamis.streams.dialect import escape_formula
 
-    texts = {"feature": [as_text(str(name)) for name in columns["feature"]]}
+    texts = {"feature": [escape_formula(str(name)) for name in columns["feature"]]}
     written = {name: texts.get(name, column.tolist()) for name, column in columns.items()}
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -3,10 +3,10 @@
 from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.datasets import list_datasets, load_dataset
 from tamis.streams.files import open_file
-from tamis.streams.followed import FollowedStream, follow_files
-from tamis.streams.named import list_streams, load_stream
+from tamis.streams.named_streams import list_streams, load_stream
 from tamis.streams.stream import ArrayStream, BatchStream, Stream, as_stream
 from tamis.streams.synthetic import SyntheticStream
+from tamis.streams.tail import FollowedStream, follow_files
 
 __all__ = [
     "ArrayStream",

@@ -27,7 +27,7 @@ from tamis._jit import njit
 from tamis.streams.concepts.concept import Feature
 from tamis.streams.draws import Draws, unit
 
-__all__ = ["Copies", "Irrelevant", "Redundant"]
+__all__ = ["Irrelevant", "Redundant", "RedundantColumns"]
 
 _KINDS = ("linear", "copy", "quadratic", "gaussian", "cosine")
 _LINEAR, _COPY, _GAUSSIAN, _COSINE = 0, 1, 3, 4  # places in _KINDS, for the kernel
@@ -171,7 +171,7 @@ def _cosine(z: float) -> float:
 
 
 @njit(strict=True)
-def _make(kind: int, line: Array, x: Array, u: Array) -> None:
+def _transform(kind: int, line: Array, x: Array, u: Array) -> None:
     """Turn values of one column into what is made from them, in place, by uniform numbers."""
     noise, low, span, made_low, made_span, n_values = line[0], line[1], line[2], line[3], line[4], line[5]
     if kind == _LINEAR:
@@ -209,12 +209,12 @@ def _write(key: Any, rows: Array, at: Array, kinds: Array, plan: Array, X: Array
                 x[i] = X[start + i, at[j]]
             for i in range(n):
                 u[i] = unit(key, rows[start + i] * width + np.uint64(j))
-            _make(kinds[j], plan[j], x[:n], u[:n])
+            _transform(kinds[j], plan[j], x[:n], u[:n])
             for i in range(n):
                 X[start + i, first + np.uint64(j)] = x[i]
 
 
-class Copies:
+class RedundantColumns:
     """Redundant columns side by side, as a plan for one pass over the rows.
 
     Parameters

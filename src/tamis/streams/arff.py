@@ -70,14 +70,14 @@ class ARFFTable(Table):
                     raise StreamError(
                         f"{self.source.name!r} declares a column it does not name: {line[:80]!r}."
                     )
-                columns.append((_unquote(found[1]), self._declared(line[found.end() :])))
+                columns.append((_unquote(found[1]), self._parse_type(line[found.end() :])))
             elif not line.lower().startswith("@relation"):
                 raise StreamError(
                     f"{self.source.name!r} is no ARFF file: its statement {number} is {line[:40]!r}."
                 )
         raise StreamError(f"{self.source.name!r} ends before its @data: copy it again.")
 
-    def _declared(self, text: str) -> str | list[str]:
+    def _parse_type(self, text: str) -> str | list[str]:
         if text.startswith("{"):
             if not text.endswith("}"):
                 raise StreamError(
@@ -113,19 +113,19 @@ class ARFFTable(Table):
         for line in lines:
             block.append(line)
             if len(block) == self._block_rows():
-                yield self._table_of(block, number), len(block)
+                yield self._parse_block(block, number), len(block)
                 number, block = number + len(block), []
         if block:
-            yield self._table_of(block, number), len(block)
+            yield self._parse_block(block, number), len(block)
 
-    def _table_of(self, block: list[bytes], before: int) -> list[Any]:
+    def _parse_block(self, block: list[bytes], before: int) -> list[Any]:
         import pyarrow as pa
 
-        rows = [self._row(line, before + i + 1) for i, line in enumerate(block)]
+        rows = [self._parse_row(line, before + i + 1) for i, line in enumerate(block)]
         types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us")}
         columns = []
         for (name, declared), (places, values) in zip(self._columns, self._cells(rows), strict=True):
-            parse = _PARSERS[declared] if isinstance(declared, str) else _one_of(declared)
+            parse = _PARSERS[declared] if isinstance(declared, str) else _category_parser(declared)
             try:
                 typed = [None if value is None else parse(value) for value in values]
             except ValueError:
@@ -138,7 +138,7 @@ class ARFFTable(Table):
                     f" {name!r}, which declares other values: mend it."
                 ) from None
             if len(typed) < len(rows):
-                absent = _absent(declared)
+                absent = _sparse_default(declared)
                 whole = [None if absent is None else parse(absent)] * len(rows)
                 for place, value in zip(places, typed, strict=True):
                     whole[place] = value
@@ -159,13 +159,13 @@ class ARFFTable(Table):
                 cells[j][1].append(value)
         yield from cells
 
-    def _row(self, line: bytes, number: int) -> Row:
+    def _parse_row(self, line: bytes, number: int) -> Row:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
             self.source.fail(error)
         if text.startswith("{"):
-            return self._sparse_row(text, number)
+            return self._parse_sparse_row(text, number)
         values = [None if v == "?" else _unquote(v) for v in _split(text)]
         if len(values) != len(self._columns):
             raise StreamError(
@@ -174,7 +174,7 @@ class ARFFTable(Table):
             )
         return values
 
-    def _sparse_row(self, text: str, number: int) -> Row:
+    def _parse_sparse_row(self, text: str, number: int) -> Row:
         values: dict[int, str | None] = {}
         for item in _split(text.strip("{} \t")):
             index, value = (*item.split(None, 1), "", "")[:2]
@@ -212,14 +212,14 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _absent(declared: str | list[str]) -> str | None:
+def _sparse_default(declared: str | list[str]) -> str | None:
     """Return what a sparse row means by not naming a column: 0, the first of the values, an empty text, no date."""
     if not isinstance(declared, str):
         return declared[0]
     return {"string": "", "date": None}.get(declared, "0")
 
 
-def _one_of(declared: list[str]) -> Callable[[str], str]:
+def _category_parser(declared: list[str]) -> Callable[[str], str]:
     known = set(declared)
 
     def parse(value: str) -> str:

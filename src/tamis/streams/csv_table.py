@@ -22,21 +22,21 @@ from tamis.streams.dialect import (
     BLANKS,
     FORMULA,
     RANKING,
-    Marks,
-    above_names,
-    bare,
-    decimal_of,
-    delimiter_of,
-    encoding_of,
+    NumberFormat,
+    detect_decimal,
+    detect_delimiter,
+    detect_encoding,
+    detect_time_format,
     is_number,
     names_are_values,
-    time_format_of,
+    split_preamble,
+    strip_sign,
 )
-from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted
+from tamis.streams.quotes import MAX_LINES, first_unclosed, quoted_spans
 from tamis.streams.source import LONGEST_LINE, Source
-from tamis.streams.tables import Head, Table, pyarrow_module, types_of
+from tamis.streams.tables import Head, Table, pyarrow_module, schema_types
 
-__all__ = ["CSVTable", "Mixed"]
+__all__ = ["CSVTable", "MixedColumn"]
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
@@ -45,7 +45,7 @@ _FACTS = (
     "options", "_header", "_na", "grouped", "time_formats", "encoding", "delimiter", "decimal", "newline",
     "read_names", "text", "label", "whole_labels",
 )  # fmt: skip
-_DIFFERENT = 1000  # values of a column that are looked at to see how it is written
+_MAX_DISTINCT = 1000  # values of a column that are looked at to see how it is written
 
 
 class CSVTable(Table):
@@ -76,7 +76,7 @@ class CSVTable(Table):
         except Exception as error:
             self.fail(error)
         if self._header:
-            self._refuse_numbers_for_names()
+            self._check_names()
 
     def _read_head(self) -> bytes:
         """Return the first block of whole rows, having found encoding and separator."""
@@ -94,7 +94,7 @@ class CSVTable(Table):
             block = text if self._is_whole else text[:end]
             if self._is_whole or block.count(self.newline) > 1:  # more than the names
                 return block
-            self._refuse_endless(text)
+            self._check_row_length(text)
             size *= 2
 
     def facts(self) -> dict[str, Any]:
@@ -111,14 +111,18 @@ class CSVTable(Table):
         table = cls.__new__(cls)
         Table.__init__(table, source)
         table.__dict__.update({name: facts[name] for name in _FACTS})
-        table._csv, table._types, table._first = pyarrow_module("pyarrow.csv"), types_of(facts["types"]), None
+        table._csv, table._types, table._first = (
+            pyarrow_module("pyarrow.csv"),
+            schema_types(facts["types"]),
+            None,
+        )
         return table
 
     # -- how it is written ---------------------------------------------------------------------------------
 
     def _find_dialect(self, head: bytes) -> None:
         """Find encoding and separator; the decimal mark takes a look at the values."""
-        self.encoding = self.options.get("encoding") or encoding_of(head, self._is_whole)
+        self.encoding = self.options.get("encoding") or detect_encoding(head, self._is_whole)
         try:
             text = head[: 1 << 16].decode(self.encoding, errors="ignore")
         except LookupError:
@@ -130,12 +134,12 @@ class CSVTable(Table):
                 f"{self.source.name!r} holds bytes that are no text: check that it is a CSV file (utf-16 is said with"
                 " encoding='utf-16')."
             )
-        self.above, said = above_names(text)
+        self.above, said = split_preamble(text)
         tab = ".tsv" in Path(self.source.name).suffixes
         self.delimiter = (
             self.options.get("delimiter")
             or said
-            or delimiter_of(text[len(self.above) :], len(head) <= 1 << 16, "\t" if tab else ",")
+            or detect_delimiter(text[len(self.above) :], len(head) <= 1 << 16, "\t" if tab else ",")
         )
         self.decimal = self.options.get("decimal") or "."
         self.newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
@@ -145,16 +149,16 @@ class CSVTable(Table):
         import pyarrow as pa
 
         texts = self._texts(head)
-        marks = {name: Marks(values) for name, values in texts.items()}
+        marks = {name: NumberFormat(values) for name, values in texts.items()}
         if self.options.get("decimal") is None:
             n_points = sum(map(pa.types.is_floating, self._types))
-            self.decimal = decimal_of(marks.values(), n_points, self.delimiter)
+            self.decimal = detect_decimal(marks.values(), n_points, self.delimiter)
         known = self.options.get("time_format")
-        formats = {name: time_format_of(values, known) for name, values in texts.items()}
+        formats = {name: detect_time_format(values, known) for name, values in texts.items()}
         self.time_formats = {name: form for name, form in formats.items() if form is not None}
         if self.decimal != "." or any(self.time_formats.values()):
             texts = self._texts(head)
-            marks = {name: Marks(values) for name, values in texts.items()}
+            marks = {name: NumberFormat(values) for name, values in texts.items()}
         self.grouped = {name: marks[name].sign for name in texts if marks[name].grouped[self.decimal]}
 
     def _texts(self, head: bytes) -> dict[str, list[str]]:
@@ -165,14 +169,14 @@ class CSVTable(Table):
         self.read_names, self._types = list(table.schema.names), list(table.schema.types)
         self._first = next(iter(table.to_batches()), None) if self.read_names else None
         if self._first is not None:
-            self._first = pa.RecordBatch.from_arrays(self._trimmed(self._first.columns), self.read_names)
+            self._first = pa.RecordBatch.from_arrays(self._trim(self._first.columns), self.read_names)
         return {
-            name: _different(column)
+            name: _distinct(column)
             for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False)
             if pa.types.is_string(kind)
         }
 
-    def _refuse_numbers_for_names(self) -> None:
+    def _check_names(self) -> None:
         names = self.read_names
         if names_are_values(names, self.decimal):
             raise StreamError(
@@ -205,10 +209,10 @@ class CSVTable(Table):
         if self._first is None:
             return None
         columns = [
-            _ungrouped(column, self.decimal, self.grouped[name])
+            _parse_grouped(column, self.decimal, self.grouped[name])
             if name in self.grouped and column.type == "string"  # of two of one name the other may be numbers
             else column
-            for name, column in zip(self.names(), self._unquoted(self._first.columns), strict=True)
+            for name, column in zip(self.names(), self._unquote(self._first.columns), strict=True)
         ]
         return Head(columns, self._first.num_rows, self._is_whole)
 
@@ -268,7 +272,7 @@ class CSVTable(Table):
                 del held[:end]
                 tried = 0
             else:
-                self._refuse_endless(held)
+                self._check_row_length(held)
                 tried = len(held)
         held += as_utf8(b"", True)
         if held and not held.isspace():
@@ -294,15 +298,15 @@ class CSVTable(Table):
         end = block.rfind(self.newline) + 1
         if b'"' in block:
             data, most = bytes(block), self.options.get("max_quoted_lines") or MAX_LINES
-            starts, ends = spans = quoted(data, self.delimiter)
+            starts, ends = spans = quoted_spans(data, self.delimiter)
             if found := first_unclosed(data, spans, self.delimiter, most, self.newline, whole=whole):
                 line = before + self.above.count("\n") + 1 + data.count(self.newline, 0, found.at)
-                raise StreamError(found.told(self.source.name, f"line {line}", most))
+                raise StreamError(found.message(self.source.name, f"line {line}", most))
             while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
                 end = block.rfind(self.newline, 0, int(starts[i])) + 1
         return end
 
-    def _refuse_endless(self, held: bytes | bytearray) -> None:
+    def _check_row_length(self, held: bytes | bytearray) -> None:
         if len(held) > LONGEST_LINE:
             raise StreamError(
                 f"{self.source.name!r} has a row of more than {LONGEST_LINE >> 20} MB: look for a quote that is not"
@@ -323,7 +327,7 @@ class CSVTable(Table):
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
-        self.refuse_mixed()
+        self.check_mixed()
         row, known = 0, None if self._header else self.read_names
         self.begin()
         with self.source.opened() as file:
@@ -336,10 +340,10 @@ class CSVTable(Table):
             except Exception as error:
                 self.fail(error, row + self._header if known else 0)
 
-    def refuse_mixed(self) -> None:
+    def check_mixed(self) -> None:
         """Raise if a column holds numbers and other values."""
         for one in self.mixed():
-            raise StreamError(one.told(self.source.name))
+            raise StreamError(one.message(self.source.name))
 
     def begin(self) -> None:
         """Begin with the first row: labels are whole numbers until one is not."""
@@ -379,15 +383,15 @@ class CSVTable(Table):
         for part in self._parse(block, self._column_types(), known).to_batches():
             if known is not None and known != self.read_names:
                 part = part.select(self.read_names)
-            columns = self._unquoted(self._trimmed(part.columns))
+            columns = self._unquote(self._trim(part.columns))
             for j in grouped:
-                columns[j] = self._number(columns[j], names[j], row + 1)
+                columns[j] = self._parse_numbers(columns[j], names[j], row + 1)
             if self.whole_labels:  # labels that are whole numbers so far
-                self.whole_labels, columns[label] = _as_whole(columns[label])
+                self.whole_labels, columns[label] = _try_int64(columns[label])
             row += part.num_rows
             yield columns, part.num_rows
 
-    def _trimmed(self, columns: list[Any]) -> list[Any]:
+    def _trim(self, columns: list[Any]) -> list[Any]:
         """Return columns without the blanks around texts, where there are some around the names."""
         import pyarrow.compute as pc
 
@@ -395,7 +399,7 @@ class CSVTable(Table):
             return columns
         return [pc.utf8_trim(column, BLANKS) if column.type == "string" else column for column in columns]
 
-    def _unquoted(self, columns: list[Any]) -> list[Any]:
+    def _unquote(self, columns: list[Any]) -> list[Any]:
         """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
         import pyarrow.compute as pc
 
@@ -406,15 +410,15 @@ class CSVTable(Table):
             for column in columns
         ]
 
-    def _number(self, column: Any, name: str, row: int) -> Any:
+    def _parse_numbers(self, column: Any, name: str, row: int) -> Any:
         """Return a column of numbers that have a sign, or whose thousands are set apart."""
         import pyarrow as pa
 
         sign = self.grouped[name]
         try:
-            return _ungrouped(column, self.decimal, sign)
+            return _parse_grouped(column, self.decimal, sign)
         except pa.ArrowInvalid:
-            values = [value and (bare(value, sign) if sign else value) for value in column.to_pylist()]
+            values = [value and (strip_sign(value, sign) if sign else value) for value in column.to_pylist()]
             at = next(i for i, value in enumerate(values) if value and not is_number(value, self.decimal))
             raise StreamError(
                 f"{self.source.name!r} holds {short_repr(values[at])} in row {row + at} of column"
@@ -422,7 +426,7 @@ class CSVTable(Table):
                 f" as numbers: mend it, or choose categorical=[{short_repr(name)}]."
             ) from None
 
-    def mixed(self) -> list[Mixed]:
+    def mixed(self) -> list[MixedColumn]:
         """Return the columns of words that are mostly numbers: they must not pass for categories."""
         import pyarrow as pa
 
@@ -430,16 +434,18 @@ class CSVTable(Table):
         for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
             if {name} & (self.text | {self.label, *self.grouped}) or not pa.types.is_string(kind):
                 continue
-            values = _different(column, None)
-            sign = Marks(values).sign
-            plain = {value: bare(value, sign) if sign else value for value in values}
+            values = _distinct(column, None)
+            sign = NumberFormat(values).sign
+            plain = {value: strip_sign(value, sign) if sign else value for value in values}
             words = [value for value in values if not is_number(plain[value], self.decimal)]
             other = "." if self.decimal == "," else ","
             foreign = [value for value in words if is_number(plain[value], other)]
             if 2 * len(foreign) >= len(values) > 0:
-                found.append(Mixed(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other))
+                found.append(
+                    MixedColumn(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other)
+                )
             elif 2 * len(words) < len(values):
-                found.append(Mixed(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
+                found.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
         return found
 
     def fail(self, error: Exception, before: int = 0) -> None:
@@ -464,7 +470,7 @@ class CSVTable(Table):
 
 
 @dataclass(frozen=True)
-class Mixed:
+class MixedColumn:
     """A column that holds numbers and other values.
 
     Attributes
@@ -483,7 +489,7 @@ class Mixed:
     row: int
     decimal: str
 
-    def short_repr(self, path: str) -> str:
+    def message(self, path: str) -> str:
         """Return what is wrong and what to do."""
         where = (
             f"{path!r} holds {short_repr(self.words[0])} in row {self.row} of column {short_repr(self.name)}"
@@ -497,7 +503,7 @@ class Mixed:
         return f"{where}, where most values are numbers: mend it, or choose categorical=[{self.name!r}]."
 
 
-def _as_whole(column: Any) -> tuple[bool, Any]:
+def _try_int64(column: Any) -> tuple[bool, Any]:
     """Return whether every number of a column is whole, and the column, as int64 if so."""
     import pyarrow as pa
 
@@ -507,12 +513,12 @@ def _as_whole(column: Any) -> tuple[bool, Any]:
         return False, column
 
 
-def _different(column: Any, most: int | None = _DIFFERENT) -> list[str]:
+def _distinct(column: Any, most: int | None = _MAX_DISTINCT) -> list[str]:
     """Return different values of a column of text."""
     return [value for value in column.unique()[:most].to_pylist() if value is not None]
 
 
-def _ungrouped(column: Any, decimal: str, sign: str) -> Any:
+def _parse_grouped(column: Any, decimal: str, sign: str) -> Any:
     """Return numbers that have a sign, or whose thousands are set apart, as float64."""
     import pyarrow as pa
     import pyarrow.compute as pc

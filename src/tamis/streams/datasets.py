@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from tamis._check import Array, Rows
 from tamis.errors import StreamError, UnknownNameError
-from tamis.streams.openml import OPENML, bring
+from tamis.streams.openml import OPENML, download
 from tamis.streams.stream import ArrayStream
 
 __all__ = ["DatasetStream", "data_folder", "list_datasets", "load_dataset"]
@@ -223,4 +223,4 @@ def _fetch(name: str, home: Path, allowed: bool) -> None:
         raise StreamError(
             f"The data set {name!r} is not in {str(home)!r}: allow fetching it, or put it there."
         )
-    bring(name, home)
+    download(name, home)

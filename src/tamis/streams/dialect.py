@@ -15,9 +15,19 @@ from datetime import datetime
 from itertools import pairwise
 
 __all__ = [
-    "BLANKS", "DELIMITERS", "RANKING", "Marks", "above_names", "as_text", "bare", "decimal_of", "delimiter_of",
-    "encoding_of", "names_are_values", "time_format_of",
-]  # fmt: skip
+    "BLANKS",
+    "DELIMITERS",
+    "RANKING",
+    "NumberFormat",
+    "detect_decimal",
+    "detect_delimiter",
+    "detect_encoding",
+    "detect_time_format",
+    "escape_formula",
+    "names_are_values",
+    "split_preamble",
+    "strip_sign",
+]
 
 DELIMITERS = (",", ";", "\t", "|")
 BLANKS = " \t\u00a0\u202f"  # between a number and its sign
@@ -35,27 +45,27 @@ _DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?:
 RANKING = (
     "rank",
     "feature",
-)  # so begin the tables that Tamis writes, in which texts are as :func:`as_text` makes them
+)  # so begin the tables that Tamis writes, in which texts are as :func:`escape_formula` makes them
 FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # what a spreadsheet computes; = + - @ of any width
 
 
-def as_text(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Return a text so that no spreadsheet takes it for a formula: an apostrophe stands before what would be one.
 
     Readers of files that begin with `RANKING` take that apostrophe off again.
 
-    >>> as_text("=1+1"), as_text("heat"), as_text("'=1")
+    >>> escape_formula("=1+1"), escape_formula("heat"), escape_formula("'=1")
     ("'=1+1", 'heat', "''=1")
     """
     return f"'{cell}" if re.match(FORMULA, cell) else cell
 
 
-def encoding_of(head: bytes, whole: bool) -> str:
+def detect_encoding(head: bytes, whole: bool) -> str:
     """Return the encoding of a text that begins so: UTF-8, UTF-16, else Latin-1 as Windows writes it.
 
     Unless it is whole, a letter may be cut at its end.
 
-    >>> [encoding_of("weiß".encode(one), True) for one in ("utf-8", "latin-1", "utf-16")]
+    >>> [detect_encoding("weiß".encode(one), True) for one in ("utf-8", "latin-1", "utf-16")]
     ['utf-8', 'cp1252', 'utf-16']
     """
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -72,7 +82,7 @@ def encoding_of(head: bytes, whole: bool) -> str:
     return "latin-1"
 
 
-def delimiter_of(text: str, whole: bool, preferred: str = ",") -> str:
+def detect_delimiter(text: str, whole: bool, preferred: str = ",") -> str:
     r"""Return what separates the values: the candidate that cuts all lines into equally many, most of them numbers.
 
     Parameters
@@ -86,7 +96,7 @@ def delimiter_of(text: str, whole: bool, preferred: str = ",") -> str:
 
     Examples
     --------
-    >>> delimiter_of("size;weight\n51,9;3,2\n48,0;2,9\n", whole=True)
+    >>> detect_delimiter("size;weight\n51,9;3,2\n48,0;2,9\n", whole=True)
     ';'
     """
     lines = text.splitlines()[: 10 * _LINES]
@@ -106,26 +116,26 @@ def delimiter_of(text: str, whole: bool, preferred: str = ",") -> str:
     return max(at, key=at.__getitem__) if any(at.values()) else preferred
 
 
-_SAYS_SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\r?\n', re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\r?\n', re.IGNORECASE)
 _NOTES = re.compile(r"\ufeff?(?:#[^\n]*\n)+")
 
 
-def above_names(text: str) -> tuple[str, str | None]:
+def split_preamble(text: str) -> tuple[str, str | None]:
     r"""Return the lines above the names, and the separator that they say.
 
     Spreadsheets write ``sep=;`` there, instruments notes that begin with #. A last line with # that is cut into as many
     values as the line below it holds the names.
 
-    >>> above_names("sep=;\na;b\n"), above_names("# of 2024\na,b\n1,2\n"), above_names("#a,b\n1,2\n")
+    >>> split_preamble("sep=;\na;b\n"), split_preamble("# of 2024\na,b\n1,2\n"), split_preamble("#a,b\n1,2\n")
     (('sep=;\n', ';'), ('# of 2024\n', None), ('', None))
     """
-    if said := _SAYS_SEPARATOR.match(text):
+    if said := _SEPARATOR_LINE.match(text):
         return said[0], said[1]
     found = _NOTES.match(text)
     if found is None:
         return "", None
     below = text[found.end() :]
-    delimiter = delimiter_of(below, whole=False)
+    delimiter = detect_delimiter(below, whole=False)
     notes, first = found[0].splitlines(keepends=True), below.partition("\n")[0]
     if 0 < first.count(delimiter) == notes[-1].count(delimiter):
         notes.pop()
@@ -171,10 +181,10 @@ def is_number(text: str, decimal: str) -> bool:
     return text.lower() in ("inf", "-inf", "+inf", "infinity", "-infinity", "nan")
 
 
-def bare(text: str, sign: str) -> str:
+def strip_sign(text: str, sign: str) -> str:
     """Return a number without the sign of a currency or of per cent; a text in which it stands elsewhere stays.
 
-    >>> bare("-$ 1,000", "$"), bare("49.5 %", "%"), bare("a%b", "%")
+    >>> strip_sign("-$ 1,000", "$"), strip_sign("49.5 %", "%"), strip_sign("a%b", "%")
     ('-1,000', '49.5', 'a%b')
     """
     before, found, after = (part.strip(BLANKS) for part in text.partition(sign))
@@ -189,7 +199,7 @@ def _sign_of(values: Iterable[str]) -> str:
     return signs.pop() if len(signs) == 1 else ""
 
 
-class Marks:
+class NumberFormat:
     """Which decimal mark the values of one column speak for.
 
     Attributes
@@ -206,7 +216,7 @@ class Marks:
         texts = [value.strip() for value in values]
         self.sign = _sign_of(texts)
         if self.sign:
-            texts = [bare(text, self.sign) for text in texts]
+            texts = [strip_sign(text, self.sign) for text in texts]
         point, comma = ({text for text in texts if is_number(text, mark)} for mark in (".", ","))
         marked = [text for text in texts if ("," in text or "." in text) and text in point | comma]
         self.decimal = ""
@@ -221,7 +231,7 @@ class Marks:
         }
 
 
-def decimal_of(columns: Iterable[Marks], n_points: int, delimiter: str) -> str:
+def detect_decimal(columns: Iterable[NumberFormat], n_points: int, delimiter: str) -> str:
     """Return the decimal mark of a file.
 
     Parameters
@@ -234,7 +244,7 @@ def decimal_of(columns: Iterable[Marks], n_points: int, delimiter: str) -> str:
 
     Examples
     --------
-    >>> decimal_of([Marks(["51,9", "48,0"]), Marks(["red", "blue"])], 0, ";")
+    >>> detect_decimal([NumberFormat(["51,9", "48,0"]), NumberFormat(["red", "blue"])], 0, ";")
     ','
     """
     votes = Counter(column.decimal for column in columns)
@@ -244,11 +254,13 @@ def decimal_of(columns: Iterable[Marks], n_points: int, delimiter: str) -> str:
     return "," if commas > points else "."
 
 
-def time_format_of(values: list[str], given: str | None = None) -> str | None:
-    """Return how the dates of a column are put (as for strptime), "" if day and month may be either, None if none are.
+def detect_time_format(values: list[str], given: str | None = None) -> str | None:
+    """Return the strptime format of a column of dates, "" if day and month are ambiguous, None if it has no dates.
 
-    >>> time_format_of(["31.01.2024", "01.02.2024"]), time_format_of(["03/04/2024"]), time_format_of(["red"])
-    ('%d.%m.%Y', '', None)
+    >>> detect_time_format(["31.01.2024", "01.02.2024"]), detect_time_format(["03/04/2024"])
+    ('%d.%m.%Y', '')
+    >>> detect_time_format(["red"]) is None
+    True
     """
     if not values or (given is None and not all(map(_DATE_LIKE.fullmatch, values[:20]))):
         return None

@@ -50,7 +50,7 @@ def _fill(key: Any, rows: Array, first: Any, low: Array, span: Array, whole: Arr
 
 
 @njit(strict=True)
-def _flat(key: Any, first: Any, low: float, span: float, out: Array) -> None:
+def _fill_consecutive(key: Any, first: Any, low: float, span: float, out: Array) -> None:
     for i in range(out.shape[0]):
         out[i] = low + unit(key, first + np.uint64(i)) * span
 
@@ -83,7 +83,7 @@ class Ranges:
         """Return the ranges of some of the columns."""
         return Ranges(self.low[columns], self.span[columns], self.whole[columns])
 
-    def repeated(self, times: int) -> Ranges:
+    def tile(self, times: int) -> Ranges:
         """Return the same columns several times side by side."""
         return Ranges(np.tile(self.low, times), np.tile(self.span, times), np.tile(self.whole, times))
 
@@ -151,7 +151,7 @@ class Draws:
         if (
             len(rows) and rows[-1] - rows[0] == len(rows) - 1
         ):  # neighbours: one run of the counter, 6 times as fast
-            _flat(self.key, np.uint64(rows[0] * n), low, span, out.reshape(-1))
+            _fill_consecutive(self.key, np.uint64(rows[0] * n), low, span, out.reshape(-1))
         else:
             self.fill(rows, out, Ranges.same(n, low, span))
         return out

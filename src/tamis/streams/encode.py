@@ -70,7 +70,7 @@ class ColumnEncoder:
         """Return what is known now, to come back to."""
         return len(self._codes), self._sum, self._count
 
-    def back_to(self, mark: tuple[int, float, int]) -> None:
+    def rollback(self, mark: tuple[int, float, int]) -> None:
         """Forget what came after a mark."""
         n_codes, self._sum, self._count = mark
         while len(self._codes) > n_codes:
@@ -109,7 +109,7 @@ class ColumnEncoder:
             return self._encode_categories(column)
         if kinds.is_temporal(kind):
             told = _seconds(column) if self.part is None else _part(column, self.part)
-            return self._fill(told, first_row)
+            return self._impute(told, first_row)
         if kinds.is_null(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
             column = column.cast(pa.float64())
         elif kinds.is_binary(kind) or kinds.is_large_binary(kind):
@@ -124,7 +124,7 @@ class ColumnEncoder:
             )
         if kinds.is_integer(kind) and kind.bit_width == 64 and not self._warned:
             self._warned = warn_of_rounding(column.drop_null().to_numpy(), lambda _: self.name)
-        return self._fill(_to_float(column), first_row)
+        return self._impute(_to_float(column), first_row)
 
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -139,10 +139,10 @@ class ColumnEncoder:
             self._codes[value] = len(self._codes)
         return self._codes.get(value, len(self._codes))
 
-    def _fill(self, values: NDArray[np.float64], first_row: int) -> NDArray[np.float64]:
+    def _impute(self, values: NDArray[np.float64], first_row: int) -> NDArray[np.float64]:
         finite = np.isfinite(values)
         if not finite.all():
-            self._refuse(values, first_row)
+            self._raise_nonfinite(values, first_row)
         if self.missing != "mean":
             return values
         # Sums run row by row, so a mean depends neither on later rows nor on where blocks begin.
@@ -151,7 +151,7 @@ class ColumnEncoder:
         self._sum, self._count = float(sums[-1]), int(counts[-1])
         return np.where(finite, values, sums[:-1] / np.maximum(counts[:-1], 1))
 
-    def _refuse(self, values: NDArray[np.float64], first_row: int) -> None:
+    def _raise_nonfinite(self, values: NDArray[np.float64], first_row: int) -> None:
         for what, found, advice in (
             ("infinite", np.isinf(values), ""),
             ("missing", np.isnan(values), ", or choose missing='mean'"),

@@ -19,11 +19,11 @@ import numpy as np
 
 from tamis._check import Array, check_choice, check_number, is_integer, short_repr
 from tamis.errors import StreamError
-from tamis.streams.ahead import read_ahead
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import ColumnEncoder
-from tamis.streams.quotes import MAX_LINES, as_option
+from tamis.streams.prefetch import prefetch
+from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
 from tamis.streams.svmlight import SvmlightStream
@@ -34,8 +34,8 @@ __all__ = [
     "SUFFIXES",
     "TIMES",
     "TableStream",
-    "columns_of",
-    "label_column",
+    "find_column",
+    "match_columns",
     "open_file",
     "open_table",
 ]
@@ -178,14 +178,14 @@ def open_table(
     **written
         How a CSV file is written: `delimiter`, `decimal`, `encoding`, `na`, `time_format`, `max_quoted_lines`.
     """
-    _refuse_what_is_no_path(path)
+    _check_path(path)
     if (delimiter := written.get("delimiter")) is not None and len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")
     if written.get("decimal") is not None:
         check_choice("decimal", written["decimal"], (".", ","))
-    if (most := as_option(written.pop("max_quoted_lines", None))) is not None:
+    if (most := check_max_quoted_lines(written.pop("max_quoted_lines", None))) is not None:
         written["max_quoted_lines"] = most
-    kind = _format_of(os.fspath(path), format)
+    kind = _detect_format(os.fspath(path), format)
     source = Source(path, seekable=kind in ("parquet", "arrow"))
     if kind == "csv":
         return CSVTable(source, header=header, **{name: value or None for name, value in written.items()})
@@ -193,7 +193,7 @@ def open_table(
     return readers[kind](source) if kind in readers else source
 
 
-def _refuse_what_is_no_path(path: Any) -> None:
+def _check_path(path: Any) -> None:
     if isinstance(path, str | os.PathLike):
         return
     if hasattr(path, "shape") or hasattr(path, "columns") or isinstance(path, tuple | list):
@@ -204,7 +204,7 @@ def _refuse_what_is_no_path(path: Any) -> None:
     raise TypeError(f"open_file takes the path of a file, got a {type(path).__name__}.")
 
 
-def _format_of(path: str, format: str | None) -> str:
+def _detect_format(path: str, format: str | None) -> str:
     if format is not None:
         check_choice("format", format, FORMATS)
         return format
@@ -249,10 +249,10 @@ class TableStream(FileStream):
             "drop_unlabelled": drop_unlabelled, "times": times, **({"clock": list(clock)} if clock else {}),
         }  # fmt: skip
         names, path = table.names(), table.source.name
-        self._clock = [names[label_column(name, names, path)] for name in clock]
-        self._label = label_column(label, names, path)
-        text = {name for one in categorical for name in columns_of(one, names, path)}
-        dropped = {name for one in drop for name in columns_of(one, names, path)}
+        self._clock = [names[find_column(name, names, path)] for name in clock]
+        self._label = find_column(label, names, path)
+        text = {name for one in categorical for name in match_columns(one, names, path)}
+        dropped = {name for one in drop for name in match_columns(one, names, path)}
         if names[self._label] in dropped:
             raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
         for name in {names[self._label], *text, *dropped}.intersection(self._clock):
@@ -300,7 +300,7 @@ class TableStream(FileStream):
         # Other formats are read in no time. The next rows of standard input may be long in coming, and an interrupt
         # would have to wait for them.
         if isinstance(self._table, CSVTable) and not self._source.is_stdin:
-            blocks = read_ahead(blocks)
+            blocks = prefetch(blocks)
         for columns, n_rows, share in blocks:
             self._share_read = share
             X, y = self.as_batch(encoders, columns, n_rows, first_row)
@@ -329,7 +329,7 @@ class TableStream(FileStream):
     ) -> Batch:
         """Return the Arrow columns of some rows as numbers and labels."""
         X = self.as_numbers(encoders, columns, n_rows, first_row)
-        return self._labelled(X, columns[self._label], first_row)
+        return self._with_labels(X, columns[self._label], first_row)
 
     def as_numbers(
         self, encoders: list[ColumnEncoder], columns: list[Any], n_rows: int, first_row: int
@@ -375,7 +375,7 @@ class TableStream(FileStream):
         single = all(str(column.type) in ("float", "halffloat") for column in features)
         return np.float32 if single and not self._options["categorical"] else np.float64
 
-    def _labelled(self, X: Array, labels: Any, first_row: int) -> Batch:
+    def _with_labels(self, X: Array, labels: Any, first_row: int) -> Batch:
         unknown = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         if unknown.any():
             if not self._options["drop_unlabelled"]:
@@ -405,12 +405,12 @@ class TableStream(FileStream):
         return values
 
 
-def columns_of(text: str, names: list[str], path: str) -> list[str]:
+def match_columns(text: str, names: list[str], path: str) -> list[str]:
     """Return the columns that a name or a pattern means; the name of a column is never read as a pattern.
 
     Examples
     --------
-    >>> columns_of("x*", ["x1", "y", "x2"], "a.csv"), columns_of("x*", ["x*", "x1"], "a.csv")
+    >>> match_columns("x*", ["x1", "y", "x2"], "a.csv"), match_columns("x*", ["x*", "x1"], "a.csv")
     (['x1', 'x2'], ['x*'])
     """
     if text not in names and any(letter in text for letter in "*?["):
@@ -418,10 +418,10 @@ def columns_of(text: str, names: list[str], path: str) -> list[str]:
         if not found:
             raise StreamError(f"{path!r} has no column like {text!r}: check the pattern.")
         return found
-    return [names[label_column(text, names, path)]]
+    return [names[find_column(text, names, path)]]
 
 
-def label_column(label: str | int, names: list[str], path: str) -> int:
+def find_column(label: str | int, names: list[str], path: str) -> int:
     """Return the position of the column of a name or position, or say which ones there are."""
     if isinstance(label, int):
         if not -len(names) <= label < len(names):

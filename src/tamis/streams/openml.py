@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from tamis._check import Array, Rows
 from tamis.errors import StreamError
 
-__all__ = ["OPENML", "bring", "contents_digest"]
+__all__ = ["OPENML", "contents_digest", "download"]
 
 # name -> number of the data set on OpenML, and the SHA-256 of what it holds, where that is known (contents_digest)
 OPENML: dict[str, tuple[int, str | None]] = {
@@ -58,7 +58,7 @@ def contents_digest(X: Rows, y: Array) -> str:
     return hashlib.sha256(f"{X.shape}".encode() + b"".join(own)).hexdigest()
 
 
-def bring(name: str, home: Path) -> None:
+def download(name: str, home: Path) -> None:
     """Fetch a set of `OPENML` into the data folder, all of it or nothing.
 
     Raises

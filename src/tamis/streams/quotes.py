@@ -15,12 +15,19 @@ import numpy as np
 from tamis._check import Array, check_number
 from tamis.streams.source import LONGEST_LINE
 
-__all__ = ["MAX_LINES", "Unclosed", "as_option", "first_unclosed", "quoted", "row_ends"]
+__all__ = [
+    "MAX_LINES",
+    "UnclosedQuote",
+    "check_max_quoted_lines",
+    "first_unclosed",
+    "quoted_spans",
+    "row_ends",
+]
 
 MAX_LINES = 100  # that a quoted value spans
 
 
-class Unclosed(NamedTuple):
+class UnclosedQuote(NamedTuple):
     """A quote that is not closed.
 
     Attributes
@@ -34,7 +41,7 @@ class Unclosed(NamedTuple):
     at: int
     at_end: bool
 
-    def told(self, name: str, place: str, most: int) -> str:
+    def message(self, name: str, place: str, most: int) -> str:
         """Return what is wrong; `place` is the line or row where the quote opens."""
         if self.at_end:
             return (
@@ -47,7 +54,7 @@ class Unclosed(NamedTuple):
         )
 
 
-def as_option(most: int | None) -> int | None:
+def check_max_quoted_lines(most: int | None) -> int | None:
     """Return a checked `max_quoted_lines` as an option of a file; None stands for the default."""
     if most is None:
         return None
@@ -55,7 +62,7 @@ def as_option(most: int | None) -> int | None:
     return None if most == MAX_LINES else int(most)
 
 
-def quoted(block: bytes, delimiter: str) -> tuple[Array, Array]:
+def quoted_spans(block: bytes, delimiter: str) -> tuple[Array, Array]:
     """Return where quoted values begin and where they end, len(block) if that is not there.
 
     A quote in the middle of a value is part of it.
@@ -90,7 +97,7 @@ def first_unclosed(
     newline: bytes = b"\n",
     *,
     whole: bool,
-) -> Unclosed | None:
+) -> UnclosedQuote | None:
     """Return the first quote that is not closed, None if there is none.
 
     Parameters
@@ -98,7 +105,7 @@ def first_unclosed(
     block : bytes
         It begins with a row.
     spans : pair of ndarray
-        As `quoted` returns them.
+        As `quoted_spans` returns them.
     delimiter : str
         Each of its characters may end a value.
     most : int
@@ -119,13 +126,15 @@ def first_unclosed(
         n = np.searchsorted(lines, ends) - np.searchsorted(lines, starts)
         is_wrong = (n > 0) & (is_wrong | (n >= most) | (ends - starts > LONGEST_LINE))
         if is_wrong.any():
-            return Unclosed(int(starts[np.argmax(is_wrong)]), at_end=False)
+            return UnclosedQuote(int(starts[np.argmax(is_wrong)]), at_end=False)
     if whole and len(starts) and ends[-1] == len(block):
-        return Unclosed(int(starts[-1]), at_end=True)
+        return UnclosedQuote(int(starts[-1]), at_end=True)
     return None
 
 
-def row_ends(block: bytes, delimiter: str, most: int, *, whole: bool) -> tuple[list[int], Unclosed | None]:
+def row_ends(
+    block: bytes, delimiter: str, most: int, *, whole: bool
+) -> tuple[list[int], UnclosedQuote | None]:
     r"""Return where the rows of a block end, and the quote in the last of them that is not closed, if there is one.
 
     That row is the line in which the quote opens.
@@ -143,9 +152,9 @@ def row_ends(block: bytes, delimiter: str, most: int, *, whole: bool) -> tuple[l
         returns = returns[text[returns + 1] != ord("\n")]
         newline = newline if len(ends) else b"\r"
         ends = np.sort(np.concatenate([ends, returns])) if len(returns) else ends
-    found: Unclosed | None = None
+    found: UnclosedQuote | None = None
     if b'"' in block:
-        starts, stops = quoted(block, delimiter)
+        starts, stops = quoted_spans(block, delimiter)
         found = first_unclosed(block, (starts, stops), delimiter, most, newline, whole=whole)
         if len(starts):
             at = np.searchsorted(starts, ends) - 1

@@ -25,9 +25,9 @@ __all__ = [
     "CODECS",
     "LONGEST_LINE",
     "LONGEST_MAGIC",
+    "BytesSource",
     "Codec",
     "FileStream",
-    "HeldSource",
     "Source",
     "codec_of",
 ]
@@ -243,7 +243,7 @@ class Source:
         ) from error
 
 
-class HeldSource(Source):
+class BytesSource(Source):
     """Bytes that were read elsewhere, under the name of where they came from."""
 
     def __init__(self, name: str, head: bytes = b"") -> None:
@@ -296,7 +296,7 @@ class FileStream(Stream):
         return self._source.name
 
     @property
-    def can_go_on(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether another pass can begin where one was left: not in standard input."""
         return not self._source.is_stdin
 

@@ -81,7 +81,7 @@ class Stream(ABC):
         return None
 
     @property
-    def can_go_on(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether a new pass can continue where an earlier one stopped, in another process too."""
         return True
 
@@ -89,7 +89,7 @@ class Stream(ABC):
         """Return the position after the last batch; None if rows have to be counted to continue from there."""
         return None
 
-    def go_to(self, position: Any) -> None:
+    def seek(self, position: Any) -> None:
         """Continue from a `position`: the next pass begins with the row after it."""
         raise NotImplementedError(f"{type(self).__name__} tells no positions.")
 

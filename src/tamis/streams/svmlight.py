@@ -31,7 +31,7 @@ class SvmlightStream(FileStream):
     is given, the file is read once beforehand to find out. Labels are int64 as long as all are whole numbers.
 
     With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
-    not given either, column j is then the one that the file calls j, and `unused` says whether there is one at 0. The
+    not given either, column j is then the one that the file calls j, and `n_unused` says whether there is one at 0. The
     last column may be 2,147,483,646; a batch takes memory for its values only, however wide it is.
 
     The name of a column is its number in the file: ``x1`` is the first one where they are counted from 1.
@@ -54,17 +54,17 @@ class SvmlightStream(FileStream):
             n_features = max(1, high + int(zero_based))
         self.n_features = n_features if isinstance(n_features, int) else None
         self._zero_based = bool(zero_based)
-        first = self.number_of_first
+        first = self.first_index
         if self.n_features is not None:
             self.feature_names = [f"x{j}" for j in range(first, first + self.n_features)]
 
     @property
-    def number_of_first(self) -> int:
+    def first_index(self) -> int:
         """What the file calls the first column of a batch: 0 or 1."""
         return int(not self._zero_based)
 
     @property
-    def unused(self) -> int:
+    def n_unused(self) -> int:
         """1 if the file, as far as it was read, counts its columns from 1 and so has none at 0; else 0."""
         return int(self._raw and bool(self._lowest))
 
@@ -100,11 +100,14 @@ class SvmlightStream(FileStream):
             X, y = self._parse(lines, first, {"zero_based": True})
             rows += len(y)
             if X.nnz:
-                low, high = min(low, int(X.indices.min())), max(high, self._plausible(int(X.indices.max())))
+                low, high = (
+                    min(low, int(X.indices.min())),
+                    max(high, self._check_column(int(X.indices.max()))),
+                )
         self.n_rows = rows
         return low, high
 
-    def _plausible(self, column: int) -> int:
+    def _check_column(self, column: int) -> int:
         """Return the column; refuse one beyond those that the bytes read so far could name."""
         if column >= max(_COLUMNS, self._n_bytes):
             raise StreamError(
@@ -116,26 +119,26 @@ class SvmlightStream(FileStream):
     def _parse(self, lines: list[bytes], first: int, options: dict[str, Any]) -> tuple[Any, Any]:
         from sklearn.datasets import load_svmlight_file
 
-        def parsed(some: list[bytes]) -> Any:
+        def load(some: list[bytes]) -> Any:
             X, y = load_svmlight_file(io.BytesIO(b"".join(some)), dtype=np.float64, **options)
             if X.shape[1] > _LAST + 1 and X.shape[1] != self.n_features:
                 raise OverflowError("too large to convert")
             return X, y
 
         try:
-            X, y = parsed(lines)
+            X, y = load(lines)
         except (ValueError, OverflowError):
             for number, line in enumerate(lines, start=first):
                 try:
-                    parsed([line])
+                    load([line])
                 except (ValueError, OverflowError) as error:
-                    raise self._told(error, number) from None
+                    raise self._line_error(error, number) from None
             raise
         if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-            self._refuse_nonfinite(lines, first, parsed)
+            self._raise_nonfinite(lines, first, load)
         return X, y
 
-    def _told(self, error: Exception, number: int) -> StreamError:
+    def _line_error(self, error: Exception, number: int) -> StreamError:
         text = " ".join(str(error).split())
         text = text if len(text) <= 120 else f"{text[:120]}…"
         advice = "mend that line"
@@ -147,9 +150,9 @@ class SvmlightStream(FileStream):
             text = f"it names a column beyond {_LAST:,}"
         return StreamError(f"{self._source.name!r} cannot be read in line {number} ({text}): {advice}.")
 
-    def _refuse_nonfinite(self, lines: list[bytes], first: int, parsed: Any) -> None:
+    def _raise_nonfinite(self, lines: list[bytes], first: int, load: Any) -> None:
         for number, line in enumerate(lines, start=first):
-            X, y = parsed([line])
+            X, y = load([line])
             if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
                 raise StreamError(
                     f"{self._source.name!r} holds a value that is missing or infinite in line {number}: mend that line."
@@ -163,7 +166,7 @@ class SvmlightStream(FileStream):
             X, y = self._parse(lines, first, options)
             rows += len(y)
             if self._any:
-                X, width = self._widened(X, width)
+                X, width = self._widen(X, width)
             whole = whole and bool((y == np.floor(y)).all())
             skip = min(start, len(y))
             start -= skip
@@ -173,7 +176,7 @@ class SvmlightStream(FileStream):
             raise StreamError(f"{self._source.name!r} has no rows.")
         self._source.finish()
 
-    def _widened(self, X: Any, width: int) -> tuple[Any, int]:
+    def _widen(self, X: Any, width: int) -> tuple[Any, int]:
         """Return the rows as wide as the widest so far, and that width."""
         if X.nnz:
             width = max(width, X.shape[1])

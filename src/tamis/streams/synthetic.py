@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_number, is_integer
-from tamis.streams.appended import Copies, Irrelevant, Redundant
-from tamis.streams.concepts.concept import Concept, Feature, ranges_of
+from tamis.streams.appended import Irrelevant, Redundant, RedundantColumns
+from tamis.streams.concepts.concept import Concept, Feature, feature_ranges
 from tamis.streams.draws import Draws
 from tamis.streams.stream import Batch, Stream
 
@@ -112,11 +112,11 @@ class SyntheticStream(Stream):
         check_number("label_noise", label_noise, low=0, high=1, open_high=True)
         check_number("seed", seed, low=0, integer=True)
         self.n_rows, self._width, self._noise = int(n_rows), float(width), float(label_noise)
-        self.drifts = _checked(drifts, self.n_rows)
+        self.drifts = _check_drifts(drifts, self.n_rows)
         self.drift_widths = (self._width,) * len(self.drifts)
         self._seed, self._appended, self._draws = int(seed), tuple(appended), Draws(seed)
         self._check_concepts()
-        self._append()
+        self._plan_appended()
         self.feature_names = [feature.name for feature in self.features]
         self.feature_types = ["nominal" if feature.n_values else "numeric" for feature in self.features]
         self.categorical = [j for j, feature in enumerate(self.features) if feature.n_values]
@@ -141,7 +141,7 @@ class SyntheticStream(Stream):
         elif self._noise:
             raise ValueError(f"label_noise must be 0 where the target is a number, got {self._noise}.")
 
-    def _append(self) -> None:
+    def _plan_appended(self) -> None:
         """Find out what is appended where."""
         anywhere = sorted({j for concept in self.concepts for j in concept.relevant})
         self.relevant_anywhere = np.array(anywhere, dtype=np.intp)
@@ -151,17 +151,17 @@ class SyntheticStream(Stream):
             first = len(features)
             if isinstance(part, Irrelevant):
                 new: tuple[Feature, ...] = part.features
-                self._writers.append((ranges_of(new), first))
+                self._writers.append((feature_ranges(new), first))
                 copies += range(first, first + part.n)
             elif isinstance(part, Redundant):
                 at = part.sources(self._base, tuple(anywhere))
                 sources = [self._base[j] for j in at]
                 new = part.features(sources)
-                self._writers.append(Copies(part, sources, new, at, first))
+                self._writers.append(RedundantColumns(part, sources, new, at, first))
                 copies += at
             else:
                 raise TypeError(f"appended holds Irrelevant and Redundant, got a {type(part).__name__}.")
-            features += _renamed(new, features)
+            features += _make_unique(new, features)
         self.features, self.copy_of = tuple(features), np.array(copies, dtype=np.intp)
 
     # -- truth ---------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class SyntheticStream(Stream):
         """Return the concept that each row from `start` to before `stop` was drawn from, shape (n_rows,)."""
         self._check_row("start", start, self.n_rows)
         self._check_row("stop", stop, self.n_rows)
-        return self._mixed(np.arange(start, stop))
+        return self._sample_concepts(np.arange(start, stop))
 
     def relevant_rows(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Return the columns that are relevant to each row, shape (stop - start, n_features).
@@ -198,7 +198,7 @@ class SyntheticStream(Stream):
         if not is_integer(row) or not 0 <= row <= last:
             raise ValueError(f"{name} must be a row from 0 to {last}, got {row!r}.")
 
-    def _mixed(self, rows: Array) -> NDArray[np.intp]:
+    def _sample_concepts(self, rows: Array) -> NDArray[np.intp]:
         if not self.drifts:
             return np.zeros(len(rows), dtype=np.intp)
         nearest = np.searchsorted(self._edges, rows, side="right")
@@ -225,7 +225,7 @@ class SyntheticStream(Stream):
         rows = np.arange(start, min(stop, self.n_rows))
         X = np.empty((len(rows), self.n_features))
         y = np.empty(len(rows), dtype=np.int64 if self._n_classes else np.float64)
-        concept = self._mixed(rows)
+        concept = self._sample_concepts(rows)
         for drawn, k in enumerate(np.flatnonzero(np.bincount(concept))):
             if not drawn:  # all of them, then the rows of other concepts again
                 y[:] = self.concepts[k].draw(self._draws, rows, X)
@@ -240,9 +240,9 @@ class SyntheticStream(Stream):
                 draws.fill(rows, X, *writer)
             else:
                 writer.write(draws, rows, X)
-        return X, self._noisy(rows, y)
+        return X, self._add_label_noise(rows, y)
 
-    def _noisy(self, rows: Array, y: Array) -> Array:
+    def _add_label_noise(self, rows: Array, y: Array) -> Array:
         if self._noise:
             u = self._draws.child("noise").one(rows)
             hit = np.flatnonzero(u < self._noise)
@@ -257,7 +257,7 @@ class SyntheticStream(Stream):
         check_number("batch_size", size, low=1, integer=True)
         check_number("start", start, low=0, integer=True)
         n = min(max(2**18 // self.n_features, 256), 4096)
-        return _cut(self._blocks(int(start), max(n // int(size), 1) * int(size)), int(size))
+        return _split(self._blocks(int(start), max(n // int(size), 1) * int(size)), int(size))
 
     def _blocks(self, start: int, n: int = 4096) -> Iterator[Batch]:
         self._read = start
@@ -281,12 +281,12 @@ class SyntheticStream(Stream):
         X, y = self.read(0, 64)
         made = self.settings or {
             "kind": "synthetic",
-            "concepts": [_described(concept) for concept in self.concepts],
+            "concepts": [_as_dict(concept) for concept in self.concepts],
             "n_rows": self.n_rows,
             "drifts": list(self.drifts),
             "width": self._width,
             "label_noise": self._noise,
-            "appended": [_described(part) for part in self._appended],
+            "appended": [_as_dict(part) for part in self._appended],
             "seed": self._seed,
         }
         # Rounded: another machine's cosine may differ in the last bit.
@@ -294,20 +294,20 @@ class SyntheticStream(Stream):
         return {**made, "fingerprint": digest.hexdigest()[:16]}
 
 
-def _cut(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
+def _split(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
     """Cut blocks of a multiple of `size` rows: nothing is copied."""
     for X, y in blocks:
         for at in range(0, len(y), size):
             yield X[at : at + size], y[at : at + size]
 
 
-def _described(part: Any) -> dict[str, Any]:
+def _as_dict(part: Any) -> dict[str, Any]:
     values = dataclasses.asdict(part) if dataclasses.is_dataclass(part) and not isinstance(part, type) else {}
     lists = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return {"class": f"{type(part).__module__}.{type(part).__qualname__}", **lists}
 
 
-def _checked(drifts: Sequence[int], n_rows: int) -> tuple[int, ...]:
+def _check_drifts(drifts: Sequence[int], n_rows: int) -> tuple[int, ...]:
     rows = list(drifts)
     if not all(map(is_integer, rows)) or rows != sorted(set(rows)):
         raise ValueError(f"drifts must be row numbers in ascending order, got {drifts!r}.")
@@ -318,7 +318,7 @@ def _checked(drifts: Sequence[int], n_rows: int) -> tuple[int, ...]:
     return tuple(map(int, rows))
 
 
-def _renamed(new: Sequence[Feature], old: Sequence[Feature]) -> list[Feature]:
+def _make_unique(new: Sequence[Feature], old: Sequence[Feature]) -> list[Feature]:
     """Return features whose names are not taken yet."""
     taken, made = {feature.name for feature in old}, []
     for feature in new:

@@ -10,7 +10,7 @@ from typing import Any
 from tamis.streams.encode import time_parts
 from tamis.streams.source import Source
 
-__all__ = ["ArrowTable", "Head", "KnownTable", "ParquetTable", "Table", "types_of"]
+__all__ = ["ArrowTable", "Head", "ParquetTable", "SchemaTable", "Table", "schema_types"]
 
 _BLOCK_CELLS = 1 << 19  # 4 MB as float64
 _HEAD_ROWS = 10_000
@@ -115,14 +115,14 @@ def pyarrow_module(module: str) -> Any:
         raise ImportError("Reading tables needs pyarrow: pip install 'tamis[cli]'.") from None
 
 
-def types_of(schema: bytes) -> list[Any]:
+def schema_types(schema: bytes) -> list[Any]:
     """Return the types of an Arrow schema that was made bytes of."""
     import pyarrow as pa
 
     return list(pyarrow_module("pyarrow.ipc").read_schema(pa.py_buffer(schema)).types)
 
 
-class KnownTable(Table):
+class SchemaTable(Table):
     """Columns of which names and types are known, and no rows are read here.
 
     Parameters
@@ -185,7 +185,7 @@ class ParquetTable(Table):
                 self.source.fail(error)
 
 
-class _Bounded:
+class _BoundedFile:
     """A file of which no more is read than there is: a damaged one asks for gigabytes, which would be made room for."""
 
     def __init__(self, file: Any, size: int) -> None:
@@ -218,7 +218,7 @@ class ArrowTable(Table):
     def _reader(self, file: Any) -> Any:
         in_file = file.read(6) == b"ARROW1"  # else a stream, which has no such mark
         file.seek(0)
-        bounded = _Bounded(file, self.source.size)
+        bounded = _BoundedFile(file, self.source.size)
         return self._ipc.open_file(bounded) if in_file else self._ipc.open_stream(bounded)
 
     def names(self) -> list[str]:

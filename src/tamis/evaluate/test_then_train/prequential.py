@@ -177,7 +177,7 @@ def prequential(
     given = dict(locals())  # before any other name is bound
     options = RunOptions(**{name: given[name] for name in RunOptions.known()})
     source = as_stream(stream)
-    if checkpoint is not None and not source.can_go_on:
+    if checkpoint is not None and not source.is_resumable:
         raise ValueError(
             f"checkpoint={str(checkpoint)!r} is of no use for standard input, whose rows come once: save them to a"
             " file, or let their producer number them (follow_files(..., number=))."

@@ -494,7 +494,7 @@ class Run:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state; the caller's selector and learner become the saved ones."""
         if (position := state.pop("position", None)) is not None:
-            self.stream.go_to(position)
+            self.stream.seek(position)
         self.records.restore(state.pop("records"))
         self.late.restore(state.pop("late"))
         self.pair.restore(state.pop("models"))

@@ -169,7 +169,7 @@ class Agrawal(Concept):
         """Return 0 where the rule holds, else 1."""
         return (~_rule(self.function, values)).astype(np.intp)
 
-    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+    def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Draw people until they are of the wanted class; if that is rare, only from those who can be in it."""
         if self.function in _RARE:
             span = _RANGES.span.copy()
@@ -180,9 +180,9 @@ class Agrawal(Concept):
                 draws.child("rare"), rows[one], poor, y[one], Ranges(_RANGES.low, span, _RANGES.whole)
             )
             values[one] = poor
-        super().give(draws, rows, values, y)
+        super().sample_given_class(draws, rows, values, y)
 
-    def blur(self, draws: Draws, rows: Array, values: Array) -> Array:
+    def perturb(self, draws: Draws, rows: Array, values: Array) -> Array:
         """Return the numbers moved a little, within their ranges."""
         if not self.perturbation:
             return values

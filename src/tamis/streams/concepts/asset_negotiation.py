@@ -106,11 +106,11 @@ class AssetNegotiation(Concept):
             interested |= (values[:, list(clause)] == list(clause.values())).all(axis=1)
         return interested
 
-    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+    def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Make rows of class 1 that fulfil no clause fulfil one; draw rows of class 0 until they fulfil none."""
         forced = np.flatnonzero((y == 1) & (self.label(values) == 0))
         which = (draws.child("clause").one(rows[forced]) * len(self._clauses)).astype(np.intp)
         for k, clause in enumerate(self._clauses):
             for j, code in clause.items():
                 values[forced[which == k], j] = code
-        super().give(draws, rows, values, y)
+        super().sample_given_class(draws, rows, values, y)

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._check import Array, check_choice
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, numbered
+from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
 from tamis.streams.draws import Draws
 
 __all__ = ["BG1", "BG2", "BG3"]
@@ -51,16 +51,16 @@ class _Bits(Concept):
     @property
     def features(self) -> tuple[Feature, ...]:
         """Bits."""
-        return numbered(self.n_features, n_values=2)
+        return make_features(self.n_features, n_values=2)
 
-    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+    def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Draw the relevant bits given the class."""
         if self.sampler == "uniform":
-            super().give(draws, rows, values, y)
+            super().sample_given_class(draws, rows, values, y)
         else:
-            self._give(draws, rows, values, y == 1)
+            self._sample_reference(draws, rows, values, y == 1)
 
-    def _give(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
+    def _sample_reference(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
         """Change fair bits as the released generator does, so that they give the class."""
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class BG1(_Bits):
         """Return 1 where all bits are 1."""
         return np.asarray(values.all(axis=1), dtype=np.intp)
 
-    def _give(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
+    def _sample_reference(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
         values[one] = 1.0
         zero, round_ = np.flatnonzero(~one), 0
         while len(zero):
@@ -137,7 +137,7 @@ class BG2(_Bits):
         """Return 1 where at least two bits are 1."""
         return np.asarray(values.sum(axis=1) >= 2, dtype=np.intp)
 
-    def _give(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
+    def _sample_reference(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
         chosen = np.arange(3) == np.floor(3 * draws.uniform(rows, 1))
         few = one & (values.sum(axis=1) < 2)
         values[few] = np.maximum(values[few], ~chosen[few])
@@ -175,7 +175,7 @@ class BG3(_Bits):
         """Return 1 where the three bits are equal."""
         return np.asarray(values.sum(axis=1) % 3 == 0, dtype=np.intp)
 
-    def _give(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
+    def _sample_reference(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
         third = np.floor(3 * draws.uniform(rows, 1))
         values[one] = third[one] == 0
         equal = ~one & (values.sum(axis=1) % 3 == 0)

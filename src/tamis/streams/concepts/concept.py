@@ -15,7 +15,7 @@ import numpy as np
 from tamis._check import Array, check_number, is_integer
 from tamis.streams.draws import Draws, Ranges
 
-__all__ = ["Concept", "Feature", "check_relevant", "check_share", "numbered", "ranges_of"]
+__all__ = ["Concept", "Feature", "check_relevant", "check_share", "feature_ranges", "make_features"]
 
 _MOST_TRIES = 1 << 16
 
@@ -106,19 +106,19 @@ class Concept(ABC):
             y = self.label(values)
         else:
             y = (draws.child("class").one(rows) < self.positive_share).astype(np.intp)
-            self.give(draws.child("give"), rows, values, y)
-        out[:, tied] = self.blur(draws.child("blur"), rows, values)
+            self.sample_given_class(draws.child("give"), rows, values, y)
+        out[:, tied] = self.perturb(draws.child("blur"), rows, values)
         return y
 
     def shape(self, values: Array) -> Array:
         """Return the tied columns, given independent values of them; by default as they are."""
         return values
 
-    def blur(self, draws: Draws, rows: Array, values: Array) -> Array:
+    def perturb(self, draws: Draws, rows: Array, values: Array) -> Array:
         """Return the tied columns with noise, after the class has been determined; by default as they are."""
         return values
 
-    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+    def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Draw the tied columns of rows that are not of the wanted class until they are, in place."""
         self._redraw(draws, rows, values, y, self._ranges.of(np.array(self.tied)))
 
@@ -130,7 +130,7 @@ class Concept(ABC):
                 raise ValueError(
                     f"{self!r} gave no row of class {y[missing[0]]} in {tried} tries: make it more likely."
                 )
-            drawn = self._candidates(draws.child(tried), rows[missing], ranges.repeated(tries))
+            drawn = self._candidates(draws.child(tried), rows[missing], ranges.tile(tries))
             fits = self.label(drawn).reshape(-1, tries) == y[missing, None]
             line = fits.argmax(axis=1) + tries * np.arange(len(missing))  # the first that fits, if one does
             fits_at_last = fits.reshape(-1)[line]
@@ -146,10 +146,10 @@ class Concept(ABC):
 
     @cached_property
     def _ranges(self) -> Ranges:
-        return ranges_of(self.features)
+        return feature_ranges(self.features)
 
 
-def ranges_of(features: tuple[Feature, ...]) -> Ranges:
+def feature_ranges(features: tuple[Feature, ...]) -> Ranges:
     """Return where the values of features lie, codes as whole numbers."""
     whole = np.array([feature.n_values > 0 for feature in features])
     low = np.array([feature.low for feature in features], dtype=np.float64)
@@ -159,13 +159,13 @@ def ranges_of(features: tuple[Feature, ...]) -> Ranges:
     return Ranges(low, span, whole)
 
 
-def numbered(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0) -> tuple[Feature, ...]:
+def make_features(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0) -> tuple[Feature, ...]:
     """Return `n` features of one kind, named x0, x1, ..."""
-    return _numbered(n, low, high, n_values)
+    return _make_features(n, low, high, n_values)
 
 
 @lru_cache  # one tuple for all concepts of a stream: quick to compare
-def _numbered(n: int, low: float, high: float, n_values: int) -> tuple[Feature, ...]:
+def _make_features(n: int, low: float, high: float, n_values: int) -> tuple[Feature, ...]:
     if n_values:
         return tuple(Feature.nominal(f"x{j}", n_values) for j in range(n))
     return tuple(Feature(f"x{j}", low, high) for j in range(n))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, numbered
+from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
 
 __all__ = ["Hyperplane"]
 
@@ -61,7 +61,7 @@ class Hyperplane(Concept):
     @property
     def features(self) -> tuple[Feature, ...]:
         """Numbers in [0, 1]."""
-        return numbered(self.n_features)
+        return make_features(self.n_features)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice, check_number
-from tamis.streams.concepts.concept import Concept, Feature, numbered
+from tamis.streams.concepts.concept import Concept, Feature, make_features
 from tamis.streams.draws import Draws
 
 __all__ = ["LinearWindow"]
@@ -82,7 +82,7 @@ class LinearWindow(Concept):
     def features(self) -> tuple[Feature, ...]:
         """Normal numbers; the range holds 99.9 % of them."""
         bound = 3.3 * (1 + self.nu**2) ** 0.5
-        return numbered(self.n_features, -bound, bound)
+        return make_features(self.n_features, -bound, bound)
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, numbered
+from tamis.streams.concepts.concept import Concept, Feature, check_relevant, make_features
 from tamis.streams.draws import Draws, Ranges
 
 __all__ = ["RandomRBF"]
@@ -69,7 +69,7 @@ class RandomRBF(Concept):
     @property
     def features(self) -> tuple[Feature, ...]:
         """Numbers, about in [0, 1]."""
-        return numbered(self.n_features)
+        return make_features(self.n_features)
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:

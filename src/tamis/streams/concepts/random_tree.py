@@ -33,9 +33,9 @@ class _Node:
         """Return the classes of the leaves below."""
         return {self.label} if self.at < 0 else set().union(*(node.leaves() for node in self.branches))
 
-    def asked(self) -> set[int]:
+    def tested(self) -> set[int]:
         """Return the features asked for below."""
-        return set() if self.at < 0 else {self.at}.union(*(node.asked() for node in self.branches))
+        return set() if self.at < 0 else {self.at}.union(*(node.tested() for node in self.branches))
 
     def share(self, box: dict[int, tuple[float, float]]) -> float:
         """Return the probability of class 1 for numbers uniform in the box."""
@@ -126,30 +126,28 @@ class RandomTree(Concept):
         rng, every = np.random.default_rng(self.seed), set(range(len(self.relevant)))
         box = dict.fromkeys(every, (0.0, 1.0))
         for _ in range(_MOST_TREES):
-            root = self._grown(rng, 0, dict(box))
-            if root.asked() == every and self.least_share <= root.share(box) <= 1 - self.least_share:
+            root = self._grow(rng, 0, dict(box))
+            if root.tested() == every and self.least_share <= root.share(box) <= 1 - self.least_share:
                 return _table(root)
         raise ValueError(
             f"No tree of {self.max_depth} levels asks for all of the relevant features {self.relevant} and gives both"
             f" classes a share of {self.least_share}: choose fewer, a larger max_depth or a smaller least_share."
         )
 
-    def _grown(self, rng: np.random.Generator, depth: int, box: dict[int, tuple[float, float]]) -> _Node:
+    def _grow(self, rng: np.random.Generator, depth: int, box: dict[int, tuple[float, float]]) -> _Node:
         ends = depth >= self.first_leaf_level and rng.random() < self.leaf_fraction
         if ends or depth >= self.max_depth or not box:
             return _Node(label=int(rng.integers(2)))
         at = sorted(box)[int(rng.integers(len(box)))]
         rest = {other: part for other, part in box.items() if other != at}
         if self.relevant[at] < self.n_nominal:
-            node = _Node(
-                0, at, np.nan, tuple(self._grown(rng, depth + 1, rest) for _ in range(self.n_values))
-            )
+            node = _Node(0, at, np.nan, tuple(self._grow(rng, depth + 1, rest) for _ in range(self.n_values)))
         else:
             low, high = box[at]
             threshold = float(rng.uniform(low, high))
             parts = (low, threshold), (threshold, high)
             node = _Node(
-                0, at, threshold, tuple(self._grown(rng, depth + 1, {**rest, at: part}) for part in parts)
+                0, at, threshold, tuple(self._grow(rng, depth + 1, {**rest, at: part}) for part in parts)
             )
         leaves = node.leaves()
         return node if len(leaves) > 1 else _Node(label=leaves.pop())
@@ -159,8 +157,8 @@ class RandomTree(Concept):
         at, threshold, branch, label = self._tree
         node, rows = np.zeros(len(values), dtype=np.intp), np.arange(len(values))
         for _ in range(self.max_depth):
-            asked = at[node]
-            x, cut = values[rows, asked], threshold[node]
+            tested = at[node]
+            x, cut = values[rows, tested], threshold[node]
             step = np.where(np.isnan(cut), x, x >= cut)
             node = branch[node] + (step * (label[node] < 0)).astype(np.intp)
         return label[node]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis._check import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, numbered
+from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
 from tamis.streams.draws import Draws
 
 __all__ = ["SEA"]
@@ -61,9 +61,9 @@ class SEA(Concept):
     @property
     def features(self) -> tuple[Feature, ...]:
         """Numbers in [0, 10]."""
-        return numbered(self.n_features, 0.0, 10.0)
+        return make_features(self.n_features, 0.0, 10.0)
 
-    def give(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
+    def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Turn two uniform values into two of the class wanted: first their sum, then the first of them given the sum.
 
         The sum s of the two has the distribution function F(s) = s^2/200 up to 10 and 1 - (20 - s)^2/200 from there.

@@ -8,15 +8,15 @@ import numpy as np
 
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.files import TableStream
-from tamis.streams.followed.keyed import KeyedRows, keys_of, says_nothing_else
-from tamis.streams.source import HeldSource
+from tamis.streams.source import BytesSource
 from tamis.streams.stream import Batch
-from tamis.streams.tables import KnownTable, Table, types_of
+from tamis.streams.tables import SchemaTable, Table, schema_types
+from tamis.streams.tail.pending import PendingRows, all_missing, keys_of
 
-__all__ = ["Columns", "Known"]
+__all__ = ["DecoderState", "RowDecoder"]
 
 
-class Known(NamedTuple):
+class DecoderState(NamedTuple):
     """What reading rows changes."""
 
     encoders: list[tuple[int, float, int]]
@@ -24,7 +24,7 @@ class Known(NamedTuple):
     n_unlabelled: int
 
 
-class Columns:
+class RowDecoder:
     """Columns as the first rows showed them.
 
     Parameters
@@ -46,13 +46,13 @@ class Columns:
         self._facts = {"format": table.format, "names": table.names(), **table.facts()}
 
     @classmethod
-    def of(cls, path: str, label: str | int, state: dict[str, Any]) -> Columns:
+    def of(cls, path: str, label: str | int, state: dict[str, Any]) -> RowDecoder:
         """Return columns of which this is known."""
-        facts, source = state["table"], HeldSource(path)
+        facts, source = state["table"], BytesSource(path)
         table = (
             CSVTable.of(source, facts)
             if facts["format"] == "csv"
-            else KnownTable(source, facts["format"], facts["names"], types_of(facts["types"]))
+            else SchemaTable(source, facts["format"], facts["names"], schema_types(facts["types"]))
         )
         columns = cls(path, table, label, state["how"])
         for encoder, known in zip(columns._encoders, state["encoders"], strict=True):
@@ -62,19 +62,19 @@ class Columns:
     def begin(self) -> None:
         """Begin with the first row."""
         if isinstance(self.table, CSVTable):
-            self.table.refuse_mixed()
+            self.table.check_mixed()
             self.table.begin()
 
     def as_batch(self, columns: list[Any], n: int, row: int) -> Batch:
         """Return rows as numbers and labels; `row` is the place of the first one."""
         return self.rows.as_batch(self._encoders, columns, n, row)
 
-    def as_late_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: KeyedRows) -> Batch:
+    def as_late_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: PendingRows) -> Batch:
         """Return the rows whose label is there now, in the order in which the labels came."""
         keys = keys_of(columns[self.table.names().index(key)], key, self.table.source.name, row)
         labels, features = self.rows.split(columns)
         has_label = ~labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-        is_row = ~(has_label & says_nothing_else(features, n))
+        is_row = ~(has_label & all_missing(features, n))
         given = [column.filter(is_row) for column in columns]
         X = self.rows.as_numbers(self._encoders, given, int(is_row.sum()), row)
         told = self.rows.label_values(labels.filter(has_label))
@@ -87,18 +87,18 @@ class Columns:
         found, labels_found = waiting.match(keys, rows, its_label)
         return np.array(found).reshape(len(found), X.shape[1]), np.array(labels_found, dtype=told.dtype)
 
-    def mark(self) -> Known:
+    def mark(self) -> DecoderState:
         """Return what is known now, to come back to."""
         marks = [one.mark() for one in self._encoders]
-        return Known(marks, self.table.whole_labels, self.rows.n_dropped)
+        return DecoderState(marks, self.table.whole_labels, self.rows.n_dropped)
 
-    def back_to(self, known: Known) -> None:
+    def rollback(self, known: DecoderState) -> None:
         """Forget what came after a mark."""
         for encoder, mark in zip(self._encoders, known.encoders, strict=True):
-            encoder.back_to(mark)
+            encoder.rollback(mark)
         self.table.whole_labels, self.rows.n_dropped = known.whole_labels, known.n_unlabelled
 
-    def state(self, known: Known) -> dict[str, Any]:
+    def state(self, known: DecoderState) -> dict[str, Any]:
         """Return all there is to save of what was known at a mark."""
         encoders = [one.state(mark) for one, mark in zip(self._encoders, known.encoders, strict=True)]
         return {

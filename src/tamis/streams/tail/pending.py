@@ -10,10 +10,10 @@ import numpy as np
 from tamis._check import Array
 from tamis.errors import StreamError
 
-__all__ = ["KeyedRows", "keys_of", "says_nothing_else"]
+__all__ = ["PendingRows", "all_missing", "keys_of"]
 
 
-class KeyedRows:
+class PendingRows:
     """Rows that wait for their labels, by key, in bounded memory.
 
     Parameters
@@ -29,7 +29,7 @@ class KeyedRows:
 
     Examples
     --------
-    >>> rows = KeyedRows(10)
+    >>> rows = PendingRows(10)
     >>> X = np.array([[1.0], [2.0], [3.0]])
     >>> rows.match(["a", "b", "c"], [X[0], X[1], X[2]], [None, None, "fraud"])
     ([array([3.])], ['fraud'])
@@ -66,7 +66,7 @@ class KeyedRows:
             if label is None:
                 self._wait(key, row)
                 continue
-            known = self._let_go(key) if key in self.waiting else row
+            known = self._release(key) if key in self.waiting else row
             if known is None:
                 self.counts["unmatched"] += 1
             else:
@@ -83,10 +83,10 @@ class KeyedRows:
         self._n_came += 1
         self._since.append((key, self.waiting[key], True))
         if len(self.waiting) > self.most:
-            self._let_go(next(iter(self.waiting)))
+            self._release(next(iter(self.waiting)))
             self.counts["given_up"] += 1
 
-    def _let_go(self, key: str) -> Array:
+    def _release(self, key: str) -> Array:
         self._since.append((key, self.waiting[key], False))
         return self.waiting.pop(key)[1]
 
@@ -135,7 +135,7 @@ def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
     return keys
 
 
-def says_nothing_else(columns: list[Any], n: int) -> Array:
+def all_missing(columns: list[Any], n: int) -> Array:
     """Return of which rows all of these columns are missing."""
     found = np.ones(n, dtype=bool)
     for column in columns:

@@ -11,7 +11,7 @@ import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import files, open_file
-from tamis.streams.ahead import read_ahead
+from tamis.streams.prefetch import prefetch
 
 
 def readers():
@@ -34,7 +34,7 @@ def test_order_and_no_further_than_one_block():
             made.append(i)
             yield i
 
-    ahead = read_ahead(blocks())
+    ahead = prefetch(blocks())
     assert next(ahead) == 0
     assert made == [0]  # one who takes a first look reads no more
     assert not readers()
@@ -44,7 +44,7 @@ def test_order_and_no_further_than_one_block():
     assert made[-1] <= 3
     assert list(ahead) == [3, 4]
     assert not readers()
-    assert list(read_ahead(iter(()))) == []
+    assert list(prefetch(iter(()))) == []
 
 
 def test_an_error_comes_where_its_block_would_have_come():
@@ -53,7 +53,7 @@ def test_an_error_comes_where_its_block_would_have_come():
         yield 2
         raise StreamError("row 3 is bad")
 
-    ahead = read_ahead(blocks())
+    ahead = prefetch(blocks())
     assert [next(ahead), next(ahead)] == [1, 2]
     with pytest.raises(StreamError, match="row 3 is bad"):
         next(ahead)
@@ -76,8 +76,8 @@ def test_one_who_leaves_early_waits_for_the_block_in_work_alone(long_file):
 
 def test_rows_and_progress_are_those_of_reading_in_turn(long_file, monkeypatch):
     found = []
-    for read in (read_ahead, lambda blocks: blocks):
-        monkeypatch.setattr(files, "read_ahead", read)
+    for read in (prefetch, lambda blocks: blocks):
+        monkeypatch.setattr(files, "prefetch", read)
         stream = open_file(long_file, label="y")
         assert stream.progress() is None
         found.append([(X, y, stream.progress()) for X, y in stream.batches(7000)])

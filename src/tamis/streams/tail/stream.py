@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from tamis._check import check_choice, check_number, short_repr
 from tamis.errors import StreamError
 from tamis.streams.csv_table import CSVTable
-from tamis.streams.dialect import encoding_of
-from tamis.streams.files import TIMES, label_column
-from tamis.streams.followed.bad_rows import BadRows
-from tamis.streams.followed.columns import Columns, Known
-from tamis.streams.followed.files import Files
-from tamis.streams.followed.keyed import KeyedRows
-from tamis.streams.followed.numbered import new_rows
-from tamis.streams.followed.part import Part
-from tamis.streams.followed.row_groups import RowGroups
-from tamis.streams.followed.text import OpenLine, Pipe, Text
-from tamis.streams.quotes import MAX_LINES, as_option
-from tamis.streams.source import HeldSource, Source
+from tamis.streams.dialect import detect_encoding
+from tamis.streams.files import TIMES, find_column
+from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
+from tamis.streams.source import BytesSource, Source
 from tamis.streams.stream import Batch, Stream, join_batches
 from tamis.streams.tables import ParquetTable, Table
+from tamis.streams.tail.bad_rows import BadRows
+from tamis.streams.tail.decoder import DecoderState, RowDecoder
+from tamis.streams.tail.file import FollowedFile
+from tamis.streams.tail.files import FollowedFiles
+from tamis.streams.tail.parquet import FollowedParquet
+from tamis.streams.tail.pending import PendingRows
+from tamis.streams.tail.row_numbers import new_rows
+from tamis.streams.tail.text import FollowedText, StandardInput, UnclosedLine
 
 __all__ = ["FollowedStream", "follow_files"]
 
@@ -39,7 +39,7 @@ class _Mark(NamedTuple):
     """What there is to come back to at the end of a batch."""
 
     rows: int
-    known: Known
+    known: DecoderState
     counts: dict[str, int]
     reasons: dict[str, int]
     last: int | None
@@ -134,7 +134,7 @@ def follow_files(
     >>> with path.open("a") as file:
     ...     _ = file.write("n\n6,off\n")
     >>> stream = follow_files(path, label="state", idle=0)
-    >>> stream.go_to(position)
+    >>> stream.seek(position)
     >>> [(X.tolist(), y.tolist()) for X, y in stream.batches(2)]
     [([[5.0], [6.0]], ['on', 'off'])]
     """
@@ -146,7 +146,7 @@ def follow_files(
         check_number("idle", idle, low=0)
     check_number("max_waiting", max_waiting, low=1, integer=True)
     written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na) or None,
-               "time_format": time_format, "max_quoted_lines": as_option(max_quoted_lines)}  # fmt: skip
+               "time_format": time_format, "max_quoted_lines": check_max_quoted_lines(max_quoted_lines)}  # fmt: skip
     how = {"categorical": list(categorical), "drop": list(drop), "missing": missing, "times": times,
            "drop_unlabelled": drop_unlabelled, **({"clock": list(clock)} if clock else {})}  # fmt: skip
     return FollowedStream(
@@ -196,7 +196,7 @@ class FollowedStream(Stream):
         if self.is_pipe and format == "parquet":
             raise ValueError("format='parquet' is not for standard input: name the file.")
         self._bad = BadRows(dead_letters)
-        self._columns: Columns | None = None  # None before the first rows
+        self._decoder: RowDecoder | None = None  # None before the first rows
         self._warned: set[str] = set()
         self._begin_at(None)
 
@@ -204,11 +204,11 @@ class FollowedStream(Stream):
         """Stand at a position, or at the beginning."""
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
         most = self._written["max_quoted_lines"] or MAX_LINES
-        self._files = None if self.is_pipe else Files(self.path, self._format, self._header, most)
-        self._pipe = Pipe(self._header, most) if self.is_pipe else None
-        self._current: Part | None = self._pipe
+        self._files = None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, most)
+        self._pipe = StandardInput(self._header, most) if self.is_pipe else None
+        self._current: FollowedFile | None = self._pipe
         self._counts = Counter(known["counts"])
-        self._late = None if self._label_key is None else KeyedRows(self._max_waiting)
+        self._late = None if self._label_key is None else PendingRows(self._max_waiting)
         if self._late is not None and position is not None:
             self._late.restore(position["late"], position["late_counts"])
         self._last: int | None = known["last"]  # number of the last row
@@ -218,9 +218,9 @@ class FollowedStream(Stream):
         self.n_waiting = 0
         if self._files is not None:
             for name, place in self._places.items():
-                self._files.part(name).go_to(*place)
+                self._files.part(name).seek(*place)
         if position is not None:
-            self._bad.back_to(position["letters"], position["reasons"])
+            self._bad.rollback(position["letters"], position["reasons"])
             self._set_mark(position["rows"])
 
     # -- what is known of it -------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class FollowedStream(Stream):
         return self.path
 
     @property
-    def can_go_on(self) -> bool:
+    def is_resumable(self) -> bool:
         """Whether a run can continue where it stopped: not in standard input without row numbers."""
         return not self.is_pipe or self._number is not None
 
@@ -249,7 +249,7 @@ class FollowedStream(Stream):
         ``repeated``.
 
         With a `label_key` also the number of rows that wait for their label, ``pending``, and the other counts of
-        :class:`~tamis.streams.followed.keyed.KeyedRows`: ``given_up``, ``unmatched``, ``twice``.
+        :class:`~tamis.streams.tail.pending.PendingRows`: ``given_up``, ``unmatched``, ``twice``.
         """
         found = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
         if self._late is not None:
@@ -265,9 +265,9 @@ class FollowedStream(Stream):
     @property
     def categories(self) -> dict[str, list[Any]]:
         """The texts of each column of text, in the order of their codes."""
-        return {} if self._columns is None else self._columns.rows.categories
+        return {} if self._decoder is None else self._decoder.rows.categories
 
-    def take_notes(self) -> list[dict[str, Any]]:
+    def pop_events(self) -> list[dict[str, Any]]:
         """Return new events of the source up to the last batch: gaps, and files put aside."""
         if self._mark is None:
             return []
@@ -283,20 +283,20 @@ class FollowedStream(Stream):
 
         Plain values and bytes, which :func:`tamis.save` takes.
         """
-        if self._mark is None or self._columns is None or not self.can_go_on:
+        if self._mark is None or self._decoder is None or not self.is_resumable:
             return None
         self._bad.flush()
         mark = self._mark
         return {
-            **self._columns.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
+            **self._decoder.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
             "last": mark.last, "letters": self._bad.mark(mark.letters), "notes": self._notes[: mark.n_notes],
             "places": dict(self._places),
             **({} if self._late is None else {"late": self._late.state(), "late_counts": mark.late}),
         }  # fmt: skip
 
-    def go_to(self, position: dict[str, Any]) -> None:
+    def seek(self, position: dict[str, Any]) -> None:
         """Continue with the row after the last batch of an earlier `position`."""
-        self._know(Columns.of(self.path, self._label, position))
+        self._set_decoder(RowDecoder.of(self.path, self._label, position))
         self._begin_at(position)
 
     def _set_mark(self, n_rows: int) -> None:
@@ -309,9 +309,9 @@ class FollowedStream(Stream):
                 else:
                     self._places[name] = [part.at, part.row, part.identity()]
             self._files.changed.clear()
-        assert self._columns is not None
+        assert self._decoder is not None
         self._mark = _Mark(
-            n_rows, self._columns.mark(), dict(self._counts), dict(self._bad.reasons), self._last, self._bad.length,
+            n_rows, self._decoder.mark(), dict(self._counts), dict(self._bad.reasons), self._last, self._bad.length,
             len(self._notes), {} if self._late is None else dict(self._late.counts),
         )  # fmt: skip
         if self._late is not None:
@@ -322,15 +322,15 @@ class FollowedStream(Stream):
     def begin(self, size: int) -> bool:
         """Wait for the first batch and decide about the columns; return whether it came."""
         since = time.monotonic()
-        while self._columns is None:
+        while self._decoder is None:
             if (table := self._first_table(size)) is not None:
                 how = {**self._how, **({} if self._judge is None else self._judge(table))}
                 for name in (self._number, self._label_key):
                     if name is not None:
-                        label_column(name, table.names(), self.path)
+                        find_column(name, table.names(), self.path)
                         how["drop"] = [*how["drop"], name]
-                columns = Columns(self.path, table, self._label, how)
-                self._know(columns)
+                columns = RowDecoder(self.path, table, self._label, how)
+                self._set_decoder(columns)
                 columns.begin()
             elif self._is_over(since):
                 self._warn_of_open_quotes()
@@ -339,9 +339,9 @@ class FollowedStream(Stream):
                 self._wait(0.0)
         return True
 
-    def _know(self, columns: Columns) -> None:
+    def _set_decoder(self, columns: RowDecoder) -> None:
         """Take over what the columns are."""
-        self._columns, rows = columns, columns.rows
+        self._decoder, rows = columns, columns.rows
         self.feature_names, self.n_features = rows.feature_names, rows.n_features
         self.categorical = rows.categorical
 
@@ -353,7 +353,7 @@ class FollowedStream(Stream):
         names = self._files.names()
         for name in names:
             part, is_whole = self._files.part(name), self._files.is_whole(name, names)
-            if isinstance(part, RowGroups):
+            if isinstance(part, FollowedParquet):
                 if part.schema is None:
                     return None
                 if part.has_more(0):
@@ -364,17 +364,17 @@ class FollowedStream(Stream):
                 return None
         return None
 
-    def _head(self, part: Text, size: int, is_whole: bool) -> Table | None:
+    def _head(self, part: FollowedText, size: int, is_whole: bool) -> Table | None:
         found = part.peek(size + self._header, is_whole)
         if len(found) <= self._header or (len(found) < size + self._header and not is_whole):
             return None
-        rows = [row for row in found if not isinstance(row, OpenLine)]
+        rows = [row for row in found if not isinstance(row, UnclosedLine)]
         written = {name: value or None for name, value in self._written.items()}
         head = b"".join(rows)
-        encoding = written.get("encoding") or encoding_of(head, True)
+        encoding = written.get("encoding") or detect_encoding(head, True)
         if "\n".encode(encoding) != b"\n":
             raise StreamError(f"{part.name!r} is {encoding}: only text in UTF-8 or Latin-1 can be followed.")
-        table = CSVTable(HeldSource(part.name, head), header=self._header, **written)
+        table = CSVTable(BytesSource(part.name, head), header=self._header, **written)
         if table.above:
             first = short_repr(table.above.lstrip("\ufeff").splitlines()[0])
             raise StreamError(
@@ -401,7 +401,7 @@ class FollowedStream(Stream):
 
     def _batches(self, size: int) -> Iterator[Batch]:
         if (position := self.position()) is not None and not self.is_pipe:
-            self.go_to(position)  # a pass before this one may have read further
+            self.seek(position)  # a pass before this one may have read further
         if not self.begin(size):
             return
         n_taken = 0 if self._mark is None else self._mark.rows
@@ -410,7 +410,7 @@ class FollowedStream(Stream):
             n_left = size
             while n_left and (found := self._next(n_left)) is not None:
                 part, rows = found
-                have += self._sifted(part, rows, part.row - len(rows))
+                have += self._decode(part, rows, part.row - len(rows))
                 n_left = size - sum(len(y) for _, y in have)
             if n_left and (not self.is_pipe or not have):
                 self.n_waiting = size - n_left
@@ -420,7 +420,7 @@ class FollowedStream(Stream):
             self._set_mark(n_taken)
             yield join_batches(have)
 
-    def _next(self, n: int) -> tuple[Part, Any] | None:
+    def _next(self, n: int) -> tuple[FollowedFile, Any] | None:
         """Return up to `n` rows and the part they are of, as soon as there are any; None at the end."""
         since = time.monotonic()
         while True:
@@ -437,12 +437,12 @@ class FollowedStream(Stream):
                 self._warn_of_open_quotes()
             self._wait(time.monotonic() - began)
 
-    def _take(self, part: Part, n: int, is_whole: bool) -> Any:
+    def _take(self, part: FollowedFile, n: int, is_whole: bool) -> Any:
         if self._files is not None:
             self._notes += self._files.notes
             self._files.notes = []
-        assert self._columns is not None
-        table = self._columns.table
+        assert self._decoder is not None
+        table = self._decoder.table
         rows = part.take(n, is_whole, table) if part.look(table) else None
         if rows is None or len(rows) == 0:
             return None
@@ -453,7 +453,7 @@ class FollowedStream(Stream):
     def _warn_of_open_quotes(self) -> None:
         """Say which rows wait for the end of a quoted value, together with all lines after them."""
         for part in self._files.parts.values() if self._files is not None else [self._pipe]:
-            if isinstance(part, Text) and (n := part.n_held_lines()):
+            if isinstance(part, FollowedText) and (n := part.n_held_lines()):
                 row = f"row {part.n_ready() + 1:,}"
                 self._warn(
                     f"{part.name} {row}",
@@ -484,36 +484,36 @@ class FollowedStream(Stream):
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def _sifted(self, part: Part, rows: Any, before: int) -> list[Batch]:
+    def _decode(self, part: FollowedFile, rows: Any, before: int) -> list[Batch]:
         """Return rows as numbers and labels; those that cannot be read are put aside, if there is a place for them."""
-        assert self._columns is not None
-        known = self._columns.mark()
+        assert self._decoder is not None
+        known = self._decoder.mark()
         try:
-            columns, n = part.columns(rows, self._columns.table, before)
+            columns, n = part.columns(rows, self._decoder.table, before)
             last: int | None = self._last
             gaps: list[dict[str, Any]] = []
             if self._number is not None:
-                at = self._columns.table.names().index(self._number)
+                at = self._decoder.table.names().index(self._number)
                 columns, n, last, gaps = new_rows(columns, at, self._number, last, before)
             if self._late is None:
-                X, y = self._columns.as_batch(columns, n, before + 1)
+                X, y = self._decoder.as_batch(columns, n, before + 1)
             else:
-                X, y = self._columns.as_late_batch(columns, n, before + 1, str(self._label_key), self._late)
+                X, y = self._decoder.as_late_batch(columns, n, before + 1, str(self._label_key), self._late)
         except StreamError as error:
-            self._columns.back_to(known)
-            if not self._bad.are_kept and (self._late is None or len(rows) == 1):
+            self._decoder.rollback(known)
+            if not self._bad.is_enabled and (self._late is None or len(rows) == 1):
                 raise  # where rows are left out, only one alone is at the place that is told
             if len(rows) > 1:
                 half = len(rows) // 2
-                first = self._sifted(part, rows[:half], before)
-                return first + self._sifted(part, rows[half:], before + half)
-            self._bad.put(part.name, before + 1, str(error), part.told(rows))
+                first = self._decode(part, rows[:half], before)
+                return first + self._decode(part, rows[half:], before + half)
+            self._bad.put(part.name, before + 1, str(error), part.row_text(rows))
             self._counts["bad"] += 1
-            if isinstance(rows[0], OpenLine):
+            if isinstance(rows[0], UnclosedLine):
                 self._warn(part.name, f"{error} This line was skipped; further ones are only counted as bad.")
             return []
         self._counts["repeated"] += len(rows) - n
-        self._counts["unlabelled"] += self._columns.rows.n_dropped - known.n_unlabelled
+        self._counts["unlabelled"] += self._decoder.rows.n_dropped - known.n_unlabelled
         self._last = last
         self._notes += gaps
         return [(X, y)] if len(y) else []

@@ -12,23 +12,23 @@ from typing import Any, NoReturn
 
 from tamis.errors import StreamError
 from tamis.streams.csv_table import CSVTable
-from tamis.streams.followed.part import HEAD, Part, digest, refuse_others
-from tamis.streams.quotes import Unclosed, row_ends
+from tamis.streams.quotes import UnclosedQuote, row_ends
 from tamis.streams.source import LONGEST_LINE
+from tamis.streams.tail.file import HEAD, FollowedFile, check_same_columns, digest
 
-__all__ = ["OpenLine", "Pipe", "Text"]
+__all__ = ["FollowedText", "StandardInput", "UnclosedLine"]
 
 _BLOCK = 1 << 20
 _WINDOW = 1 << 12  # bytes that are looked at after a quote that is not closed: there may be more of them
 
 
-class OpenLine(bytes):
+class UnclosedLine(bytes):
     """A line that cannot be a row: a quote in it is not closed."""
 
-    quote: Unclosed
+    quote: UnclosedQuote
 
 
-class Text(Part):
+class FollowedText(FollowedFile):
     """Rows of a text file that grows, each ended by a newline outside of quotes.
 
     Parameters
@@ -55,7 +55,7 @@ class Text(Part):
             self.names = table.read_names
         if self.names is None and (row := self.first_row()):
             found = table.names_in(_as_utf8(row, table.encoding))
-            refuse_others(self.name, table.read_names, found)
+            check_same_columns(self.name, table.read_names, found)
             self.names = found
         return self.names is not None
 
@@ -64,8 +64,8 @@ class Text(Part):
     def peek(self, n: int, last: bool = False) -> list[bytes]:
         """Return up to `n` rows, that of the names included, without taking them."""
         self._fill(n, last, None)
-        if self.header and self._ready and isinstance(first := self._ready[0], OpenLine):
-            self._refuse_names(first.quote)
+        if self.header and self._ready and isinstance(first := self._ready[0], UnclosedLine):
+            self._raise_unclosed(first.quote)
         return [*self._ready][:n]
 
     def take(self, n: int, last: bool, table: Any) -> list[bytes]:
@@ -94,7 +94,7 @@ class Text(Part):
         while len(self._ready) < n and (data := self._read()):
             self._held += data
             if len(self._held) >= 2 * tried:  # not every piece of a long row is looked through
-                self._cut(table)
+                self._split(table)
                 tried = len(self._held)
             if len(self._held) > LONGEST_LINE:
                 raise StreamError(
@@ -102,9 +102,9 @@ class Text(Part):
                     " closed."
                 )
         if len(self._ready) < n and self._held:
-            self._cut(table, last)
+            self._split(table, last)
 
-    def _cut(self, table: Any, last: bool = False) -> None:
+    def _split(self, table: Any, last: bool = False) -> None:
         """Move what are whole rows to those that are ready."""
         block, start, size = bytes(self._held), 0, len(self._held)
         while start < len(block):
@@ -113,7 +113,7 @@ class Text(Part):
             ends, unclosed = row_ends(piece, _delimiters(table), self.most, whole=last and is_rest)
             self._ready.extend(piece[i:j] for i, j in pairwise([0, *ends]))
             if unclosed is not None:
-                line = self._ready[-1] = OpenLine(self._ready[-1])
+                line = self._ready[-1] = UnclosedLine(self._ready[-1])
                 line.quote = unclosed
             start += ends[-1] if ends else 0
             if is_rest and unclosed is None:
@@ -125,8 +125,8 @@ class Text(Part):
         """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
         table.source.name = self.name
         for row, line in enumerate(rows, start=before + 1):
-            if isinstance(line, OpenLine):
-                raise StreamError(line.quote.told(self.name, f"row {row}", self.most))
+            if isinstance(line, UnclosedLine):
+                raise StreamError(line.quote.message(self.name, f"row {row}", self.most))
         try:
             block = _as_utf8(b"".join(rows), table.encoding)
             found = list(table.parts(block, self.names, before))
@@ -136,7 +136,7 @@ class Text(Part):
             raise StreamError(f"{self.name!r} has a line in row {before + 1} that is no row: mend it.")
         return found[0]
 
-    def told(self, rows: list[bytes]) -> str:
+    def row_text(self, rows: list[bytes]) -> str:
         """Return a single row as text."""
         return rows[0].decode("utf-8", errors="backslashreplace").rstrip("\r\n")
 
@@ -209,11 +209,11 @@ class Text(Part):
             return row
         ends, unclosed = row_ends(head, _delimiters(None), self.most, whole=False)
         if unclosed is not None and len(ends) == 1:
-            self._refuse_names(unclosed)
+            self._raise_unclosed(unclosed)
         return head[: ends[0]] if ends else b""
 
-    def _refuse_names(self, quote: Unclosed) -> NoReturn:
-        raise StreamError(quote.told(self.name, "the names of its columns", self.most))
+    def _raise_unclosed(self, quote: UnclosedQuote) -> NoReturn:
+        raise StreamError(quote.message(self.name, "the names of its columns", self.most))
 
     def _read(self) -> bytes:
         self._open()
@@ -252,7 +252,7 @@ class Text(Part):
             return self._expected
         return [self.inode, len(self.head), digest(self.head)]
 
-    def go_to(self, at: int, row: int, identity: list[Any]) -> None:
+    def seek(self, at: int, row: int, identity: list[Any]) -> None:
         """Go on there, if it is that file."""
         self.at = self.n_read = at
         self.row, self._expected, self.inode = row, identity, identity[0]
@@ -269,7 +269,7 @@ def _as_utf8(block: bytes, encoding: str) -> bytes:
     return block if encoding == "utf-8" else block.decode(encoding).encode()
 
 
-class Pipe(Text):
+class StandardInput(FollowedText):
     """Standard input: rows as they come, which cannot be read again."""
 
     def __init__(self, header: bool, max_quoted_lines: int) -> None:

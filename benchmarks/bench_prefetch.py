@@ -1,6 +1,6 @@
 """A CSV file read while one learns from it: how the work is shared between the two threads, beside reading in turn.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_read_ahead.py [--rows 200000] [--rounds 5]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_prefetch.py [--rows 200000] [--rounds 5]
 
 Reading alone, a screening and a run, each reading ahead and in turn. The elapsed time shows something only where two
 cores are free, which sorting in two threads tells. The processor time of each thread does not depend on that: with
@@ -28,7 +28,7 @@ import pyarrow.csv
 
 from tamis import FIRES, Screening, WeightedNaiveBayes, prequential
 from tamis.streams import files
-from tamis.streams.ahead import read_ahead
+from tamis.streams.prefetch import prefetch
 
 reading = 0.0  # seconds of processor time
 
@@ -48,7 +48,7 @@ def timed(blocks: Iterator[Any]) -> Iterator[Any]:
 def took(act: Callable[[], object], *, ahead: bool) -> tuple[float, float, float]:
     """Return the elapsed seconds, and the processor seconds of reading and of all else."""
     global reading
-    files.read_ahead = (lambda blocks: read_ahead(timed(blocks))) if ahead else timed
+    files.prefetch = (lambda blocks: prefetch(timed(blocks))) if ahead else timed
     reading, before, start = 0.0, time.process_time(), time.perf_counter()
     act()
     return time.perf_counter() - start, reading, time.process_time() - before - reading

@@ -33,7 +33,7 @@ class BadRows:
         self.reasons: Counter[str] = Counter()
 
     @property
-    def are_kept(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether there is a place for them."""
         return self._journal is not None
 
@@ -52,10 +52,10 @@ class BadRows:
         return 0 if self._journal is None else self._journal.length
 
     def mark(self, length: int) -> list[Any] | None:
-        """Return what `back_to` needs to come back to when so many bytes were put aside."""
+        """Return what `rollback` needs to come back to when so many bytes were put aside."""
         return None if self._journal is None else self._journal.mark(length)
 
-    def back_to(self, mark: list[Any] | None, reasons: dict[str, int]) -> None:
+    def rollback(self, mark: list[Any] | None, reasons: dict[str, int]) -> None:
         """Cut what was put aside after a mark, when these were the reasons; None: there was no file then."""
         self.reasons = Counter(reasons)
         if self._journal is not None and mark is not None:

@@ -9,7 +9,7 @@ import pytest
 from tamis.errors import StreamError
 from tamis.streams import load_dataset, open_file
 from tamis.streams.files import TableStream, open_table
-from tamis.streams.look import look_at_rows, look_at_table
+from tamis.streams.profile import profile_stream, profile_table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -45,7 +45,7 @@ def file(tmp_path):
 
 
 def look(path, label="y", **options):
-    return look_at_table(open_table(path), label, **options)
+    return profile_table(open_table(path), label, **options)
 
 
 def test_what_columns_hold(file):
@@ -60,11 +60,11 @@ def test_what_columns_hold(file):
 
 def test_identifiers_and_dates_nobody_can_read_are_left_out_unless_kept(file):
     found = look(file)
-    assert set(found.left_out) == {"serial", "countdown", "order_id", "person", "remark", "us"}
-    assert found.left_out["person"] == "an identifier, 200 different texts in 200 rows"
-    assert set(look(file, keep=["serial", "p*"]).left_out) == {"countdown", "order_id", "remark", "us"}
-    assert set(look(file, drop=["*d*"], categorical=["serial"]).left_out) == {"person", "remark", "us"}
-    assert "town" in look(file, most_texts=50).left_out
+    assert set(found.excluded) == {"serial", "countdown", "order_id", "person", "remark", "us"}
+    assert found.excluded["person"] == "an identifier, 200 different texts in 200 rows"
+    assert set(look(file, keep=["serial", "p*"]).excluded) == {"countdown", "order_id", "remark", "us"}
+    assert set(look(file, drop=["*d*"], categorical=["serial"]).excluded) == {"person", "remark", "us"}
+    assert "town" in look(file, most_texts=50).excluded
 
 
 def test_all_problems_are_told_at_once_with_what_mends_each(file):
@@ -81,10 +81,10 @@ def test_all_problems_are_told_at_once_with_what_mends_each(file):
 
 def test_what_mends_each_problem_does_mend_them(file):
     table = open_table(file, na=["offline", "inf"])
-    found = look_at_table(table, "y", categorical=["level"], missing="mean")
+    found = profile_table(table, "y", categorical=["level"], missing="mean")
     assert found.problems == []
-    X, _ = TableStream(table, "y", ["level"], list(found.left_out), "mean", times="parts").take(N)
-    assert X.shape == (N, len(COLUMNS) - 1 - len(found.left_out) + 2)
+    X, _ = TableStream(table, "y", ["level"], list(found.excluded), "mean", times="parts").take(N)
+    assert X.shape == (N, len(COLUMNS) - 1 - len(found.excluded) + 2)
     assert np.isfinite(X).all()
 
 
@@ -107,7 +107,7 @@ def test_prices_and_per_cents_are_numbers_and_said_to_be(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("price;share;fee;y\n" + "\n".join(lines) + "\n", encoding="utf-8")
     found = look(path)
-    assert [(c.kind, c.such_as[:2]) for c in found.columns[:2]] == [
+    assert [(c.kind, c.examples[:2]) for c in found.columns[:2]] == [
         ("number", ("0", "37.5")),
         ("number", ("0", "0.3")),
     ]
@@ -123,7 +123,7 @@ def test_prices_and_per_cents_are_numbers_and_said_to_be(tmp_path):
 def test_few_rows_make_no_identifier(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n" + "".join(f"{i},n{i},{i % 2}\n" for i in range(19)))
-    assert look(path).left_out == {}
+    assert look(path).excluded == {}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather"])
@@ -145,9 +145,9 @@ def test_other_formats_tell_the_same(tmp_path, suffix):
         "number",
         "label",
     ]
-    assert set(found.left_out) == {"who", "many"}
+    assert set(found.excluded) == {"who", "many"}
     assert (found.n_rows, found.whole, found.classes) == (50, True, {"0": 25, "1": 25})
-    stream = TableStream(open_table(path), "y", drop=list(found.left_out), missing="mean", times="parts")
+    stream = TableStream(open_table(path), "y", drop=list(found.excluded), missing="mean", times="parts")
     assert stream.take(50)[0].shape == (50, 4)
 
 
@@ -163,12 +163,12 @@ def test_a_look_reads_little_of_a_long_file(tmp_path):
 
 
 def test_rows_without_columns_of_a_table(tmp_path):
-    found = look_at_rows(load_dataset("electricity"))
+    found = profile_stream(load_dataset("electricity"))
     assert [column.name for column in found.columns][:3] == ["date", "day", "period"]
     assert (found.n_rows, found.whole) == (10_000, False)
     path = tmp_path / "t.svm"
     path.write_text("1 3:2.0 17:1.0\n-1 5:1.0\n")
-    found = look_at_rows(open_file(path))
+    found = profile_stream(open_file(path))
     assert (found.columns, found.classes) == ([], {"-1": 1, "1": 1})
 
 

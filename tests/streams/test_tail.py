@@ -80,7 +80,7 @@ def test_positions_lose_and_repeat_no_row_wherever_the_file_ends(tmp_path, cut):
             file.write(text[start : start + cut * 10])
         stream = follow(path, missing="mean")
         if position is not None:
-            stream.go_to(tamis.loads(tamis.dumps(position)))
+            stream.seek(tamis.loads(tamis.dumps(position)))
         found += batches(stream)
         position = stream.position()
     assert found == expected
@@ -133,13 +133,13 @@ def test_parts_that_appear_are_read_in_order_and_grow(tmp_path):
     with (folder / "c.csv").open("a") as file:
         file.write("".join(made[90:]).rstrip("\n"))
     again = follow(folder)
-    again.go_to(tamis.loads(tamis.dumps(stream.position())))
+    again.seek(tamis.loads(tamis.dumps(stream.position())))
     found += batches(again, 20)
     expected = batches(open_file(write(tmp_path / "whole.csv", made), label="state"), 20)
     assert found == expected[:4]  # the last row has no newline
     write(folder / "d.csv", [])  # now the file before it is whole
     last = follow(folder)
-    last.go_to(again.position())
+    last.seek(again.position())
     assert batches(last, 20) == expected[4:]
 
 
@@ -153,7 +153,7 @@ def test_columns_in_another_order_are_found_by_name_and_others_are_refused(tmp_p
     (tmp_path / "3.csv").write_text("x,w,state\n1,2,on\n3,4,off\n")
     position = stream.position()
     again = follow(tmp_path / "*.csv")
-    again.go_to(position)
+    again.seek(position)
     with pytest.raises(StreamError, match=r"3.csv' has other columns .*lacks 'z' and has 'w' more"):
         batches(again, 2)
     assert again.position() == position
@@ -180,7 +180,7 @@ def test_parquet_parts_are_taken_up_inside_a_row_group(tmp_path):
     for _ in range(5):
         position = stream.position()
         stream = follow(folder)
-        stream.go_to(tamis.loads(tamis.dumps(position)))
+        stream.seek(tamis.loads(tamis.dumps(position)))
         one = stream.batches(70)
         found += [
             (X.tolist(), y.tolist()) for X, y in [batch for _, batch in zip(range(1), one, strict=False)]
@@ -188,7 +188,7 @@ def test_parquet_parts_are_taken_up_inside_a_row_group(tmp_path):
     assert found == expected[:4]
     pq.write_table(table_of(made).rename_columns([*"abcd", "state"]), folder / "3.parquet")
     stream = follow(folder)
-    stream.go_to(position)
+    stream.seek(position)
     with pytest.raises(StreamError, match=r"3.parquet' has other columns"):
         batches(stream, 100)
 
@@ -212,7 +212,7 @@ def stopped(tmp_path, n=40):
 
 def gone_on(path, position, **how):
     stream = follow(path, **how)
-    stream.go_to(position)
+    stream.seek(position)
     return batches(stream, 10)
 
 
@@ -248,11 +248,11 @@ def test_a_file_put_aside_under_another_name_is_known_by_a_pattern(tmp_path):
     os.replace(path, tmp_path / "log.csv.1")
     write(path, made[50:])
     again = follow(tmp_path / "log.csv*", format="csv")
-    again.go_to(position)
+    again.seek(position)
     found += batches(again, 10)
     expected = batches(open_file(write(tmp_path / "whole.csv", made), label="state"))
     assert sorted(all_rows(found)) == sorted(all_rows(expected))
-    assert any(one["event"] == "renamed" for one in again.take_notes())
+    assert any(one["event"] == "renamed" for one in again.pop_events())
 
 
 def test_a_log_that_is_rotated_while_it_is_followed(tmp_path):
@@ -269,7 +269,7 @@ def test_a_log_that_is_rotated_while_it_is_followed(tmp_path):
     assert all_rows([(X.tolist(), y.tolist()) for X, y in found]) == all_rows(
         batches(open_file(write(tmp_path / "whole.csv", made), label="state"))
     )
-    assert [one["event"] for one in stream.take_notes()] == ["rotated"]
+    assert [one["event"] for one in stream.pop_events()] == ["rotated"]
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_what_was_put_aside_after_the_position_is_put_aside_once(tmp_path):
     with path.open("a") as file:
         file.write("".join(good[25:]))
     again = follow(path, dead_letters=letters)
-    again.go_to(stream.position())
+    again.seek(stream.position())
     batches(again)
     assert [json.loads(line)["line"] for line in letters.read_text().splitlines()] == ["1,2", "3,4"]
     assert again.counts["bad"] == 2
@@ -425,7 +425,7 @@ def test_rows_with_numbers_are_taken_once_and_gaps_are_told(feed, tmp_path):
         numbered([*made[12:20], *made[30:60]], [*range(13, 21), *range(31, 61)])
     )  # sends some again, lost ten
     stream = follow("-", number="serial")
-    stream.go_to(position)
+    stream.seek(position)
     found += batches(stream)
     assert found == expected
     assert stream.counts["repeated"] == 8
@@ -549,7 +549,7 @@ def test_rows_that_wait_for_their_label_belong_to_the_position(tmp_path, cut):
             file.write(text[start : start + cut])
         stream = follow(path, label_key="id")
         if position is not None:
-            stream.go_to(tamis.loads(tamis.dumps(position)))
+            stream.seek(tamis.loads(tamis.dumps(position)))
         found += batches(stream)
         position = stream.position() or position
     assert found == whole
@@ -596,7 +596,7 @@ class Told:
 
     def __call__(self, step):
         self.journal.write(
-            [*self.stream.take_notes(), {"n": step.n_seen, "accuracy": step.accuracy_windowed}]
+            [*self.stream.pop_events(), {"n": step.n_seen, "accuracy": step.accuracy_windowed}]
         )
 
     def state(self):

@@ -16,6 +16,6 @@ bad_rows   rows that cannot be read: where they go, why, how many
 ========== ==========================================================================
 """
 
-from tamis.streams.followed.stream import FollowedStream, follow_files
+from tamis.streams.tail.stream import FollowedStream, follow_files
 
 __all__ = ["FollowedStream", "follow_files"]

@@ -11,12 +11,12 @@ from typing import Any
 
 from tamis.errors import StreamError
 from tamis.streams.files import SUFFIXES
-from tamis.streams.followed.part import HEAD, Part
-from tamis.streams.followed.row_groups import RowGroups
-from tamis.streams.followed.text import Text
 from tamis.streams.source import CODECS, LONGEST_MAGIC, codec_of
+from tamis.streams.tail.file import HEAD, FollowedFile
+from tamis.streams.tail.parquet import FollowedParquet
+from tamis.streams.tail.text import FollowedText
 
-__all__ = ["Files"]
+__all__ = ["FollowedFiles"]
 
 _AT_ONCE = 1 << 20  # bytes
 
@@ -24,7 +24,7 @@ _KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
-class Files:
+class FollowedFiles:
     """The files that a path means, in the order of their names, and how much of each was taken.
 
     Parameters
@@ -41,7 +41,7 @@ class Files:
     def __init__(self, path: str, format: str | None, header: bool, max_quoted_lines: int) -> None:
         self.path, self.format, self.header, self._most = path, format, header, max_quoted_lines
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
-        self.parts: dict[str, Text | RowGroups] = {}
+        self.parts: dict[str, FollowedText | FollowedParquet] = {}
         self.notes: list[dict[str, Any]] = []  # what happened to them
         self._passed: set[str] = set()  # compressed files
         self.changed: set[str] = set()  # names whose place is another one now
@@ -68,7 +68,7 @@ class Files:
                 if _kind(entry.name) and entry.name[0] not in "._" and entry.is_file()
             )
 
-    def part(self, name: str) -> Text | RowGroups:
+    def part(self, name: str) -> FollowedText | FollowedParquet:
         """Return a file; one that is new is begun."""
         if name not in self.parts:
             kind = self.format or _kind(name) or "csv"
@@ -83,14 +83,16 @@ class Files:
                     f"{name!r} is {_kind(name)}, those before it are {self.format}: name files of one kind by a"
                     " pattern."
                 )
-            self.parts[name] = RowGroups(name) if kind == "parquet" else Text(name, self.header, self._most)
+            self.parts[name] = (
+                FollowedParquet(name) if kind == "parquet" else FollowedText(name, self.header, self._most)
+            )
         return self.parts[name]
 
     def is_whole(self, name: str, names: list[str]) -> bool:
         """Return whether a later file is there; ``log.csv.1`` is not later than ``log.csv``, but was put aside."""
         return not names[-1].startswith(name)
 
-    def with_rows(self, open_part: Part | None) -> Iterator[tuple[Part, bool]]:
+    def with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
         """Yield the files that have rows to take, and whether a later one is there too, so that they are whole."""
         names = self.names()
         inodes = {name: os.stat(name).st_ino for name in names}
@@ -129,14 +131,14 @@ class Files:
         for old, name in renamed.items():
             self._move(parts[old], name)
 
-    def _move(self, part: Text | RowGroups, name: str) -> None:
+    def _move(self, part: FollowedText | FollowedParquet, name: str) -> None:
         """A file has another name now."""
         self.notes.append({"event": "renamed", "from": part.name, "to": name})
         self.changed |= {part.name, name}
         self.parts[name] = part
         part.name = name
 
-    def _copied(self, part: Text | RowGroups, names: list[str]) -> Part:
+    def _copied(self, part: FollowedText | FollowedParquet, names: list[str]) -> FollowedFile:
         """Return a file that was cut, or written anew, after it was copied: as the copy, in which its rows are."""
         copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
         copies = [name for name in copies if os.path.getsize(name) >= part.at]
@@ -153,10 +155,10 @@ class Files:
         self.parts.pop(name).close()
         self.changed.add(name)
 
-    def _replaced(self, name: str, inode: int) -> Iterator[tuple[Part, bool]]:
+    def _replaced(self, name: str, inode: int) -> Iterator[tuple[FollowedFile, bool]]:
         """Another file has the name: the same rows copied, or new ones after the old file was put aside."""
         part = self.parts[name]
-        if isinstance(part, RowGroups) or not part.is_open or _begins(name, part.head):
+        if isinstance(part, FollowedParquet) or not part.is_open or _begins(name, part.head):
             part.close()
             part.inode = inode  # whether it is the same is looked at when it is opened
             return
@@ -173,15 +175,15 @@ def _is_packed(name: str) -> bool:
         return False
 
 
-def _is_copy(name: str, part: Text | RowGroups) -> bool:
+def _is_copy(name: str, part: FollowedText | FollowedParquet) -> bool:
     """Return whether a file of a longer name begins as another one, of which rows were taken."""
-    if not name.startswith(part.name) or not part.row or isinstance(part, RowGroups):
+    if not name.startswith(part.name) or not part.row or isinstance(part, FollowedParquet):
         return False
     with open(name, "rb") as file:
         return part.begins_as(file.read(HEAD))
 
 
-def _refuse_compressed_rest(part: Part) -> None:
+def _refuse_compressed_rest(part: FollowedFile) -> None:
     """Refuse to pass over rows of a file that was compressed before they were taken."""
     for codec in CODECS:
         packed = f"{part.name}{codec.suffix}"

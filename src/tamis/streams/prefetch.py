@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["read_ahead"]
+__all__ = ["prefetch"]
 
 T = TypeVar("T")
 
 
-def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
+def prefetch(blocks: Iterator[T]) -> Iterator[T]:
     """Yield what an iterator yields, in its order; the next one is made in a thread meanwhile.
 
     An error comes where its block would have come. The thread waits for nothing but the block in work, and it has ended
@@ -25,7 +25,7 @@ def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
 
     Examples
     --------
-    >>> list(read_ahead(iter("abc")))
+    >>> list(prefetch(iter("abc")))
     ['a', 'b', 'c']
     """
     block = next(blocks, None)

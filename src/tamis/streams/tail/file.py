@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 from tamis.errors import StreamError
 
-__all__ = ["HEAD", "Part", "digest", "refuse_others"]
+__all__ = ["HEAD", "FollowedFile", "check_same_columns", "digest"]
 
 HEAD = 4096  # bytes that tell a file from another
 
 
-class Part(ABC):
+class FollowedFile(ABC):
     """A file that is opened when rows of it are wanted.
 
     Attributes
@@ -64,7 +64,7 @@ class Part(ABC):
         """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
 
     @abstractmethod
-    def told(self, rows: Any) -> str:
+    def row_text(self, rows: Any) -> str:
         """Return a single row as text."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Part(ABC):
         """Return what tells this file from another."""
 
     @abstractmethod
-    def go_to(self, at: int, row: int, identity: list[Any]) -> None:
+    def seek(self, at: int, row: int, identity: list[Any]) -> None:
         """Go on there, if it is that file."""
 
     def n_waiting(self) -> int:
@@ -96,7 +96,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def refuse_others(name: str, known: list[str], found: list[str]) -> None:
+def check_same_columns(name: str, known: list[str], found: list[str]) -> None:
     """Refuse a file whose columns are not those of the first one."""
     if found == known or (sorted(found) == sorted(known) and len(set(known)) == len(known)):
         return

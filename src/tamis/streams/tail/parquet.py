@@ -10,13 +10,13 @@ import numpy as np
 
 from tamis.errors import StreamError
 from tamis.streams.encode import time_parts
-from tamis.streams.followed.part import HEAD, Part, digest, refuse_others
 from tamis.streams.tables import Table, pyarrow_module
+from tamis.streams.tail.file import HEAD, FollowedFile, check_same_columns, digest
 
-__all__ = ["RowGroups"]
+__all__ = ["FollowedParquet"]
 
 
-class RowGroups(Part):
+class FollowedParquet(FollowedFile):
     """A Parquet file, which does not grow; it is waited for until it is whole."""
 
     def __init__(self, name: str) -> None:
@@ -40,7 +40,7 @@ class RowGroups(Part):
             now = [self._file.metadata.num_rows, digest(file.read())]
         if self._told and self._told != now:
             self.refuse()
-        self._told, self._blocks, self._rest = now, self._from(self.at), None
+        self._told, self._blocks, self._rest = now, self._blocks_from(self.at), None
         return True
 
     @property
@@ -57,9 +57,9 @@ class RowGroups(Part):
 
     def _check_kinds(self, table: Table) -> None:
         known, found = table.types(), dict(zip(self.schema.names, self.schema.types, strict=True))
-        refuse_others(self.name, list(known), self.schema.names)
+        check_same_columns(self.name, list(known), self.schema.names)
         for name, kind in known.items():
-            if _sort(kind) != _sort(found[name]):
+            if _value_kind(kind) != _value_kind(found[name]):
                 raise StreamError(
                     f"{self.name!r} has column {name!r} as {found[name]}, the first file as {kind}: write it as there."
                 )
@@ -93,7 +93,7 @@ class RowGroups(Part):
         self.at = self.row = self.at + found.num_rows
         return found
 
-    def _from(self, row: int) -> Iterator[Any]:
+    def _blocks_from(self, row: int) -> Iterator[Any]:
         """Yield blocks from a row on; the row groups before it are not read."""
         groups = range(self._file.num_row_groups)
         ends = np.cumsum([self._file.metadata.row_group(k).num_rows for k in groups])
@@ -109,7 +109,7 @@ class RowGroups(Part):
         table.source.name = self.name
         return rows.select(table.names()).columns, rows.num_rows
 
-    def told(self, rows: Any) -> str:
+    def row_text(self, rows: Any) -> str:
         """Return a single row as text."""
         return str(rows.to_pylist()[0])
 
@@ -117,13 +117,13 @@ class RowGroups(Part):
         """Return inode, number of rows and a hash of the last bytes."""
         return [self.inode, *self._told]
 
-    def go_to(self, at: int, row: int, identity: list[Any]) -> None:
+    def seek(self, at: int, row: int, identity: list[Any]) -> None:
         """Go on there, if it is that file."""
         self.at = self.row = at
         self.inode, *self._told = identity
 
 
-def _sort(kind: Any) -> str:
+def _value_kind(kind: Any) -> str:
     """Return what sort of values a column holds, as far as it matters to what they become."""
     import pyarrow.types as kinds
 

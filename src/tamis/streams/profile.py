@@ -14,24 +14,26 @@ from typing import Any
 from tamis.base.glance import glance
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import time_parts
-from tamis.streams.files import columns_of, label_column
+from tamis.streams.files import find_column, match_columns
 from tamis.streams.stream import Stream
 from tamis.streams.tables import Head, Table
 
-__all__ = ["ColumnLook", "Look", "Problem", "look_at_rows", "look_at_table"]
+__all__ = ["ColumnProfile", "Problem", "TableProfile", "profile_stream", "profile_table"]
 
 _ROWS = 10_000
 _FEW = 20  # rows, below which no column is called an identifier
 _UNIQUE, _MANY = 0.95, 0.5  # share of different texts of an identifier, and of free text
 _RARE = 0.05  # share of the rows
 _NUMBERS = 50  # different ones in a label, and a tenth of the rows, beyond which they are no classes
-_SHOWN = 4
+_N_LISTED = 4
 _NAMELESS = "(no name)"
-_NAMED_AS_ONE = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|index|serial|row)$|(?<=[a-z])I[Dd]$", re.IGNORECASE)
+_IDENTIFIER_NAME = re.compile(
+    r"(?:^|[_\W])(?:id|uuid|guid|index|serial|row)$|(?<=[a-z])I[Dd]$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
-class ColumnLook:
+class ColumnProfile:
     """What one column holds.
 
     Attributes
@@ -41,9 +43,9 @@ class ColumnLook:
         "number", "flag", "category", "text", "identifier", "time", "constant", "empty", "unreadable", "mixed" (numbers
         and words) or "label".
     n_missing : int
-    n_different : int
+    n_unique : int
         Different values among those that are there.
-    such_as : tuple of str
+    examples : tuple of str
         The first different ones.
     note : str
         What else there is to say; "" if nothing.
@@ -52,8 +54,8 @@ class ColumnLook:
     name: str
     kind: str
     n_missing: int
-    n_different: int
-    such_as: tuple[str, ...]
+    n_unique: int
+    examples: tuple[str, ...]
     note: str = ""
 
 
@@ -76,7 +78,7 @@ class Problem:
 
 
 @dataclass(repr=False)
-class Look:
+class TableProfile:
     """What a first look at some rows found.
 
     Attributes
@@ -92,7 +94,7 @@ class Look:
     label : str or None
     classes : dict of str to int
         Rows of each label, the largest class first; empty where the label is a number.
-    left_out : dict of str to str
+    excluded : dict of str to str
         Columns that are left out, and why.
     notes : list of str
         What else is good to know.
@@ -105,23 +107,23 @@ class Look:
     n_rows: int = 0
     whole: bool = True
     n_columns: int = 0
-    columns: list[ColumnLook] = field(default_factory=list)
+    columns: list[ColumnProfile] = field(default_factory=list)
     label: str | None = None
     classes: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        return f"Look({self.path!r}, {', '.join(self._facts())})"
+        return f"TableProfile({self.path!r}, {', '.join(self._facts())})"
 
     def _repr_html_(self) -> str:
         rows = {
             column.name: [
                 column.kind,
                 f"{column.n_missing:,}",
-                f"{column.n_different:,}",
-                ", ".join(column.such_as),
+                f"{column.n_unique:,}",
+                ", ".join(column.examples),
             ]
             for column in self.columns
         }
@@ -140,7 +142,7 @@ class Look:
         self.columns[at] = replace(self.columns[at], **what)
 
 
-def look_at_table(
+def profile_table(
     table: Table,
     label: str | int | None = None,
     *,
@@ -152,7 +154,7 @@ def look_at_table(
     drop_unlabelled: bool = False,
     classes: bool = True,
     most_texts: int | None = None,
-) -> Look:
+) -> TableProfile:
     """Look at the first rows of a table.
 
     Parameters
@@ -174,18 +176,18 @@ def look_at_table(
         If a column that is named is not there, or the rows cannot be read at all.
     """
     names, path = table.names(), table.source.name
-    found = Look(path, n_columns=len(names))
+    found = TableProfile(path, n_columns=len(names))
     if isinstance(table, CSVTable):
         found.written = {"delimiter": table.delimiter, "decimal": table.decimal, "encoding": table.encoding}
         if n := table.above.count("\n"):
-            first = _shown(table.above.lstrip("\ufeff").splitlines()[0])
+            first = _short_text(table.above.lstrip("\ufeff").splitlines()[0])
             found.notes.append(
                 f"{_plural(n, 'line', 'lines')} above the names passed over, the first is {first!r}"
             )
     if label is not None:
-        found.label = names[label_column(label, names, path)]
+        found.label = names[find_column(label, names, path)]
     chosen = [
-        {name for one in given for name in columns_of(one, names, path)}
+        {name for one in given for name in match_columns(one, names, path)}
         for given in (categorical, drop, keep)
     ]
     text, dropped, kept = chosen
@@ -196,51 +198,51 @@ def look_at_table(
     found.n_rows, found.whole = head.n_rows, head.whole
     declared = {name for name in names if table.categories(name)}
     for name, column in zip(names, head.columns, strict=True):
-        found.columns.append(_column(name, column, text | declared))
-    _see_signs(found, table, dropped)
+        found.columns.append(_profile_column(name, column, text | declared))
+    _note_signs(found, table, dropped)
     for name, n in Counter(names).items():
         if n > 1 and name not in dropped:
             told = f"{n:,} columns are named {name!r}: rename all but one"
-            mends = ("", None) if name == found.label else ("drop", name)
-            found.problems.append(Problem(f"{told}{', or leave them out' * (name != found.label)}", *mends))
-    _see_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
-    _see_mixed(found, table, dropped)
-    _see_times(found, table, dropped | text, times)
-    _leave_out(found, dropped | kept | text, most_texts)
-    gone = dropped | set(found.left_out)
-    _see_holes(found, head, gone | text | {problem.value for problem in found.problems}, missing)
-    _see_the_rest(found, gone)
+            fix = ("", None) if name == found.label else ("drop", name)
+            found.problems.append(Problem(f"{told}{', or leave them out' * (name != found.label)}", *fix))
+    _check_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
+    _check_mixed(found, table, dropped)
+    _note_times(found, table, dropped | text, times)
+    _exclude_columns(found, dropped | kept | text, most_texts)
+    gone = dropped | set(found.excluded)
+    _check_missing(found, head, gone | text | {problem.value for problem in found.problems}, missing)
+    _add_notes(found, gone)
     return found
 
 
-def look_at_rows(stream: Stream) -> Look:
+def profile_stream(stream: Stream) -> TableProfile:
     """Look at the first rows of a stream that is no table: arrays, a named data set, svmlight."""
     import numpy as np
     import scipy.sparse as sp
 
     X, y = stream.take(_ROWS)
     described = stream.describe()
-    found = Look(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
+    found = TableProfile(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
     found.whole = len(y) < _ROWS
-    found.n_columns = X.shape[1] - getattr(stream, "unused", 0)
+    found.n_columns = X.shape[1] - getattr(stream, "n_unused", 0)
     found.label = str(described.get("label", "the label"))
     values, counts = np.unique(y, return_counts=True)
-    _count(found, values.tolist(), counts.tolist())
+    _set_classes(found, values.tolist(), counts.tolist())
     if sp.issparse(X):
         share = X.nnz / max(1, X.shape[0])
         found.notes.append(f"{share:,.1f} values are stored in each row, on average")
         return found
     names = stream.feature_names or [f"x{j}" for j in range(X.shape[1])]
     for j, name in enumerate(names):
-        found.columns.append(_dense_column(name, X[:, j], j in set(stream.categorical)))
-    _see_the_rest(found, set())
+        found.columns.append(_profile_dense_column(name, X[:, j], j in set(stream.categorical)))
+    _add_notes(found, set())
     return found
 
 
 # -- columns -----------------------------------------------------------------------------------------------
 
 
-def _column(name: str, column: Any, text: set[str]) -> ColumnLook:
+def _profile_column(name: str, column: Any, text: set[str]) -> ColumnProfile:
     """Return what a column of Arrow values holds."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
@@ -255,12 +257,12 @@ def _column(name: str, column: Any, text: set[str]) -> ColumnLook:
     try:
         different = there.unique()
     except Exception:  # lists, structs and their like
-        return ColumnLook(name, "unreadable", n_missing, 0, (), str(kind))
-    such_as = tuple(_shown(value) for value in different[:3].to_pylist())
+        return ColumnProfile(name, "unreadable", n_missing, 0, (), str(kind))
+    examples = tuple(_short_text(value) for value in different[:3].to_pylist())
     n = len(different)
 
-    def as_(what: str, note: str = "") -> ColumnLook:
-        return ColumnLook(name, what, n_missing, n, such_as, note)
+    def as_(what: str, note: str = "") -> ColumnProfile:
+        return ColumnProfile(name, what, n_missing, n, examples, note)
 
     if n == 0:
         return as_("empty")
@@ -280,18 +282,18 @@ def _column(name: str, column: Any, text: set[str]) -> ColumnLook:
         return as_("category")
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
         return as_("unreadable", str(kind))
-    if len(there) >= _FEW and n == len(there) and not n_missing and (why := _counts(name, there)):
+    if len(there) >= _FEW and n == len(there) and not n_missing and (why := _identifier_reason(name, there)):
         return as_("identifier", why)
     return as_("number")
 
 
-def _shown(value: Any) -> str:
+def _short_text(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= 24 else f"{text[:21]}..."
 
 
-def _counts(name: str, column: Any) -> str:
+def _identifier_reason(name: str, column: Any) -> str:
     """Return why different numbers only number the rows; nothing if they may be more."""
     import numpy as np
 
@@ -300,26 +302,28 @@ def _counts(name: str, column: Any) -> str:
         return ""
     if (steps := set(np.diff(values).tolist())) in ({1.0}, {-1.0}):
         return f"it counts the rows, {'up' if steps == {1.0} else 'down'}"
-    return f"{len(values):,} different numbers in as many rows" if _NAMED_AS_ONE.search(name) else ""
+    return f"{len(values):,} different numbers in as many rows" if _IDENTIFIER_NAME.search(name) else ""
 
 
-def _dense_column(name: str, values: Any, is_category: bool) -> ColumnLook:
+def _profile_dense_column(name: str, values: Any, is_category: bool) -> ColumnProfile:
     import numpy as np
 
     there = values[~np.isnan(values)]
     different = np.unique(there)
     kind = ("empty", "constant")[len(different)] if len(different) < 2 else "number"
-    such_as = tuple(f"{value:g}" for value in dict.fromkeys(there[:100].tolist()))[:3]
-    return ColumnLook(
+    examples = tuple(f"{value:g}" for value in dict.fromkeys(there[:100].tolist()))[:3]
+    return ColumnProfile(
         name, "category" if is_category and kind == "number" else kind, len(values) - len(there), len(different),
-        such_as,
+        examples,
     )  # fmt: skip
 
 
 # -- what stands in the way --------------------------------------------------------------------------------
 
 
-def _see_label(found: Look, head: Head, names: list[str], *, classes: bool, drop_unlabelled: bool) -> None:
+def _check_label(
+    found: TableProfile, head: Head, names: list[str], *, classes: bool, drop_unlabelled: bool
+) -> None:
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
@@ -337,12 +341,12 @@ def _see_label(found: Look, head: Head, names: list[str], *, classes: bool, drop
         found.problems.append(Problem(told, "drop_unlabelled", True))
     counted = pc.value_counts(column.drop_null())
     values, counts = counted.field(0), counted.field(1).to_pylist()
-    many = seen.n_different > max(_NUMBERS, found.n_rows // 10)
+    many = seen.n_unique > max(_NUMBERS, found.n_rows // 10)
     fractions = kinds.is_floating(column.type) and many
     if many and (fractions or kinds.is_integer(column.type)):
         if classes:
             told = (
-                f"the label {found.label} holds {seen.n_different:,} different numbers, which are no classes: tamis run"
+                f"the label {found.label} holds {seen.n_unique:,} different numbers, which are no classes: tamis run"
                 " and tamis follow predict a number with --task regression"
             )
             found.problems.append(Problem(told))
@@ -352,21 +356,21 @@ def _see_label(found: Look, head: Head, names: list[str], *, classes: bool, drop
             Problem(f"the label {found.label} has {seen.note}: choose another one", "label")
         )
         return
-    _count(found, values.to_pylist(), counts)
+    _set_classes(found, values.to_pylist(), counts)
 
 
-def _may_be_label(column: ColumnLook, n_rows: int) -> bool:
-    return column.kind in ("category", "flag", "number") and 2 <= column.n_different <= max(
+def _may_be_label(column: ColumnProfile, n_rows: int) -> bool:
+    return column.kind in ("category", "flag", "number") and 2 <= column.n_unique <= max(
         2, min(20, n_rows // 10)
     )
 
 
-def _count(found: Look, values: list[Any], counts: list[int]) -> None:
+def _set_classes(found: TableProfile, values: list[Any], counts: list[int]) -> None:
     order = sorted(range(len(counts)), key=lambda k: -counts[k])
     found.classes = {str(values[k]): int(counts[k]) for k in order}
 
 
-def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
+def _check_mixed(found: TableProfile, table: Table, dropped: set[str]) -> None:
     """Columns of numbers and other words: what is missing there, or is it a category?"""
     if not isinstance(table, CSVTable):
         return
@@ -378,8 +382,8 @@ def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
         told = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
         if one.decimal and table.options.get("decimal"):
             text = f"{one.name} holds {told}, but decimal mark {table.decimal} was said"
-            mends = Problem(text, "decimal", one.decimal)
-            found.problems += [mends] * all(problem.option != "decimal" for problem in found.problems)
+            fix = Problem(text, "decimal", one.decimal)
+            found.problems += [fix] * all(problem.option != "decimal" for problem in found.problems)
             continue
         if one.decimal:
             other = "points" if table.decimal == "." else "commas"
@@ -393,7 +397,7 @@ def _see_mixed(found: Look, table: Table, dropped: set[str]) -> None:
             found.problems.append(Problem(text, "categorical", one.name))
 
 
-def _see_signs(found: Look, table: Table, dropped: set[str]) -> None:
+def _note_signs(found: TableProfile, table: Table, dropped: set[str]) -> None:
     """Numbers of a currency, or per cent: what is read of them?"""
     if not isinstance(table, CSVTable):
         return
@@ -402,15 +406,15 @@ def _see_signs(found: Look, table: Table, dropped: set[str]) -> None:
             continue
         if sign := table.grouped.get(column.name):
             found.change(column.name, note=f"numbers written with {sign}")
-            told = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.such_as)}"
+            told = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.examples)}"
             found.notes.append(f"{told} (--categorical {column.name} makes categories of them)")
 
 
-def _see_times(found: Look, table: Table, apart: set[str], times: str) -> None:
+def _note_times(found: TableProfile, table: Table, apart: set[str], times: str) -> None:
     parts = table.times()
     if isinstance(table, CSVTable):
         for name in [name for name, form in table.time_formats.items() if not form and name not in apart]:
-            found.left_out[name] = (
+            found.excluded[name] = (
                 "day and month of its dates cannot be told apart (--time-format %d/%m/%Y says)"
             )
     for column in list(found.columns):
@@ -422,20 +426,20 @@ def _see_times(found: Look, table: Table, apart: set[str], times: str) -> None:
         found.change(column.name, note=f"becomes {told}")
 
 
-def _leave_out(found: Look, apart: set[str], most_texts: int | None) -> None:
+def _exclude_columns(found: TableProfile, apart: set[str], most_texts: int | None) -> None:
     for column in found.columns:
         if column.name in apart or column.kind == "label":
             continue
         if column.kind in ("identifier", "text"):
             what = "an identifier" if column.kind == "identifier" else "free text"
-            found.left_out.setdefault(column.name, f"{what}, {column.note}")
+            found.excluded.setdefault(column.name, f"{what}, {column.note}")
         elif column.kind == "unreadable":
-            found.left_out[column.name] = f"it is of type {column.note}, which is no number and no text"
-        elif column.kind == "category" and most_texts is not None and column.n_different > most_texts:
-            found.left_out[column.name] = f"text: {column.n_different:,} different ones"
+            found.excluded[column.name] = f"it is of type {column.note}, which is no number and no text"
+        elif column.kind == "category" and most_texts is not None and column.n_unique > most_texts:
+            found.excluded[column.name] = f"text: {column.n_unique:,} different ones"
 
 
-def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
+def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: str) -> None:
     """Numbers that are missing, and those that are infinite."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
@@ -451,7 +455,7 @@ def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
             infinite.append(f"{seen.name} ({n:,})")
     if holes and missing == "error":
         shares = [f"{one.name or _NAMELESS} ({_share(one.n_missing, found.n_rows)})" for one in holes]
-        told = f"{_some(shares)} lack values"
+        told = f"{_join(shares)} lack values"
         if len(holes) == 1:
             column = head.columns[found.columns.index(holes[0])]
             first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
@@ -459,34 +463,34 @@ def _see_holes(found: Look, head: Head, apart: set[Any], missing: str) -> None:
         found.problems.append(Problem(told, "missing", "mean"))
     if infinite:
         verb = "holds" if len(infinite) == 1 else "hold"
-        found.problems.append(Problem(f"{_some(infinite)} {verb} infinite numbers", "na", "inf"))
+        found.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))
     options = {problem.option for problem in found.problems}
     if missing == "error" and "na" in options and "missing" not in options:
         found.problems.append(Problem("what is then read as missing has to be filled", "missing", "mean"))
 
 
-def _see_the_rest(found: Look, gone: set[str]) -> None:
+def _add_notes(found: TableProfile, gone: set[str]) -> None:
     """What stands in nobody's way, but is good to know."""
     used = [column for column in found.columns if column.kind != "label" and column.name not in gone]
     if found.label is not None and found.columns and not used:
         found.problems.append(Problem("no column is left beside the label", "keep", None))
     still = [column.name for column in used if column.kind in ("constant", "empty")]
     if still:
-        found.notes.append(f"{_some(still)}: the same in every row so far")
-    wide = [f"{c.name} ({c.n_different:,})" for c in used if c.kind == "category" and c.n_different > 100]
+        found.notes.append(f"{_join(still)}: the same in every row so far")
+    wide = [f"{c.name} ({c.n_unique:,})" for c in used if c.kind == "category" and c.n_unique > 100]
     if wide:
-        found.notes.append(f"{_some(wide)}: text of many values, which become numbers without an order")
+        found.notes.append(f"{_join(wide)}: text of many values, which become numbers without an order")
     n = sum(found.classes.values())
     if len(found.classes) == 1:
         found.notes.append(f"every row so far has the label {next(iter(found.classes))}")
     rare = [f"{label} ({_share(k, n)})" for label, k in found.classes.items() if k < _RARE * n]
     if rare and len(found.classes) <= 20:
-        found.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_some(rare)}")
+        found.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_join(rare)}")
 
 
-def _some(parts: list[str]) -> str:
-    more = len(parts) - _SHOWN
-    return ", ".join(part or _NAMELESS for part in parts[:_SHOWN]) + (
+def _join(parts: list[str]) -> str:
+    more = len(parts) - _N_LISTED
+    return ", ".join(part or _NAMELESS for part in parts[:_N_LISTED]) + (
         f" and {more:,} more" if more > 0 else ""
     )
 

@@ -303,15 +303,15 @@ def _irrelevant(n: int) -> list[Irrelevant]:
 
 
 def _canonical(name: str) -> str:
-    plain = {_plain(known): known for known in _RECIPES} | _ALIASES
-    if _plain(str(name)) not in plain:
-        near = difflib.get_close_matches(_plain(str(name)), plain, n=2)
+    plain = {_normalize(known): known for known in _RECIPES} | _ALIASES
+    if _normalize(str(name)) not in plain:
+        near = difflib.get_close_matches(_normalize(str(name)), plain, n=2)
         hint = f"; did you mean {' or '.join(repr(plain[key]) for key in near)}?" if near else "."
         raise UnknownNameError(
             f"No stream is named {name!r}{hint} Known: {', '.join(_RECIPES)}; load_dataset opens real data."
         )
-    return plain[_plain(str(name))]
+    return plain[_normalize(str(name))]
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -136,7 +136,7 @@ def test_a_bomb_is_refused_before_it_goes_off(name: str, tmp_path: Path) -> None
     path = forge(tmp_path / "bomb", content, **members)
     memory, became = peak_of(path)
     assert became != "loaded"
-    assert "is no valid file" not in became  # refused for what it is, not for what it breaks
+    assert "is not a valid file" not in became  # refused for what it is, not for what it breaks
     assert memory < MOST * path.stat().st_size + FREE
 
 
@@ -150,7 +150,7 @@ def test_a_member_that_reads_beyond_its_end_is_refused(tmp_path: Path) -> None:
     path.write_bytes(
         forged + b"tamis sha256 " + tamis.persistence.archive.hashlib.sha256(forged).hexdigest().encode()
     )
-    with pytest.raises(CheckpointError, match="declares more than it holds"):
+    with pytest.raises(CheckpointError, match="declares more data than it contains"):
         tamis.load(path)
 
 
@@ -170,7 +170,7 @@ def test_many_small_nodes_take_memory_in_proportion(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is no regular file"):
+    with pytest.raises(CheckpointError, match="is not a regular file"):
         tamis.load("/dev/zero")
 
 
@@ -187,12 +187,12 @@ def test_text_of_no_length_is_saved(tmp_path: Path) -> None:
     [
         ({"schema": 0}, "has the schema 0, but schemas are 1, 2"), ({"schema": -5}, "has the schema -5"),
         ({"schema": "one"}, "has the schema 'one'"), ({"schema": True}, "has the schema True"),
-        ({"schema": None}, "has the schema None"), ({"versions": {}}, "has no manifest as"),
+        ({"schema": None}, "has the schema None"), ({"versions": {}}, "has no manifest of"),
         ({"versions": {"tamis": 1, "sklearn": "1"}}, "has no manifest"), ({"format": "other"}, "has no manifest"),
-        ({"nodes": {}}, "has no manifest"), ({"root": {"at": -1}}, "refers to node -1, but those before are 0 to 0"),
+        ({"nodes": {}}, "has no manifest"), ({"root": {"at": -1}}, "refers to node -1, but the earlier nodes are 0"),
         ({"root": {"at": True}}, "refers to node True"), ({"root": {"at": "0"}}, "refers to node '0'"),
-        ({"root": [1]}, "where a value of one kind belongs"), ({"root": {}}, "where a value of one kind belongs"),
-        ({"nodes": [3]}, "holds 3 where a value of one kind belongs"),
+        ({"root": [1]}, "where a node of one kind is expected"), ({"root": {}}, "where a node of one kind is expected"),
+        ({"nodes": [3]}, "contains 3 where a node of one kind is expected"),
     ],
 )  # fmt: skip
 def test_a_manifest_that_is_none_is_refused_in_one_sentence(
@@ -239,7 +239,7 @@ def test_an_object_that_lacks_an_attribute_is_refused_or_works_without(key: str,
             try:
                 loaded = tamis.load(forge(path, content, **members))
             except CheckpointError as error:
-                refused += f"without {left[0]!r}" in str(error)
+                refused += f"without the required attribute {left[0]!r}" in str(error)
             else:
                 use(loaded, X, y)
             own.insert(i, left)

@@ -48,10 +48,10 @@ def test_what_came_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
     journal.write([{"row": 1}])
     saved, head = journal.mark()
     journal.write([{"row": 2}])
-    journal.cut([saved + 99, head])  # put aside meanwhile
+    journal.truncate([saved + 99, head])  # put aside meanwhile
     assert path.stat().st_size == journal.length == 2 * saved
     assert journal.mark(saved) == [saved, head]
-    journal.cut([saved, head])
+    journal.truncate([saved, head])
     assert path.stat().st_size == journal.length == saved
     journal.write([{"row": 3}])
     assert path.read_text() == '{"row": 1}\n{"row": 3}\n'
@@ -63,13 +63,15 @@ def test_another_file_is_not_cut(lines: int, tmp_path: Path) -> None:
     mine.write([{"row": 1}] * lines)
     mark = mine.mark()
     other.write([{"row": 7}, {"row": 8}, {"row": 9}])
-    with pytest.raises(CheckpointError, match=r"other.jsonl' does not begin as it did at the checkpoint"):
-        other.cut(mark)
+    with pytest.raises(
+        CheckpointError, match=r"other.jsonl' is not the file that the run wrote before the checkpoint"
+    ):
+        other.truncate(mark)
     assert len((tmp_path / "other.jsonl").read_text().splitlines()) == 3
     mine.write([{"row": 2}])
     (tmp_path / "mine.jsonl").rename(tmp_path / "moved.jsonl")
     if lines:  # it is known by what is in it
-        Journal(tmp_path / "moved.jsonl").cut(mark)
+        Journal(tmp_path / "moved.jsonl").truncate(mark)
         assert (tmp_path / "moved.jsonl").read_text() == '{"row": 1}\n'
 
 
@@ -78,7 +80,7 @@ def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[
     journal = Journal("-")
     assert journal.length == 0
     journal.write([{"row": 1}])
-    journal.cut([0, ""])  # what was told cannot be taken back
+    journal.truncate([0, ""])  # what was told cannot be taken back
     journal.flush()
     assert journal.length == len('{"row": 1}\n')
     journal.close()
@@ -93,7 +95,7 @@ def test_a_full_disk_tears_a_line_and_says_so(room: int, tmp_path: Path) -> None
     journal._file = Narrow(room)  # type: ignore[assignment]
     journal.write([{"row": 1}])
     with pytest.raises(
-        CheckpointError, match=r"^Cannot write '.*told.jsonl' \(No space left on device\): make room"
+        CheckpointError, match=r"^Cannot write '.*told.jsonl' \(No space left on device\): free some space"
     ):
         journal.write([{"row": 2}])
     assert journal._file.getvalue() == b'{"row": 1}\n{"row": 2}'[:room]  # type: ignore[attr-defined]
@@ -113,6 +115,6 @@ def test_a_reader_who_has_seen_enough_is_no_error_of_the_disk() -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        CheckpointError, match=r"^Cannot write '.*no/told' \(No such file or directory\): make room"
+        CheckpointError, match=r"^Cannot write '.*no/told' \(No such file or directory\): free some space"
     ):
         Journal(tmp_path / "no" / "told")

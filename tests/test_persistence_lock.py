@@ -17,12 +17,12 @@ import pytest
 from tamis import FisherScore, prequential
 from tamis.cli import main
 from tamis.errors import CheckpointError
-from tamis.persistence.lock import only_writer
+from tamis.persistence.lock import write_lock
 
 HOLD = """
 import sys, time
-from tamis.persistence.lock import only_writer
-with only_writer(sys.argv[1]):
+from tamis.persistence.lock import write_lock
+with write_lock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -46,16 +46,16 @@ def test_the_second_process_is_told_of_the_first(tmp_path):
         at = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
         told = rf"run.tamis' is being written by process {process.pid}, started at {at}: wait"
         for _ in range(2):  # to be refused takes nothing from the first
-            with pytest.raises(CheckpointError, match=told), only_writer(place):
+            with pytest.raises(CheckpointError, match=told), write_lock(place):
                 pass
         link = tmp_path / "link"
         link.symlink_to(place)
-        with pytest.raises(CheckpointError, match=told.replace("run.tamis", "link")), only_writer(link):
+        with pytest.raises(CheckpointError, match=told.replace("run.tamis", "link")), write_lock(link):
             pass
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert json.loads((tmp_path / ".run.tamis.lock").read_text())["pid"] == process.pid
-        with only_writer(place):
+        with write_lock(place):
             assert json.loads((tmp_path / ".run.tamis.lock").read_text())["pid"] == os.getpid()
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
@@ -65,7 +65,7 @@ def test_the_second_process_is_told_of_the_first(tmp_path):
 )
 def test_what_was_left_is_taken_over(tmp_path, left):
     (tmp_path / ".run.tamis.lock").write_text(left)
-    with only_writer(tmp_path / "run.tamis"):
+    with write_lock(tmp_path / "run.tamis"):
         owner = json.loads((tmp_path / ".run.tamis.lock").read_text())
     assert (owner["pid"], owner["host"]) == (os.getpid(), socket.gethostname())
     assert list(tmp_path.iterdir()) == []
@@ -75,26 +75,26 @@ def test_an_owner_that_did_not_sign_or_is_elsewhere_is_named_as_far_as_it_is_kno
     with open(tmp_path / ".a.lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(CheckpointError, match="is being written by another process: wait"):
-            only_writer(tmp_path / "a").__enter__()
+            write_lock(tmp_path / "a").__enter__()
         file.write('{"pid": 12, "host": "elsewhere", "since": "2020-01-01 00:00:00"}')
         file.flush()
         told = "by process 12 on elsewhere, started at 2020-01-01 00:00:00: wait"
         with pytest.raises(CheckpointError, match=told):
-            only_writer(tmp_path / "a").__enter__()
+            write_lock(tmp_path / "a").__enter__()
 
 
 def test_within_a_process_it_is_held_until_the_last_one_lets_go(tmp_path):
     place = tmp_path / "a"
-    with only_writer(place):
-        with only_writer(place, again=True):
+    with write_lock(place):
+        with write_lock(place, again=True):
             pass
         assert (tmp_path / ".a.lock").exists()
-        with pytest.raises(CheckpointError, match=f"by process {os.getpid()}, started"), only_writer(place):
+        with pytest.raises(CheckpointError, match=f"by process {os.getpid()}, started"), write_lock(place):
             pass
         child = os.fork()
         if child == 0:  # what a fork inherited is not its own
             try:
-                with only_writer(place, again=True):
+                with write_lock(place, again=True):
                     os._exit(0)
             except CheckpointError:
                 os._exit(7)
@@ -113,20 +113,20 @@ def test_the_lock_of_a_file_that_its_owner_just_removed_is_not_taken_for_the_loc
         flock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
-    with only_writer(place):
+    with write_lock(place):
         assert len(opened) == 2
         assert os.path.samestat(os.fstat(opened[1]), os.stat(tmp_path / ".a.lock"))
 
 
 def test_what_has_no_lock(tmp_path, monkeypatch):
-    with only_writer(os.devnull):
+    with write_lock(os.devnull):
         assert not os.path.lexists("/dev/.null.lock")
 
     def unknown(descriptor, how):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", unknown)
-    with only_writer(tmp_path / "a"):
+    with write_lock(tmp_path / "a"):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -142,7 +142,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "open", read_only)
     with pytest.raises(
-        CheckpointError, match=r"beside .*run.tamis' \(Read-only file system\): choose a folder"
+        CheckpointError, match=r"next to .*run.tamis' \(Read-only file system\): choose a writable folder"
     ):
         prequential((X, y), FisherScore(1), checkpoint=tmp_path / "run.tamis")
 

@@ -311,7 +311,7 @@ def test_a_file_holds_no_sql_that_is_run(shop, tmp_path):
     written = tmp_path / "written.csv"
     recipes = Recipes({"harm": Query(HARM.format(written), "id", 0.0)}, {}, [])
     path = save(recipes, tmp_path / "harm.tamis")
-    with pytest.raises(CheckpointError, match=r"runs what its author wrote: .* classes=\[Query\]"):
+    with pytest.raises(CheckpointError, match=r"executes code from its author: .* classes=\[Query\]"):
         load(path)
     loaded = load(path, classes=[Query])
     for database in (shop, Database(shop), duckdb.connect()):
@@ -356,7 +356,7 @@ def test_queries_read_the_given_tables_only(shop, tmp_path, query):
 def test_an_aggregate_is_checked_when_it_is_loaded(changes, tmp_path):
     good, bad = aggregate(), aggregate(**changes)
     assert load(save(good, tmp_path / "good.tamis")) == good
-    with pytest.raises(CheckpointError, match=r"is no valid file of tamis\.save: "):
+    with pytest.raises(CheckpointError, match=r"is not a valid file of tamis\.save: "):
         load(save(bad, tmp_path / "bad.tamis"))
 
 

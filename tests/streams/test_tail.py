@@ -603,7 +603,7 @@ class Told:
         return self.journal.mark()
 
     def restore(self, mark):
-        self.journal.cut(mark)
+        self.journal.truncate(mark)
 
 
 def run_on(source, folder, **how):
@@ -700,7 +700,7 @@ def test_a_full_disk_is_told_and_the_checkpoint_stays(tmp_path):
 
     os.waitpid(in_a_child(fill), 0)
     assert "Cannot write" in (tmp_path / "error").read_text()
-    assert "make room" in (tmp_path / "error").read_text()
+    assert "free some space" in (tmp_path / "error").read_text()
 
 
 def test_memory_of_the_records_is_bounded(tmp_path):

@@ -322,7 +322,7 @@ class Events:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint: what was told after it will be told again."""
-        self.journal.cut(state["journal"])
+        self.journal.truncate(state["journal"])
         self.selected, self.n_seen, self._told = state["selected"], state["n_seen"], state["told"]
         known = {
             "entered": self.selected,

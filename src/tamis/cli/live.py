@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
 
-from tamis.persistence.journal import finite
+from tamis.persistence.journal import null_nonfinite
 
 __all__ = ["LivePage"]
 
@@ -160,7 +160,7 @@ class LivePage:
 
 
 def _said(line: dict[str, Any]) -> str:
-    return f"data: {json.dumps(finite(line))}\n\n"
+    return f"data: {json.dumps(null_nonfinite(line))}\n\n"
 
 
 def _source(name: str) -> str:

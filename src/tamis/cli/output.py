@@ -80,9 +80,9 @@ def note(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """Print one JSON document; numbers that JSON does not have become null."""
-    from tamis.persistence.journal import finite
+    from tamis.persistence.journal import null_nonfinite
 
-    print(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
+    print(json.dumps(null_nonfinite(document), indent=1, allow_nan=False, default=str))
 
 
 def write_output(place: str, write: Callable[[BinaryIO], object]) -> None:
@@ -157,12 +157,12 @@ def check_outputs(
 @contextlib.contextmanager
 def alone(*places: str | None) -> Iterator[None]:
     """Let no other process write these places meanwhile; refuse, before anything starts, if one does already."""
-    from tamis.persistence.lock import only_writer
+    from tamis.persistence.lock import write_lock
 
     with contextlib.ExitStack() as held:
         for place in places:
             if place is not None:
-                held.enter_context(only_writer(place))
+                held.enter_context(write_lock(place))
         yield
 
 

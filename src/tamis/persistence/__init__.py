@@ -1,11 +1,11 @@
-"""Save and load models, checkpoints and results without pickle: one file, or its bytes, and nothing in it is executed.
+"""Save and load models, checkpoints and results without pickle: one file or its bytes; nothing in it is executed.
 
 The file is a zip archive (stored, so it cannot be a zip bomb) of `manifest.json` and one `.npy` file per array. Its
-comment, the last bytes of the file, is the SHA-256 of everything before it, so any altered byte is noticed.
+comment, the last bytes of the file, is the SHA-256 of everything before it, so any altered byte is detected.
 
 The manifest holds a table of nodes. A node is a container, an array, a random number generator or an object, and
-refers only to nodes before it, so whatever the file says, it is read in one loop, and the work that it asks for is
-counted against the file's size. An object that is met twice is stored once, and is one object again after loading.
+refers only to earlier nodes, so any file is read in a single loop, and the work that it requests is limited in
+proportion to its size. An object with several references is stored once, and is a single object after loading.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tamis._check import short_repr
 from tamis._guard import Guarded, held
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
-    from_memory,
+    open_bytes,
     open_verified,
-    read_all,
+    read_stream,
     write,
-    write_all,
+    write_stream,
 )
 from tamis.persistence.classes import full_name, is_instance
 from tamis.persistence.decoder import SCHEMA, decode
@@ -46,17 +46,17 @@ def save(obj: Any, path: str | os.PathLike[str]) -> Path: ...
 @overload
 def save(obj: Any, path: BinaryIO) -> None: ...
 def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
-    """Write an object to a file or a file object; if anything fails, an existing file stays as it is.
+    """Write an object to a file or a file object; if anything fails, an existing file is unchanged.
 
     Parameters
     ----------
     obj : object
         A Tamis object, a scikit-learn estimator, or None, bool, int, float, str, bytes, tuple, list, dict, set,
-        NumPy scalar, array or random number generator, SciPy CSR matrix; nested as you like. An estimator of
-        your own can be saved too; see :func:`load`.
+        NumPy scalar, array or random number generator, SciPy CSR matrix; nested to any depth. Your own
+        estimators can be saved too; see :func:`load`.
     path : str, path or binary file object
-        The file; an existing file is replaced in one step, or stays as it is if anything fails. A file object needs
-        only a `write` that takes bytes. It is given what :func:`dumps` returns, and is not closed.
+        The file; an existing file is replaced atomically, or is unchanged if anything fails. A file object needs only
+        a `write` that accepts bytes. It receives the bytes that :func:`dumps` returns, and is not closed.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
     Raises
     ------
     TypeError
-        If something in `obj` cannot be saved; the message says where it is. If a file object takes text.
+        If something in `obj` cannot be saved; the message names its location. If a file object accepts text only.
     CheckpointError
         If the file cannot be written.
 
@@ -82,7 +82,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
     if not isinstance(path, str | os.PathLike):
         _write_to(path, dumps(obj))
         return None
-    with held(_guarded_in(obj)):
+    with held(_thread_safe_models(obj)):
         return _save(obj, path)
 
 
@@ -101,7 +101,7 @@ def dumps(obj: Any) -> bytes:
     Raises
     ------
     TypeError
-        If something in `obj` cannot be saved; the message says where it is.
+        If something in `obj` cannot be saved; the message names its location.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def dumps(obj: Any) -> bytes:
     (True, True)
     """
     file = io.BytesIO()
-    with held(_guarded_in(obj)):
-        write(file, *_encoded(obj))
+    with held(_thread_safe_models(obj)):
+        write(file, *_encode(obj))
     return file.getvalue()
 
 
@@ -121,53 +121,55 @@ def _write_to(file: Any, data: bytes) -> None:
     if not hasattr(file, "write"):
         raise TypeError(f"path must be a path or a binary file object, got {short_repr(file)}.")
     if isinstance(file, io.TextIOBase):
-        raise TypeError(f"{_name_of(file)} takes text: open it in binary mode, as in open(path, 'wb').")
+        raise TypeError(
+            f"{_file_name(file)} accepts text only: open it in binary mode, as in open(path, 'wb')."
+        )
     try:
-        write_all(file, memoryview(data))
+        write_stream(file, memoryview(data))
     except io.UnsupportedOperation as error:
         raise CheckpointError(
-            f"Cannot write {_name_of(file)}: open it for writing, as in open(path, 'wb')."
+            f"Cannot write {_file_name(file)}: open it for writing, as in open(path, 'wb')."
         ) from error
     except OSError as error:
-        raise CheckpointError(f"Cannot write {_name_of(file)} ({error.strerror or error}).") from error
+        raise CheckpointError(f"Cannot write {_file_name(file)} ({error.strerror or error}).") from error
 
 
-def _name_of(file: Any) -> str:
-    """Return what a file object is called in a message."""
+def _file_name(file: Any) -> str:
+    """Return the name of a file object for messages."""
     name = getattr(file, "name", None)
     return repr(name) if isinstance(name, str) else f"'<{type(file).__name__}>'"
 
 
-def _guarded_in(obj: Any) -> list[Guarded]:
-    """Return the models in an object, as far as containers hold them: each answers for what is in it."""
-    found, left, seen = [], [obj], set[int]()
-    while left:
-        one = left.pop()
-        if id(one) in seen:
+def _thread_safe_models(obj: Any) -> list[Guarded]:
+    """Return the models in an object and its nested containers; the lock of a model covers its parts."""
+    models, pending, seen = [], [obj], set[int]()
+    while pending:
+        item = pending.pop()
+        if id(item) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, Guarded):
-            found.append(one)
-        elif isinstance(one, list | tuple):
-            left += one
-        elif isinstance(one, dict):
-            left += one.values()
-    return found
+        seen.add(id(item))
+        if isinstance(item, Guarded):
+            models.append(item)
+        elif isinstance(item, list | tuple):
+            pending += item
+        elif isinstance(item, dict):
+            pending += item.values()
+    return models
 
 
 def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
-    manifest, arrays = _encoded(obj)
+    manifest, arrays = _encode(obj)
     try:
         replace_file(path, lambda file: write(file, manifest, arrays))
     except OSError as error:
         raise CheckpointError(
-            f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose a folder that exists, can be"
-            " written to and has space left."
+            f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose an existing, writable folder"
+            " with free space."
         ) from error
     return Path(path)
 
 
-def _encoded(obj: Any) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
+def _encode(obj: Any) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
     """Return the manifest and the arrays."""
     encoder = Encoder()
     root = encoder.encode(obj, type(obj).__name__ if is_instance(obj) else "")
@@ -184,17 +186,17 @@ def _encoded(obj: Any) -> tuple[bytes, list[np.ndarray[Any, Any]]]:
 def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = ()) -> Any:
     """Read an object that :func:`save` wrote.
 
-    A file cannot choose code to run. Objects are made without their constructor, and only of classes of Tamis, of
-    scikit-learn's public estimators, and of `classes`. A class with a method ``check_state`` checks what was loaded,
-    and refuses a state that it could not have saved.
+    A file cannot choose code to execute. Objects are created without their constructor, and only from classes of Tamis,
+    scikit-learn's public estimators, and `classes`. A class with a method ``check_state`` validates the loaded state
+    and rejects one that it could not have saved.
 
     Parameters
     ----------
     path : str, path or binary file object
-        A file object is read from its present position to its end, and is not closed.
+        A file object is read from its current position to its end, and is not closed.
     classes : iterable of classes
-        Your own estimators that the file holds. Also classes of Tamis that are loaded only if they are named, such as
-        :class:`tamis.columns.generators.Query`, because the text in the file is run as a query.
+        Your own estimators that the file contains. Also classes of Tamis that are loaded only if they are listed, such
+        as :class:`tamis.columns.generators.Query`, because the text in the file is run as a query.
 
     Returns
     -------
@@ -203,15 +205,15 @@ def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = (
 
     Notes
     -----
-    Whatever the file contains, loading takes memory and time in proportion to its size, plus the time to import the
-    classes that it holds. A file object is read no further if its first bytes are not those of a saved file.
+    For any file, loading takes memory and time in proportion to its size, plus the time to import the classes that it
+    contains. Reading a file object stops if its first bytes are not those of a saved file.
 
     Raises
     ------
     CheckpointError
-        If the file is missing, truncated, altered, of a newer Tamis, or not one of ours.
+        If the file is missing, truncated, altered, from a newer Tamis, or not written by :func:`save`.
     TypeError
-        If a file object gives text.
+        If a file object returns text.
 
     Examples
     --------
@@ -226,18 +228,18 @@ def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = (
         return _load(open_verified(path), repr(os.fspath(path)), classes)
     if not hasattr(path, "read"):
         raise TypeError(
-            f"path must be a path or a binary file object, got {short_repr(path)}: bytes are for tamis.loads."
+            f"path must be a path or a binary file object, got {short_repr(path)}: pass bytes to tamis.loads."
         )
-    name = _name_of(path)
+    name = _file_name(path)
     try:
-        data = read_all(path, name)
+        data = read_stream(path, name)
     except OSError as error:
         raise CheckpointError(f"Cannot read {name} ({error.strerror or error}).") from error
-    return _load(from_memory(data, name), name, classes)
+    return _load(open_bytes(data, name), name, classes)
 
 
 def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ()) -> Any:
-    """Return the object that :func:`dumps` turned into bytes; they are checked as :func:`load` checks a file.
+    """Return the object that :func:`dumps` serialized; the bytes are validated as :func:`load` validates a file.
 
     Parameters
     ----------
@@ -253,7 +255,7 @@ def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ())
     Raises
     ------
     CheckpointError
-        If the bytes are truncated, altered, of a newer Tamis, or not ours.
+        If the bytes are truncated, altered, from a newer Tamis, or not written by :func:`dumps`.
     TypeError
         If `data` is not bytes.
 
@@ -264,9 +266,9 @@ def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ())
     {'rows': 200}
     """
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"data must be bytes, got {short_repr(data)}: a file is read by tamis.load.")
+        raise TypeError(f"data must be bytes, got {short_repr(data)}: read a file with tamis.load.")
     name = f"'<{type(data).__name__}>'"
-    return _load(from_memory(data, name), name, classes)
+    return _load(open_bytes(data, name), name, classes)
 
 
 def _load(opened: AbstractContextManager[tuple[ZipFile, int]], name: str, classes: Iterable[type]) -> Any:
@@ -277,7 +279,7 @@ def _load(opened: AbstractContextManager[tuple[ZipFile, int]], name: str, classe
         raise CheckpointError(f"Cannot read {name} ({error.strerror or error}): check the path.") from error
     except (CheckpointError, MemoryError):
         raise
-    except (DataError, StateError) as error:  # of an object that was looked at
-        raise CheckpointError(f"{name} is no valid file of tamis.save: {error}") from error
-    except Exception as error:  # whatever a file made by someone else makes the decoder stumble over
-        raise CheckpointError(f"{name} is no valid file of tamis.save: save it again.") from error
+    except (DataError, StateError) as error:  # raised by check_state
+        raise CheckpointError(f"{name} is not a valid file of tamis.save: {error}") from error
+    except Exception as error:  # any error of the decoder on a forged file
+        raise CheckpointError(f"{name} is not a valid file of tamis.save: save it again.") from error

@@ -1,4 +1,4 @@
-"""The file: a zip archive without compression, its checksum, and how it is written, to the disk or elsewhere."""
+"""The file format: an uncompressed zip archive with a checksum, read from and written to files and streams."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ import numpy as np
 
 from tamis.errors import CheckpointError
 
-__all__ = ["from_memory", "open_verified", "read_all", "write", "write_all"]
+__all__ = ["open_bytes", "open_verified", "read_stream", "write", "write_stream"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _MARK = b"tamis sha256 "
-_END = len(_MARK) + 64
-_FIRST_MEMBER, _HEAD = b"manifest.json", 64  # within the first bytes of each file
-_AT_ONCE = 1 << 20
-_GIVE = "give the path, file object or bytes of one that was."
+_FOOTER_SIZE = len(_MARK) + 64
+_FIRST_MEMBER_NAME, _HEADER_SIZE = b"manifest.json", 64  # within the first bytes of every file
+_CHUNK_SIZE = 1 << 20
+_ADVICE = "pass the path, file object or bytes of a saved object."
 
 
 def write(file: BinaryIO, manifest: bytes, arrays: list[Array]) -> None:
     """Write the archive and its checksum."""
     with zipfile.ZipFile(file, "w") as archive:
-        archive.comment = _MARK.ljust(_END)
+        archive.comment = _MARK.ljust(_FOOTER_SIZE)
         archive.writestr(zipfile.ZipInfo("manifest.json"), manifest)  # no time of day: same state, same bytes
         for i, array in enumerate(arrays):
             info = zipfile.ZipInfo(f"{i}.npy")
-            info.file_size = array.nbytes + 1024  # tells zipfile whether the member is large
+            info.file_size = array.nbytes + 1024  # zipfile chooses ZIP64 by it
             with archive.open(info, "w") as member:
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-    size = file.seek(0, os.SEEK_END) - _END
+    size = file.seek(0, os.SEEK_END) - _FOOTER_SIZE
     digest = _digest(file, size)
     file.seek(size)
     file.write(_MARK + digest)
@@ -58,25 +58,25 @@ def open_verified(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFil
     Raises
     ------
     CheckpointError
-        If it is not, byte for byte, as it was written, or unpacks to more than it holds.
+        If any byte differs from what was written, or if it unpacks to more than it contains.
     """
     name = repr(os.fspath(path))
     mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder's own error says it better
-        raise CheckpointError(f"{name} is no regular file: give the path of one that tamis.save wrote.")
-    with open(path, "rb") as file, _verified(file, name) as found:
-        yield found
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder raises a clearer error
+        raise CheckpointError(f"{name} is not a regular file: pass the path of a file that tamis.save wrote.")
+    with open(path, "rb") as file, _open_zip(file, name) as opened:
+        yield opened
 
 
 @contextlib.contextmanager
-def from_memory(data: bytes | bytearray | memoryview, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
-    """Open the archive that bytes are, as `open_verified` does a file; `name` says in messages what they are."""
-    with _verified(io.BytesIO(data), name) as found:
-        yield found
+def open_bytes(data: bytes | bytearray | memoryview, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
+    """Open an archive given as bytes, like `open_verified` for a file; `name` denotes the bytes in messages."""
+    with _open_zip(io.BytesIO(data), name) as opened:
+        yield opened
 
 
 @contextlib.contextmanager
-def _verified(file: BinaryIO, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
+def _open_zip(file: BinaryIO, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
     _verify(file, name)
     size = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
@@ -86,15 +86,17 @@ def _verified(file: BinaryIO, name: str) -> Iterator[tuple[zipfile.ZipFile, int]
             m.compress_type == zipfile.ZIP_STORED and m.file_size == m.compress_size for m in members
         )
         if not is_plain or sum(m.file_size for m in members) > size:
-            raise CheckpointError(f"{name} declares more than it holds: it was not written by tamis.save.")
+            raise CheckpointError(
+                f"{name} declares more data than it contains: it was not written by tamis.save."
+            )
         yield archive, size
 
 
 # -- file objects of any kind: a pipe, an upload, a raw file ---------------------------------------------
 
 
-def write_all(file: BinaryIO, data: memoryview) -> None:
-    """Write bytes to a file object; a raw one may take fewer than it is given."""
+def write_stream(file: BinaryIO, data: memoryview) -> None:
+    """Write bytes to a file object; a raw one may accept fewer than it is given."""
     while len(data):
         written = file.write(data)
         if written is None:
@@ -102,42 +104,44 @@ def write_all(file: BinaryIO, data: memoryview) -> None:
         data = data[written:]
 
 
-def read_all(file: BinaryIO, name: str) -> bytes:
-    """Read a file object from where it stands to its end, if it begins as a file of `tamis.save` does.
+def read_stream(file: BinaryIO, name: str) -> bytes:
+    """Read a file object from its position to its end, if it starts like a file of `tamis.save`.
 
     Raises
     ------
     CheckpointError
-        If it does not: what has no end, such as a device, is not read on.
+        If it does not; so an endless source, such as a device, is not read further.
     """
     head = b""
-    while len(head) < _HEAD and (chunk := _chunk(file, _HEAD - len(head), name)):
+    while len(head) < _HEADER_SIZE and (chunk := _read_chunk(file, _HEADER_SIZE - len(head), name)):
         head += chunk
-    if _FIRST_MEMBER not in head:
-        raise CheckpointError(f"{name} was not written by tamis.save: {_GIVE}")
+    if _FIRST_MEMBER_NAME not in head:
+        raise CheckpointError(f"{name} was not written by tamis.save: {_ADVICE}")
     parts = [head]
-    while chunk := _chunk(file, _AT_ONCE, name):
+    while chunk := _read_chunk(file, _CHUNK_SIZE, name):
         parts.append(chunk)
     return b"".join(parts)
 
 
-def _chunk(file: BinaryIO, size: int, name: str) -> bytes:
+def _read_chunk(file: BinaryIO, size: int, name: str) -> bytes:
     chunk: Any = file.read(size)
     if chunk is None:
         raise BlockingIOError("it would block")
     if not isinstance(chunk, bytes):
-        raise TypeError(f"{name} gives {type(chunk).__name__}, not bytes: open it in binary mode.")
+        raise TypeError(f"{name} returns {type(chunk).__name__}, not bytes: open it in binary mode.")
     return chunk
 
 
 def _verify(file: BinaryIO, name: str) -> None:
-    """Refuse a file that is not, byte for byte, as it was written."""
+    """Reject a file in which any byte differs from what was written."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - _END, 0))
+    file.seek(max(size - _FOOTER_SIZE, 0))
     end = file.read()
-    if end == _MARK + _digest(file, size - _END):
+    if end == _MARK + _digest(file, size - _FOOTER_SIZE):
         return
     file.seek(0)
-    if _FIRST_MEMBER in file.read(_HEAD):
-        raise CheckpointError(f"{name} is truncated or was altered: use another copy of it, or save again.")
-    raise CheckpointError(f"{name} was not written by tamis.save: {_GIVE}")
+    if _FIRST_MEMBER_NAME in file.read(_HEADER_SIZE):
+        raise CheckpointError(
+            f"{name} is truncated or was altered: use another copy, or save the object again."
+        )
+    raise CheckpointError(f"{name} was not written by tamis.save: {_ADVICE}")

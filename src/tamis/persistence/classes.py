@@ -1,4 +1,4 @@
-"""Which classes a file may hold objects of, and what such an object must have."""
+"""The classes whose objects a file may contain, and the attributes that such an object must have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tamis.errors import CheckpointError
 __all__ = ["check_attributes", "find_class", "full_name", "is_instance"]
 
 _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
-_MOVED = {  # classes that stand elsewhere now, by the name that older files give them
+_MOVED = {  # classes that have moved, by their name in older files
     "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
     "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
     "tamis.evaluate.masking:Masker": "tamis.pipeline.masking:Masker",
@@ -67,7 +67,7 @@ def is_instance(value: Any) -> bool:
 
 
 def full_name(cls: type) -> str:
-    """Return the name by which a class is found again: for scikit-learn, that in its public module."""
+    """Return the name that `find_class` resolves; for a class of scikit-learn, the one in its public module."""
     module = cls.__module__
     if module.startswith("sklearn."):
         module = module.partition("._")[0]
@@ -75,62 +75,62 @@ def full_name(cls: type) -> str:
 
 
 def find_class(name: str, classes: dict[str, type]) -> type:
-    """Return a class by its name; no other modules are imported than those of Tamis and public ones of scikit-learn."""
+    """Return a class by its name; only modules of Tamis and public ones of scikit-learn are imported."""
     name = _MOVED.get(name, name)
     module, _, short = name.partition(":")
     found: Any = classes.get(name)
     if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
-        found = getattr(_module(module), short, None)
+        found = getattr(_import_or_none(module), short, None)
         if getattr(found, "loaded_if_named", False):
             raise CheckpointError(
-                f"The file holds a {short}, which runs what its author wrote: if you trust the author, load the file"
-                f" with classes=[{short}]."
+                f"The file contains a {short}, which executes code from its author: if you trust the author, load the"
+                f" file with classes=[{short}]."
             )
     elif found is None and module in _PUBLIC:
-        found = getattr(_module(module), short, None)
+        found = getattr(_import_or_none(module), short, None)
         found = found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
-    makes_plainly = found.__new__ is object.__new__  # true of nothing that needs arguments to exist
-    if not makes_plainly or not isinstance(found, type) or full_name(found) != name:
+    has_plain_new = found.__new__ is object.__new__  # false for every class whose __new__ needs arguments
+    if not has_plain_new or not isinstance(found, type) or full_name(found) != name:
         raise CheckpointError(
-            f"The file holds an object of the class {name.replace(':', '.')}, which is neither of Tamis nor a"
-            f" public estimator of scikit-learn: if it is yours, load the file with classes=[{short}]."
+            f"The file contains an object of class {name.replace(':', '.')}, which belongs neither to Tamis nor to the"
+            f" public estimators of scikit-learn: if it is yours, load the file with classes=[{short}]."
         )
     return found
 
 
-def _module(name: str) -> Any:
+def _import_or_none(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except (ImportError, ValueError):
         return None
 
 
-# -- what an object must have ------------------------------------------------------------------------------
+# -- attributes of an object ------------------------------------------------------------------------------
 
 
 def check_attributes(cls: type, attributes: dict[Any, Any]) -> None:
-    """Raise if an object of the class could not have these attributes, or would lack one.
+    """Validate the attribute names of a loaded object of the class.
 
     Raises
     ------
     CheckpointError
-        If so.
+        If an attribute is impossible, or if one is missing.
     """
     for name in attributes:
         if type(name) is not str or not name.isidentifier() or name.startswith("__"):
             raise CheckpointError(
-                f"The file gives a {cls.__name__} the attribute {safe_repr(name)}, which none can have."
+                f"The file assigns to a {cls.__name__} the impossible attribute {safe_repr(name)}."
             )
-    lacking = _always(cls) - attributes.keys()
-    # What the class has a value for may be set before anything was learned.
-    told = {name for name in attributes if not hasattr(cls, name)}
-    if not lacking and told - _parameters(cls):
-        lacking = _learned(cls) - attributes.keys()
-    for group in _together(cls) if not lacking else ():
-        lacking |= group - attributes.keys() if group & attributes.keys() else set()
-    if lacking:
+    missing = _required_attributes(cls) - attributes.keys()
+    # An attribute with a class-level default may be set before the object is fitted.
+    stated = {name for name in attributes if not hasattr(cls, name)}
+    if not missing and stated - _parameters(cls):
+        missing = _fitted_attributes(cls) - attributes.keys()
+    for group in _attribute_groups(cls) if not missing else ():
+        missing |= group - attributes.keys() if group & attributes.keys() else set()
+    if missing:
         raise CheckpointError(
-            f"The file holds a {cls.__name__} without {min(lacking)!r}, which each one has: save it again."
+            f"The file contains a {cls.__name__} without the required attribute {min(missing)!r}: save it again."
         )
 
 
@@ -140,34 +140,37 @@ def _parameters(cls: type) -> frozenset[str]:
 
 
 @functools.cache
-def _always(cls: type) -> frozenset[str]:
-    """Return the attributes that each object of the class has."""
+def _required_attributes(cls: type) -> frozenset[str]:
+    """Return the attributes that every object of the class has."""
     if issubclass(cls, BaseEstimator):
         return _parameters(cls)
     if dataclasses.is_dataclass(cls):
         return frozenset(field.name for field in dataclasses.fields(cls))
-    return _assigned(cls, "__init__") if cls.__module__.startswith("tamis.") else frozenset()
+    return _assigned_attributes(cls, "__init__") if cls.__module__.startswith("tamis.") else frozenset()
 
 
 @functools.cache
-def _learned(cls: type) -> frozenset[str]:
-    """Return the attributes that each estimator of Tamis has once it has learned."""
+def _fitted_attributes(cls: type) -> frozenset[str]:
+    """Return the attributes that every fitted estimator of the class has."""
     found: set[str] = set()
     if cls.__module__.startswith("tamis."):
         for name in getattr(cls, "_learned_by", ()):  # methods that were run, and attributes
-            found |= _assigned(cls, name) if hasattr(cls, name) else {name}
+            found |= _assigned_attributes(cls, name) if hasattr(cls, name) else {name}
     return frozenset(found)
 
 
 @functools.cache
-def _together(cls: type) -> tuple[frozenset[str], ...]:
+def _attribute_groups(cls: type) -> tuple[frozenset[str], ...]:
     """Return attributes that are set together, later than the others."""
     methods = getattr(cls, "_set_together_by", ()) if cls.__module__.startswith("tamis.") else ()
-    return tuple(_assigned(cls, method) - _always(cls) - _learned(cls) for method in methods)
+    return tuple(
+        _assigned_attributes(cls, method) - _required_attributes(cls) - _fitted_attributes(cls)
+        for method in methods
+    )
 
 
-def _assigned(cls: type, method: str, bases: tuple[type, ...] | None = None) -> frozenset[str]:
-    """Return the attributes that a method sets whichever way it goes, by itself or by methods that it calls."""
+def _assigned_attributes(cls: type, method: str, bases: tuple[type, ...] | None = None) -> frozenset[str]:
+    """Return the attributes that a method sets on every path, itself or through the methods that it calls."""
     bases = cls.__mro__ if bases is None else bases
     i = next((i for i, base in enumerate(bases) if method in vars(base)), None)
     if i is None:
@@ -177,40 +180,42 @@ def _assigned(cls: type, method: str, bases: tuple[type, ...] | None = None) -> 
     except (OSError, TypeError, SyntaxError):  # no source: nothing is known
         return frozenset()
     found: set[str] = set()
-    for name, on_super in _steps(getattr(tree, "body", []))[0]:
+    for name, on_super in _certain_steps(getattr(tree, "body", []))[0]:
         if on_super is None:
             found.add(name)
         elif on_super or name != method:
-            found |= _assigned(cls, name, bases[i + 1 :] if on_super else None)
+            found |= _assigned_attributes(cls, name, bases[i + 1 :] if on_super else None)
     return frozenset(found)
 
 
-_Steps = set[
-    tuple[str, bool | None]
-]  # a name that is set, with None; a method that is called, and whether on super()
+# An attribute that is set, with None; or a method that is called, and whether on super().
+_Steps = set[tuple[str, bool | None]]
 
 
-def _steps(statements: Iterable[ast.stmt]) -> tuple[_Steps, bool]:
-    """Return what statements do in any case, and whether they may leave the method."""
+def _certain_steps(statements: Iterable[ast.stmt]) -> tuple[_Steps, bool]:
+    """Return the steps that statements always execute, and whether they may return from the method."""
     found: _Steps = set()
     for statement in statements:
         leaves = False
         if isinstance(statement, ast.If):
-            (one, leaves), (other, other_leaves) = _steps(statement.body), _steps(statement.orelse)
+            (one, leaves), (other, other_leaves) = (
+                _certain_steps(statement.body),
+                _certain_steps(statement.orelse),
+            )
             leaves |= other_leaves
             found |= other if _raises(statement.body) else one if _raises(statement.orelse) else one & other
         elif isinstance(statement, ast.With | ast.Try):
-            inner, leaves = _steps(statement.body)
+            inner, leaves = _certain_steps(statement.body)
             found |= inner
         elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
-            found |= set(_plain_steps(statement))
+            found |= set(_statement_steps(statement))
         leaves |= any(isinstance(part, ast.Return) for part in ast.walk(statement))
         if leaves:
             return found, True
     return found, False
 
 
-def _plain_steps(statement: ast.Assign | ast.AnnAssign | ast.Expr) -> Iterator[tuple[str, bool | None]]:
+def _statement_steps(statement: ast.Assign | ast.AnnAssign | ast.Expr) -> Iterator[tuple[str, bool | None]]:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     for target in targets if statement.value is not None else []:
         for part in target.elts if isinstance(target, ast.Tuple) else [target]:

@@ -1,4 +1,4 @@
-"""Turns a value into JSON, a table of nodes, and a list of arrays."""
+"""Encodes a value as JSON: a table of nodes, and a list of arrays."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import scipy.sparse as sp
 from tamis.errors import CheckpointError
 from tamis.persistence.classes import find_class, full_name, is_instance
 
-__all__ = ["BIT_GENERATORS", "PLAIN", "Encoder"]
+__all__ = ["BIT_GENERATORS", "PLAIN_KINDS", "Encoder"]
 
 Json: TypeAlias = Any
 Array: TypeAlias = np.ndarray[Any, Any]
 
-PLAIN = "biufcSUmM"  # kinds of arrays that are nothing but bytes
+PLAIN_KINDS = "biufcSUmM"  # dtype kinds whose arrays consist of plain bytes
 BIT_GENERATORS = {
     name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 }
-_DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: made again at each partial_fit
+_DERIVED = {"_loss_function_"}  # of scikit-learn's SGD family: recomputed by partial_fit
 
 
 class Encoder:
@@ -37,12 +37,16 @@ class Encoder:
     def __init__(self) -> None:
         self.nodes: list[Json] = []
         self.arrays: list[Array] = []
-        self._done: dict[int, tuple[int, Any]] = {}  # by id; the object is held, lest its id be used again
-        self._equal: dict[str, int] = {}  # tuples and frozensets: which equal ones are one object is chance
-        self._open: set[int] = set()
+        self._node_of_id: dict[
+            int, tuple[int, Any]
+        ] = {}  # by id; the reference to the object keeps its id from being reused
+        self._node_of_content: dict[
+            str, int
+        ] = {}  # tuples, frozensets: equal ones may or may not be one object
+        self._in_progress: set[int] = set()
 
     def encode(self, value: Any, path: str) -> Json:
-        """Return a value as JSON; `path` is its place in the object, for errors."""
+        """Return a value as JSON; `path` is its location in the object, for errors."""
         kind = type(value)
         if value is None or kind in (bool, str) or (kind is int and abs(value) < 2**63):
             return value
@@ -52,25 +56,25 @@ class Encoder:
             return {"int": hex(value)}  # decimals are limited in their length
         if kind is bytes:
             return {"bytes": value.hex()}
-        if isinstance(value, np.generic) and value.dtype.kind in PLAIN:
+        if isinstance(value, np.generic) and value.dtype.kind in PLAIN_KINDS:
             return {"scalar": [value.dtype.str, value.tobytes().hex()]}
-        return {"at": self._place(value, path)}
+        return {"at": self._node_index(value, path)}
 
-    def _place(self, value: Any, path: str) -> int:
-        """Return where the value's node is in the table."""
-        if id(value) in self._open:
+    def _node_index(self, value: Any, path: str) -> int:
+        """Return the index of the value's node in the table."""
+        if id(value) in self._in_progress:
             raise TypeError(f"Cannot save {path}: it contains itself.")
-        if id(value) not in self._done:
-            self._open.add(id(value))
+        if id(value) not in self._node_of_id:
+            self._in_progress.add(id(value))
             node = self._node(value, path)
-            self._open.remove(id(value))
+            self._in_progress.remove(id(value))
             at = len(self.nodes)
             if type(value) in (tuple, frozenset):
-                at = self._equal.setdefault(json.dumps(node), at)
-            self._done[id(value)] = at, value
+                at = self._node_of_content.setdefault(json.dumps(node), at)
+            self._node_of_id[id(value)] = at, value
             if at == len(self.nodes):
                 self.nodes.append(node)
-        return self._done[id(value)][0]
+        return self._node_of_id[id(value)][0]
 
     def _node(self, value: Any, path: str) -> Json:
         kind = type(value)
@@ -97,7 +101,7 @@ class Encoder:
             return self._instance(value, path)
         raise TypeError(
             f"Cannot save {path or 'the object'}: it is a {kind.__module__}.{kind.__qualname__}, but only plain values,"
-            " arrays, CSR matrices, random number generators, and estimators made of these can be saved."
+            " arrays, CSR matrices, random number generators, and estimators that contain these can be saved."
         )
 
     def _pairs(self, mapping: dict[Any, Any], path: str) -> Json:
@@ -109,8 +113,8 @@ class Encoder:
         return pairs
 
     def _array(self, value: Array, path: str) -> Json:
-        if value.dtype.kind in PLAIN:
-            # Text of no length takes no bytes, so a file could hold any number of it.
+        if value.dtype.kind in PLAIN_KINDS:
+            # Zero-width strings take no bytes, so a file could declare any number of them.
             self.arrays.append(value if value.dtype.itemsize else value.astype(f"{value.dtype.kind}1"))
             return {"array": len(self.arrays) - 1}
         if value.dtype.kind != "O":
@@ -138,7 +142,7 @@ class Encoder:
             state = vars(value)
         except (CheckpointError, ImportError, TypeError):
             raise TypeError(
-                f"Cannot save {path or 'the object'}: a {name.replace(':', '.')} is more than its attributes."
+                f"Cannot save {path or 'the object'}: a {name.replace(':', '.')} is not restored by its attributes."
             ) from None
         if package == "sklearn":
             state = {name: part for name, part in state.items() if name not in _DERIVED}

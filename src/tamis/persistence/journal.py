@@ -1,4 +1,4 @@
-"""A file of JSON lines that grows, and whose length is part of a checkpoint: after a kill it is cut back to it."""
+"""An append-only file of JSON lines; its length is part of a checkpoint, and after a kill it is truncated to it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 
 from tamis.errors import CheckpointError
 
-__all__ = ["Journal", "finite"]
+__all__ = ["Journal", "null_nonfinite"]
 
-_HEAD = 4096  # bytes that tell a file from another
+_HEADER_SIZE = 4096  # bytes that identify a file
 
 
 class Journal:
-    r"""A file that lines of JSON are appended to.
+    r"""A file to which JSON lines are appended.
 
     Parameters
     ----------
     path : path-like
-        A file that is there is written on at its end. ``"-"`` is standard output, which cannot be cut.
+        Lines are appended to an existing file. ``"-"`` is standard output, which cannot be truncated.
 
     Attributes
     ----------
     length : int
-        Bytes of all lines that are whole.
+        Number of bytes of the complete lines.
 
     Raises
     ------
@@ -43,95 +43,95 @@ class Journal:
     >>> journal.write([{"row": 1}])
     >>> saved = journal.mark()
     >>> journal.write([{"row": 2}, {"row": 3}])
-    >>> journal.cut(saved)
+    >>> journal.truncate(saved)
     >>> path.read_text()
     '{"row": 1}\n'
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self.is_torn = False  # in the middle of a line
+        self.is_torn = False  # the last line is incomplete
         try:
             place = 1 if self.path == "-" else self.path
-            self._file = open(place, "ab", buffering=0, closefd=place != 1)  # noqa: SIM115  open as long as the run
+            self._file = open(place, "ab", buffering=0, closefd=place != 1)  # noqa: SIM115  stays open for the whole run
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
         status = os.fstat(self._file.fileno())
         self._is_file = place != 1 and stat.S_ISREG(status.st_mode)
         self.length = status.st_size if self._is_file else 0
 
-    def _unwritten(self, error: OSError) -> CheckpointError:
+    def _write_error(self, error: OSError) -> CheckpointError:
         return CheckpointError(
-            f"Cannot write {self.path!r} ({error.strerror or error}): make room, or choose another place."
+            f"Cannot write {self.path!r} ({error.strerror or error}): free some space, or choose another location."
         )
 
     def write(self, records: list[dict[str, Any]]) -> None:
-        """Append a line for each record; numbers that JSON does not have become null."""
+        """Append a line for each record; NaN and infinity become null."""
         if not records:
             return
-        data = memoryview("".join(f"{json.dumps(finite(one))}\n" for one in records).encode())
+        data = memoryview("".join(f"{json.dumps(null_nonfinite(one))}\n" for one in records).encode())
         self.is_torn = True
         try:
             done = 0
             while done < len(data):
                 done += self._file.write(data[done:])
-        except BrokenPipeError:  # who reads it has seen enough
+        except BrokenPipeError:  # the reader has closed the pipe
             raise
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
         self.length += len(data)
         self.is_torn = False
 
     def flush(self) -> None:
-        """Wait until all of it is on the disk, as far as it is a file there."""
+        """Wait until the content of a regular file is on disk."""
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as pipes and terminals say
-                raise self._unwritten(error) from error
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # raised by pipes and terminals
+                raise self._write_error(error) from error
 
     def mark(self, length: int | None = None) -> list[Any]:
-        """Return what `cut` needs to come back to now, or to when there were so many bytes.
+        """Return the mark from which `truncate` restores the current length, or the given one.
 
         Returns
         -------
         list
-            How many bytes, and what tells this file from another: a hash of the first 4096 of them; of its place, if
-            there are none.
+            The number of bytes, and a fingerprint of the file: a hash of the first 4096 bytes, or of the path if it
+            is empty.
         """
         length = self.length if length is None else length
-        return [length, self._head(length)]
+        return [length, self._fingerprint(length)]
 
-    def _head(self, length: int) -> str:
+    def _fingerprint(self, length: int) -> str:
         if not self._is_file:
             return ""
         try:
             with open(self.path, "rb") as file:
-                first = file.read(min(length, _HEAD)) or os.path.realpath(self.path).encode()
+                first = file.read(min(length, _HEADER_SIZE)) or os.path.realpath(self.path).encode()
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
         return hashlib.sha256(first).hexdigest()[:16]
 
-    def cut(self, mark: list[Any]) -> None:
-        """Take back what was written after a mark; a shorter file, put aside meanwhile, is left as it is.
+    def truncate(self, mark: list[Any]) -> None:
+        """Remove everything written after a mark; a file that has become shorter meanwhile is unchanged.
 
         Raises
         ------
         CheckpointError
-            If it is another file than the one that was marked; nothing is cut.
+            If it is not the marked file; nothing is removed.
         """
         length, head = mark
         if not self._is_file or self.length <= length:
             return
-        if self._head(length) != head:
+        if self._fingerprint(length) != head:
             raise CheckpointError(
-                f"{self.path!r} does not begin as it did at the checkpoint: name the file that the run wrote then, or a"
+                f"{self.path!r} is not the file that the run wrote before the checkpoint: pass that file, or a"
                 " new one."
             )
         try:
             self._file.truncate(length)
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
         self.length = length
 
     def close(self) -> None:
@@ -139,10 +139,10 @@ class Journal:
         self._file.close()
 
 
-def finite(value: Any) -> Any:
-    """Return a value with None for the numbers that JSON does not have."""
+def null_nonfinite(value: Any) -> Any:
+    """Return a copy of a value in which NaN and infinity, which JSON lacks, are None."""
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: null_nonfinite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
+        return [null_nonfinite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

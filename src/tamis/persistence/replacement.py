@@ -1,7 +1,7 @@
-"""Atomic file replacement: a file that a user asked for is written completely or not at all.
+"""Atomic file replacement: an output file is written completely or not at all.
 
-The bytes go to ``.NAME.HOST-PID-RANDOM.tmp`` beside the target, which replaces the target once it is on the disk. From
-host and process the next writer of the same name knows whether the owner of a leftover is still alive.
+The bytes go to ``.NAME.HOST-PID-RANDOM.tmp`` next to the target, which replaces the target once it is on disk. Host and
+process id show the next writer of the same name whether the owner of a leftover file is still running.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import BinaryIO
 
 __all__ = ["replace_file"]
 
-_LONGEST = 100  # bytes of the target's name in a temporary's, which must fit into 255
+_MAX_STEM_BYTES = 100  # of the target's name in the temporary name, which is limited to 255 bytes
 _OWNER = re.compile(r"([0-9a-f]{8})-(\d+)-[0-9a-f]{16}\.tmp")
-_being_written: set[str] = set()  # names of this process's temporaries
+_active_temporaries: set[str] = set()  # temporary files of this process
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside `path`, and move it to `path` once all of it is on the disk; on an error nothing is left.
+    """Write a temporary file, and move it to `path` once it is on disk; on an error nothing is left behind.
 
     The permissions of a replaced file are kept; a new file follows the umask. A symbolic link stays, and its target is
     replaced. Temporary files of the same name are removed if their process on this machine has ended.
@@ -35,12 +35,12 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], objec
     ----------
     path : path-like
     write : callable
-        Takes the open file.
+        Called with the open file.
 
     Raises
     ------
     OSError
-        If the file cannot be written; its ``filename`` is `path`. Whatever else `write` raises is raised too.
+        If the file cannot be written; its ``filename`` is `path`. Other exceptions of `write` propagate.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -51,17 +51,17 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], objec
 
 
 def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    mode = _mode_of(target)
-    stem = f".{os.fsencode(target.name)[:_LONGEST].decode(errors='ignore')}."
+    mode = _file_mode(target)
+    stem = f".{os.fsencode(target.name)[:_MAX_STEM_BYTES].decode(errors='ignore')}."
     _remove_leftovers(target.parent, stem)
-    temporary = target.with_name(f"{stem}{_host()}-{os.getpid()}-{secrets.token_hex(8)}.tmp")
-    _being_written.add(temporary.name)
+    temporary = target.with_name(f"{stem}{_host_id()}-{os.getpid()}-{secrets.token_hex(8)}.tmp")
+    _active_temporaries.add(temporary.name)
     try:
-        # Created with these permissions: at no time may others read what they could not read before.
+        # Created with the final permissions, so that others never gain read access temporarily.
         first = 0o666 if mode is None else mode
         with open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, first)) as file:
             if mode is not None:
-                os.chmod(temporary, mode)  # whatever the umask took away
+                os.chmod(temporary, mode)  # independent of the umask
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -71,7 +71,7 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
             temporary.unlink(missing_ok=True)
         raise
     finally:
-        _being_written.discard(temporary.name)
+        _active_temporaries.discard(temporary.name)
     with contextlib.suppress(OSError):  # not every system can open a folder
         folder = os.open(target.parent, os.O_RDONLY)
         try:
@@ -80,8 +80,8 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
             os.close(folder)
 
 
-def _mode_of(target: Path) -> int | None:
-    """Return the permissions of the file that is replaced, None if there is none; refuse devices, pipes and folders."""
+def _file_mode(target: Path) -> int | None:
+    """Return the permissions of the file to replace, None if there is none; reject devices, pipes and folders."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
@@ -94,29 +94,29 @@ def _mode_of(target: Path) -> int | None:
 
 
 def _remove_leftovers(folder: Path, stem: str) -> None:
-    """Remove the temporary files of processes of this machine that ended before they had written them."""
-    with contextlib.suppress(OSError):  # a folder may be writable and not readable
+    """Remove temporary files of processes on this machine that ended before completing them."""
+    with contextlib.suppress(OSError):  # a folder may be writable but not readable
         for name in os.listdir(folder):
             if name.startswith(stem) and (owner := _OWNER.fullmatch(name, len(stem))):
                 host, pid = owner[1], int(owner[2])
-                if host == _host() and not _is_written(name, pid):
+                if host == _host_id() and not _may_be_in_use(name, pid):
                     (folder / name).unlink(missing_ok=True)
 
 
-def _host() -> str:
+def _host_id() -> str:
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
-def _is_written(name: str, pid: int) -> bool:
-    """Return whether the process that owns a temporary file may still write it."""
-    if pid == os.getpid():  # a container that was started again has the same numbers
-        return name in _being_written
-    if os.name == "nt":  # where an open file cannot be removed, and a signal would end the process
+def _may_be_in_use(name: str, pid: int) -> bool:
+    """Return whether the process that owns a temporary file may still be writing it."""
+    if pid == os.getpid():  # a restarted container may reuse the id
+        return name in _active_temporaries
+    if os.name == "nt":  # open files cannot be removed, and a signal would end the process
         return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # of another user
+    except (OSError, OverflowError):  # owned by another user
         return True
     return True

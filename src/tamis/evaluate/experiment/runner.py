@@ -31,7 +31,7 @@ from tamis.evaluate.experiment.result import (
 from tamis.evaluate.experiment.workers import Lost, run_tasks
 from tamis.evaluate.test_then_train.prequential import prequential
 from tamis.options import RunOptions
-from tamis.persistence.lock import only_writer
+from tamis.persistence.lock import write_lock
 
 __all__ = ["Progress", "run_experiment"]
 
@@ -159,7 +159,7 @@ def run_experiment(
     temporary = tempfile.TemporaryDirectory(prefix="tamis-") if folder is None else None
     place = Path(temporary.name if temporary is not None else folder or "")
     _prepare(place)
-    with only_writer(place, place / ".lock"):
+    with write_lock(place, place / ".lock"):
         write_json(
             place / EXPERIMENT,
             {

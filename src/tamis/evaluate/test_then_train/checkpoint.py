@@ -14,7 +14,7 @@ from typing import Any
 from tamis.errors import CheckpointError
 from tamis.options import RunOptions
 from tamis.persistence import load, save
-from tamis.persistence.lock import only_writer
+from tamis.persistence.lock import write_lock
 
 __all__ = ["Checkpoint"]
 
@@ -54,7 +54,7 @@ class Checkpoint:
 
     def __enter__(self) -> Checkpoint:
         if self.path is not None:
-            self._lock.enter_context(only_writer(self.path, again=True))
+            self._lock.enter_context(write_lock(self.path, again=True))
         return self
 
     def __exit__(self, *error: object) -> None:

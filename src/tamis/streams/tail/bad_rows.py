@@ -59,7 +59,7 @@ class BadRows:
         """Cut what was put aside after a mark, when these were the reasons; None: there was no file then."""
         self.reasons = Counter(reasons)
         if self._journal is not None and mark is not None:
-            self._journal.cut(mark)
+            self._journal.truncate(mark)
 
     def flush(self) -> None:
         """Wait until all of it is on the disk."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tamis.catalog import CATALOG, LEARNERS, Entry
-from tamis.rows.screening.mutual_information import MutualInformation
+from tamis.rows.screening.screening import MutualInformation
 
 TAKES_BATCHES = [
     entry

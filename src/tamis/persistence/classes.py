@@ -51,12 +51,12 @@ _MOVED = {  # classes that have moved, by their name in older files
     "tamis.rows.stumps:Stump": "tamis.rows.abfs.stumps:Stump",
     "tamis.rows.stumps:Values": "tamis.rows.abfs.stumps:Values",
     "tamis.rows.bin_counts:BinCounts": "tamis.rows.screening.bin_counts:BinCounts",
-    "tamis.rows.screening:ChiSquare": "tamis.rows.screening.chi_square:ChiSquare",
-    "tamis.rows.screening:FisherScore": "tamis.rows.screening.fisher:FisherScore",
-    "tamis.rows.screening:GiniIndex": "tamis.rows.screening.gini:GiniIndex",
-    "tamis.rows.screening:MutualInformation": "tamis.rows.screening.mutual_information:MutualInformation",
+    "tamis.rows.screening:ChiSquare": "tamis.rows.screening.screening:ChiSquare",
+    "tamis.rows.screening:FisherScore": "tamis.rows.screening.screening:FisherScore",
+    "tamis.rows.screening:GiniIndex": "tamis.rows.screening.screening:GiniIndex",
+    "tamis.rows.screening:MutualInformation": "tamis.rows.screening.screening:MutualInformation",
     "tamis.rows.screening:Screening": "tamis.rows.screening.screening:Screening",
-    "tamis.rows.screening:TScore": "tamis.rows.screening.t_score:TScore",
+    "tamis.rows.screening:TScore": "tamis.rows.screening.screening:TScore",
     "tamis.trace:Trace": "tamis.base.trace:Trace",
 }
 

@@ -52,11 +52,13 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from tamis.rows.screening.chi_square import ChiSquare
-from tamis.rows.screening.fisher import FisherScore
-from tamis.rows.screening.gini import GiniIndex
-from tamis.rows.screening.mutual_information import MutualInformation
-from tamis.rows.screening.screening import Screening
-from tamis.rows.screening.t_score import TScore
+from tamis.rows.screening.screening import (
+    ChiSquare,
+    FisherScore,
+    GiniIndex,
+    MutualInformation,
+    Screening,
+    TScore,
+)
 
 __all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]

@@ -1,4 +1,4 @@
-"""Several scores of one stream, in one pass and from one state.
+"""The five screening scores, and all of them at once: TScore, FisherScore, MutualInformation, ChiSquare, GiniIndex.
 
 Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE TKDE 35(11), 2023. Equations (1) to
 (6) of :mod:`tamis.rows.screening`, which has the table of symbols, the errata and our deviations.
@@ -6,8 +6,10 @@ Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE 
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +19,20 @@ from tamis._parameters import Kind, parameters
 from tamis.base.glance import glance
 from tamis.dependence.e_values import level_of_beginning
 from tamis.rows.screening.bin_counts import BinCounts
-from tamis.rows.screening.screener import SCORES, BinScreener
+from tamis.rows.screening.mean_variance import f_statistic
+from tamis.rows.screening.screener import SCORES, BinScreener, Screener
 
-__all__ = ["Screening"]
+__all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]
 
+_C = TypeVar("_C", bound=type[Screener])
 
-class Screening(BinScreener):
-    """Computes several scores of one stream in one pass and from one state; one of them selects.
-
-    Parameters
-    ----------
+# Paragraphs that several classes have in common, by the name that stands for them in a docstring: ``%(bins)s``.
+_SHARED = {
+    "n_features_to_select": """
     n_features_to_select : int, float or None, default=0.1
         How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
-    scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
-        The scores to compute. T and Fisher share the moments of the classes, the other three share the bin counts.
-        State that no score needs is not kept.
-    select_by : str, optional
-        The score that `scores_` and the selection follow; by default the first of `scores`.
+    """,
+    "bins": """
     n_bins : int, default=5
         Number of bins of about equal weight for a numeric column, at least 2.
     categorical : "all", list of int or str, or bool mask, optional
@@ -45,6 +44,8 @@ class Screening(BinScreener):
         this takes about 150 MB after ten million rows.
     dtype : {"float32", "float64"}, default="float32"
         How numbers are stored. Values that float32 cannot distinguish are ties.
+    """,
+    "fading": """
     half_life : float, optional
         Rows (or calls, see `fade_per`) after which a row counts half, in [0.01, inf]. By default nothing fades.
     fading : float, optional
@@ -53,6 +54,8 @@ class Screening(BinScreener):
         Whether fading counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"
         Whether a row fades with every later row, or only with later rows of its own class.
+    """,
+    "selection": """
     level : float in (0, 1), optional
         Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, however often you look, at
         most this share of the kept features is irrelevant to the class, on average. A row counts once, whatever its
@@ -66,6 +69,328 @@ class Screening(BinScreener):
         the class differs from that in all rows before. A number: after so many rows. With `level`, each start has its
         share of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot be
         merged. By default, never.
+    """,
+    "screening_attributes": """
+    evalues_, n_observed_, nbytes_
+        As in :class:`tamis.rows.Screening`.
+    """,
+    "base_attributes": """
+    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`.
+    """,
+    "moments_raises": """
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite. NaN is no error: it is skipped, feature by feature. The model is left as it was.
+    """,
+    "raises": """
+    ValueError
+        If a parameter is out of its range, when the first rows arrive.
+    DataError
+        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is no error: it is
+        skipped, feature by feature. The model is left as it was.
+    """,
+    "moments_notes": """
+    A batch is the same as its rows one at a time up to rounding. Memory is 24 bytes per feature and class, whatever the
+    number of rows. CSR rows cost O(stored values).
+    """,
+    "notes": """
+    A batch is the same as its rows one at a time up to rounding. Memory is bounded; see
+    :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
+    columns cost as much as dense ones.
+    """,
+    "paper": """
+    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift.
+    """,
+}
+
+
+def _fill_docstring(cls: _C) -> _C:
+    """Replace each line ``%(name)s`` of the docstring with the paragraph of this name."""
+
+    def paragraph(line: re.Match[str]) -> str:
+        return textwrap.indent(textwrap.dedent(_SHARED[line[2]]).strip("\n"), line[1])
+
+    if cls.__doc__ is not None:  # python -OO
+        cls.__doc__ = re.sub(r"^( *)%\((\w+)\)s$", paragraph, cls.__doc__, flags=re.MULTILINE)
+    return cls
+
+
+@_fill_docstring
+class TScore(Screener):
+    """Selects the features whose means in two classes differ most, relative to their standard errors.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
+    %(fading)s
+    %(selection)s
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (1), of three classes or more the largest of each class against the rest.
+    pvalues_ : ndarray of shape (n_features,), float64
+        Probability of a larger difference between classes of equal means (Welch's test, in which no class is taken
+        to vary less than all rows do); of three classes or more, times the number of classes.
+    %(screening_attributes)s
+    %(base_attributes)s
+
+    Raises
+    ------
+    %(moments_raises)s
+
+    Notes
+    -----
+    %(moments_notes)s
+
+    References
+    ----------
+    %(paper)s
+    Equation (1) of :mod:`tamis.rows.screening`.
+
+    Examples
+    --------
+    The relevant feature changes in mid-stream; with a half-life the new one is found.
+
+    >>> import numpy as np
+    >>> from tamis import TScore
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(4000, 20)), rng.integers(0, 2, 4000)
+    >>> X[:3000, 4] += y[:3000]
+    >>> X[3000:, 9] += y[3000:]
+    >>> [TScore(1, half_life=h).fit(X, y).get_support(indices=True).tolist() for h in (None, 300)]
+    [[4], [9]]
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("t",)
+
+
+@_fill_docstring
+class FisherScore(Screener):
+    """Selects the features whose class means differ most, relative to the spread within the classes.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
+    %(fading)s
+    %(selection)s
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (2); infinite where the classes differ and nothing varies within them, 0 for a constant or missing
+        feature.
+    f_, pvalues_ : ndarray of shape (n_features,), float64
+        Equation (3), and the probability of larger differences if the class means are equal: the larger one of that
+        of F and that of Welch's analysis of variance, in which no class is taken to vary less than all rows do. Of the
+        effective numbers of rows, where rows fade or have weights.
+    %(screening_attributes)s
+    %(base_attributes)s
+
+    Raises
+    ------
+    %(moments_raises)s
+
+    Notes
+    -----
+    %(moments_notes)s
+
+    References
+    ----------
+    %(paper)s
+    Equations (2) and (3) of :mod:`tamis.rows.screening`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import FisherScore
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 1000)
+    >>> X = rng.normal(size=(1000, 50))
+    >>> X[:, 7] += y
+    >>> FisherScore(n_features_to_select=1).fit(X, y).get_support(indices=True)
+    array([7])
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("fisher",)
+
+    @property
+    def f_(self) -> NDArray[np.float64]:
+        """The F statistic of a one-way analysis of variance."""
+        return np.zeros(self.n_features_in_) if self.waiting_ else f_statistic(self._moments)
+
+
+@_fill_docstring
+class MutualInformation(BinScreener):
+    """Selects the features whose bins have the largest mutual information with the class.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
+    %(bins)s
+    %(fading)s
+    %(selection)s
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (4) in nats, from 0 to the logarithm of the number of classes.
+    pvalues_ : ndarray of shape (n_features,), float64
+        Probability of a larger score if feature and class are independent: 2 n MI is about chi-square, with
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test). Where less than five counts are
+        expected somewhere, of chi-square and 2 n MI the smaller one is tested.
+    %(screening_attributes)s
+    %(base_attributes)s
+
+    Raises
+    ------
+    %(raises)s
+
+    Notes
+    -----
+    %(notes)s
+
+    References
+    ----------
+    %(paper)s
+    Equation (4) of :mod:`tamis.rows.screening`.
+
+    Examples
+    --------
+    The class means of column 3 are equal, so only its bins show that it matters:
+
+    >>> import numpy as np
+    >>> from tamis import MutualInformation, TScore
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 2000)
+    >>> X = rng.normal(size=(2000, 20))
+    >>> X[:, 3] *= 1 + 2 * y
+    >>> [s.fit(X, y).get_support(indices=True).tolist() for s in (MutualInformation(1), TScore(1))]
+    [[3], [2]]
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("mi",)
+
+
+@_fill_docstring
+class ChiSquare(BinScreener):
+    """Selects the features whose distributions over bins differ most between the classes, by a chi-square statistic.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
+    %(bins)s
+    %(fading)s
+    %(selection)s
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (5), of the (faded) counts.
+    pvalues_ : ndarray of shape (n_features,), float64
+        Probability of a larger score if feature and class are independent, with
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom. Where less than five counts are expected
+        somewhere, of chi-square and 2 n MI the smaller one is tested.
+    %(screening_attributes)s
+    %(base_attributes)s
+
+    Raises
+    ------
+    %(raises)s
+
+    Notes
+    -----
+    %(notes)s
+
+    References
+    ----------
+    %(paper)s
+    Equation (5) of :mod:`tamis.rows.screening`.
+
+    Examples
+    --------
+    Column 2 holds categories; the middle one is that of class 1, which no order of them shows:
+
+    >>> import numpy as np
+    >>> from tamis import ChiSquare
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=(900, 2)), rng.integers(0, 3, 900)])
+    >>> y = (X[:, 2] == 1) & (rng.random(900) < 0.7)
+    >>> selector = ChiSquare(1, categorical=[2]).fit(X, y)
+    >>> selector.get_support(indices=True), selector.pvalues_ < 0.001
+    (array([2]), array([False, False,  True]))
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("chi2",)
+
+
+@_fill_docstring
+class GiniIndex(BinScreener):
+    """Selects the features for which a single cut reduces the Gini impurity of the class most.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
+    %(bins)s
+    %(fading)s
+    %(selection)s
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Equation (6), in [0, 1).
+    %(screening_attributes)s
+    %(base_attributes)s
+
+    Raises
+    ------
+    %(raises)s
+
+    Notes
+    -----
+    %(notes)s
+
+    References
+    ----------
+    %(paper)s
+    Equation (6) of :mod:`tamis.rows.screening`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import GiniIndex
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 20))
+    >>> y = X[:, 5] > 0.8
+    >>> GiniIndex(1).fit(X, y).get_support(indices=True)
+    array([5])
+    """
+
+    def _score_names(self) -> tuple[str, ...]:
+        return ("gini",)
+
+
+@_fill_docstring
+class Screening(BinScreener):
+    """Computes several scores of one stream in one pass and from one state; one of them selects.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
+    scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
+        The scores to compute. T and Fisher share the moments of the classes, the other three share the bin counts.
+        State that no score needs is not kept.
+    select_by : str, optional
+        The score that `scores_` and the selection follow; by default the first of `scores`.
+    %(bins)s
+    %(fading)s
+    %(selection)s
 
     Attributes
     ----------
@@ -89,28 +414,21 @@ class Screening(BinScreener):
         With `restarts`: whether the selector restarted in the last batch.
     nbytes_ : int
         Bytes of the state kept of the stream.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`.
+    %(base_attributes)s
 
     Raises
     ------
-    ValueError
-        If a parameter is out of its range, when the first rows arrive.
-    DataError
-        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is no error: it is
-        skipped, feature by feature. The model is left as it was.
+    %(raises)s
 
     Notes
     -----
-    A batch is the same as its rows one at a time up to rounding. Memory is bounded; see
-    :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
-    columns cost as much as dense ones.
+    %(notes)s
     T and Fisher treat the codes of a categorical column as numbers.
 
     References
     ----------
-    Wang, Barbu (2021). Online Feature Screening for Data Streams with Concept Drift. Equations (1) to (6) of
-    :mod:`tamis.rows.screening`.
+    %(paper)s
+    Equations (1) to (6) of :mod:`tamis.rows.screening`.
 
     Examples
     --------

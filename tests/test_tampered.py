@@ -374,7 +374,7 @@ def _is_ours(error: BaseException) -> bool:
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     file = "" if at is None else at.tb_frame.f_code.co_filename
-    if isinstance(error, ValueError) and file.startswith(sklearn.__path__[0]):
+    if isinstance(error, ValueError) and file.startswith((sklearn.__path__[0], "sklearn/", "numpy/random/")):
         return True  # scikit-learn validates its own estimators
     text = str(error)
     own = file.startswith(tamis.__path__[0]) and isinstance(error, ValueError | TypeError)

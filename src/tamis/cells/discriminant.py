@@ -31,6 +31,7 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes
 from tamis.cells.bins import Bins
+from tamis.errors import StateError
 
 __all__ = ["Discriminant", "Judge", "Worth", "best_worth", "judged", "posterior_of"]
 
@@ -40,6 +41,7 @@ Worth = float | Floats  # of the evidence, or of each kind of evidence
 _RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled where there are so few rows
 _OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
 _AT_ONCE = 128  # rows
+_LARGEST, _ROUNDING = 1e50, 1e-6  # standardised features of a state that is loaded
 _WORTHS = np.linspace(0.0, 1.2, 25)
 
 
@@ -136,11 +138,12 @@ class Discriminant:
     """
 
     _fit_together = Shapes(
-        "_count (k) float in [0, inf)  _bins.edges (d, e) float in [-inf, inf]  _low (d) finite  _high (d) finite"
-        "  _middle (d*(e+1)) finite  _middle (f)  _scale (f) float in [1e-300, inf)  _sum (k, f) finite"
-        "  _products (f, f) finite  _covariance (f, f) finite  _factor (f, f) finite  _means (k, f) finite"
-        "  _white_means (k, f) finite  prior (k) float in [0, 1]  n_bins in [e+1, e+1]  n_classes in [k, k]"
-        "  worth float in [0, inf)"
+        "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _low (d) finite"
+        "  _high (d) float in [_low, inf)  _middle (d*(e+1)) finite  _middle (f)  _scale (f) float in [1e-300, inf)"
+        "  _sum (k, f) float in [-1e50, 1e50]  _products (f, f) float in [-1e50, 1e50]"
+        "  _covariance (f, f) float in [-1e50, 1e50]  _factor (f, f) float in [-1e50, 1e50]"
+        "  _means (k, f) float in [-1e50, 1e50]  _white_means (k, f) float in [-1e50, 1e50]"
+        "  prior (k) float in [0, 1]  n_bins in [e+1, e+1]  n_classes in [k, k]  worth float in [0, 2]"
     )
 
     # State, after fit, of K columns with V features each, D = K V:
@@ -221,6 +224,31 @@ class Discriminant:
         self._covariance = within + ridge * np.eye(len(within))
         self._factor, self._white_means = np.zeros_like(self._covariance), np.empty_like(self._means)
         _whiten(self._covariance, self._means, self._factor, self._white_means)
+
+    def check_state(self) -> None:
+        """Refuse a state that no rows lead to: kernels take roots of the covariance, and divide by its factor.
+
+        Raises
+        ------
+        StateError
+            If it is one.
+        """
+        ends = np.stack([self._low, self._high])
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = (ends - self._middle[:: self.n_bins]) / self._scale[:: self.n_bins]
+        factor, tolerance = self._factor, _ROUNDING * max(np.abs(self._covariance).max(initial=0.0), 1.0)
+        fits = (
+            (np.abs(x) <= _LARGEST).all()
+            and (np.diagonal(factor) > 0.0).all()
+            and np.allclose(factor @ factor.T, self._covariance, rtol=0.0, atol=tolerance)
+            and np.allclose(self._white_means @ factor.T, self._means, rtol=_ROUNDING, atol=tolerance)
+            and abs(self.prior.sum() - 1.0) <= _ROUNDING
+        )
+        if not fits:
+            raise StateError(
+                "The means and the covariance of a discriminant analysis fit no rows: the model was changed from"
+                " outside, so fit it again or load it from where it was saved."
+            )
 
     @property
     def n_columns(self) -> int:

@@ -60,7 +60,7 @@ class Ensemble:
     """
 
     _fit_together = Shapes(
-        "n_kinds (=m)  worth (m) float in [0, inf)  prior (k) float in [0, 1]"
+        "n_kinds (=m)  worth (m) float in [0, 2]  prior (k) float in [0, 1]"
         "  _sums[] (its own)  _spread (its own)  _trees[] (its own)"
         "  _sums[].prior (k)  _spread._means (k, d)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"
     )

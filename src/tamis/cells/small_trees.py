@@ -250,7 +250,8 @@ class SmallTrees:
 
     _fit_together = Shapes(
         "prior (k) float in [0, 1]  _bins.edges (d, 15) float in [-inf, inf]  _feature (r, o, 31) in [-1, d)"
-        "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31)  _leaf (r, o, 32) finite  worth float in [0, inf)"
+        "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31)  _leaf (r, o, 32) float in [-1e50, 1e50]"
+        "  worth float in [0, 2]"
     )
 
     # State, after fit, of R rounds with O = n_classes trees, or one for two classes, of N = 31 inner nodes:

@@ -62,8 +62,10 @@ class LinearModel:
     """
 
     _fit_together = Shapes(
-        "weight (r) float in [0, inf)  residual (r) finite  target (r) finite  buffer (r, b) finite  k in [0, b]"
-        "  rss float in [0, inf)  total float in [0, inf)  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
+        "weight (r) float in [0, inf)  residual (r) float in [-1e140, 1e140]  target (r) float in [-1e140, 1e140]"
+        "  buffer (r, b) float in [-1.001, 1.001]  k in [intercept, b]  total float in [0.999*rss, 1e300]"
+        "  rss float in [0.999*(residual@residual), 1.001*(residual@residual)]"
+        "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
 
     slack = 1e-6  # log p of many candidates at once is this close to that of one

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tamis._check import Array, check_number
+from tamis._shapes import Shapes
 
 __all__ = ["Candidate", "DependenceTest", "Screening"]
 
@@ -64,6 +65,9 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     _n: int  # rows
     _kept: Array  # a row for each column kept, as the candidate's values are
 
+    _fit_together = Shapes(
+        "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
+    )
     _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
 
     @abstractmethod

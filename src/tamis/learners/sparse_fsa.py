@@ -218,7 +218,10 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     True
     """
 
-    _shapes = "n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j)  intercept_ (c-(c==2))  _support (j)"
+    _shapes = """
+        n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j) float in [-1e150, 1e150]
+        intercept_ (c-(c==2)) float in [-1e150, 1e150]  _support (j)
+    """
 
     _allowed = parameters(
         n_features_to_select=number("(0, inf)"),

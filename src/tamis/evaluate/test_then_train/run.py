@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows, as_classes, as_target, encode_labels
+from tamis._shapes import Shapes
 from tamis.base import RowSelector, top_mask
-from tamis.errors import DataError
+from tamis.errors import DataError, StateError
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
@@ -67,6 +68,24 @@ class _Taken(NamedTuple):
 
 class Run:
     """The state of a run between two batches."""
+
+    _fit_together = Shapes("""
+        n_features (=f)  n_features in [0, n_columns]  n_columns in [0, 2**31)  n_seen in [0, 2**53)
+        n_steps in [0, 2**53)  model_bytes in [0, 2**62)  recorded? (f)  truth? (f)
+        late.n_came in [n_seen, n_seen]  late.never in [0, n_seen]  late.given_up in [0, n_seen]
+        late.now float in [-inf, inf]  late.columns[] in [0, n_columns)
+        late.blocks[][0] (B, f)  late.blocks[][1] (B)  late.blocks[][2] (B) float in [-inf, inf]
+        late.blocks[][3] (B) in [0, n_seen)
+        pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]  pair.mask? (f)  pair.support in [0, n_features)
+        pair.replays in [0, 2**53)  pair.replay.batches[][0] (R, f)  pair.replay.batches[][1] (R)
+        pair.learner.n_told in [0, 2**31)  pair.learner.restarts in [0, 2**53)
+        pair.learner._rows_of_class in [0, 2**53)
+        draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
+        draws[].n_seen in [0, n_seen]  draws[].total finite  draws[].learner.n_told in [0, 2**31)
+        draws[].learner._rows_of_class in [0, 2**53)
+        every._ring finite  every.n_seen in [0, n_seen]  every.total finite  every.learner.n_told in [0, 2**31)
+        every.learner._rows_of_class in [0, 2**53)
+    """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
         self.stream, self.selector, self.options, self.task = stream, selector, options, task
@@ -504,6 +523,30 @@ class Run:
             self._open_rivals()
         for rival, kept in zip(self._rivals(), [*draws, *([] if every is None else [every])], strict=True):
             rival.restore(kept)
+        self.check_state()
+
+    def check_state(self) -> None:
+        """Refuse what was restored if no run leads to it.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        self._fit_together.check_values(self)
+        self.records.check_state(self.n_features, self.n_steps)
+        pair, model = self.pair, self.pair.learner.model
+        n_classes = len(getattr(model, "classes_", self.labels))
+        fits = (
+            (pair.mask is None or np.array_equal(np.flatnonzero(pair.mask), pair.support))
+            and (self.positive is None or self.positive in self.labels.tolist())
+            and (pair.learner.n_told != 2 or n_classes == 2)  # two are told apart by their scores
+        )
+        if not fits:
+            raise StateError(
+                "The parts of a saved run do not fit together: the checkpoint was changed from outside, so choose"
+                " another file, or remove it."
+            )
 
     def own_classes(self) -> list[type]:
         """Return the classes of the caller that a checkpoint may hold."""

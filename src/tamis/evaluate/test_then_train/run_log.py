@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis.errors import StateError
 from tamis.evaluate.test_then_train.result import WHOLE_NUMBERS, Frame
 from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task
 
 __all__ = ["RunLog"]
 
 Numbers = NDArray[np.float64]
+_LARGEST = 2.0**53  # of a whole number
 
 
 class Table:
@@ -137,6 +139,32 @@ class RunLog:
         """Take back what was saved."""
         for kind, rows in state.items():
             getattr(self, kind).rows = rows
+
+    def check_state(self, n_features: int, n_steps: int) -> None:
+        """Refuse tables of other features or steps than those of a run.
+
+        Raises
+        ------
+        StateError
+            If there are any.
+        """
+        whole = [j for j, name in enumerate(self.columns) if name in WHOLE_NUMBERS]
+        steps, others = self.steps.rows, (self.changes, self.scores, self.truth)
+        fits = (
+            steps.shape[1:] == (len(self.columns),)
+            and ((steps[:, whole] >= 0) & (steps[:, whole] < _LARGEST)).all()
+            and (np.diff(steps[:, 0]) > 0).all()
+            and (steps[:, 0] < n_steps).all()
+        )
+        for table in others:
+            fits = fits and table.rows.shape[1:] == (3,)
+            fits = fits and ((table.rows[:, :2] >= 0) & (table.rows[:, :2] < [n_steps + 1, n_features])).all()
+            fits = fits and (table.rows[:, 1] % 1 == 0).all()
+        if not fits:
+            raise StateError(
+                "A table of a saved run has rows of other features or steps: the checkpoint was changed from outside,"
+                " so choose another file, or remove it."
+            )
 
 
 _COUNTS = ("n_rows", "n_entered", "n_left")

@@ -36,17 +36,16 @@ def test_an_exception_after_the_hook(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.family != "cells"])
 def test_an_allocation_fails(name: str) -> None:
-    """The first allocation of an update, one in the middle, and the last."""
+    """An allocation in the middle of an update."""
     one = trial(name)
-    total = one.n_allocations()
-    for k in sorted({1, (total + 1) // 2, total} - {0}):
-        outcome = one.allocation_fails(k)
+    if total := one.n_allocations():
+        outcome = one.allocation_fails((total + 1) // 2)
         assert outcome is not None
-        assert not is_broken("allocation", outcome), (k, outcome)
+        assert not is_broken("allocation", outcome), outcome
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.sampled_from([name for name, case in CASES.items() if case.family != "cells"]), st.integers(1, 200))
 def test_any_allocation_fails(name: str, k: int) -> None:
     outcome = trial(name).allocation_fails(k)
@@ -56,11 +55,11 @@ def test_any_allocation_fails(name: str, k: int) -> None:
 @pytest.mark.slow
 def test_signals_at_random_moments() -> None:
     """In another process, whose handlers are those of Python."""
-    options = ["--sample", "4", "--interrupts", "15", "--allocations", "0"]
+    options = ["--sample", "2", "--interrupts", "8", "--allocations", "0"]
     families = ["rows", "columns", "sessions", "learners", "pipeline", "detectors"]
     found = subprocess.run(
         [sys.executable, "experiments/interrupts.py", *options, "--family", *families],
         cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert found.returncode == 0, found.stdout + found.stderr
-    assert found.stdout.count("interrupt: 15") == len(families), found.stdout
+    assert found.stdout.count("interrupt: 8") == len(families), found.stdout

@@ -20,6 +20,7 @@ import tamis
 from tamis import _atomic
 from tamis._atomic import Snapshot, atomically, parts
 from tamis._guard import Guarded
+from tamis.base import rows as base_rows
 from tamis.catalog import CATALOG
 from tamis.errors import DataError, StateError
 
@@ -268,6 +269,47 @@ def test_an_error_after_a_batch_leaves_the_state_before_or_closes_it(
         )
         return
     assert tamis.dumps(model.partial_fit(*rest)) == tamis.dumps(whole)
+
+
+def test_memory_that_runs_out_before_anything_changes_closes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels are encoded before the update, which is closed after an error if its batch is small."""
+    model = tamis.FisherScore(2).partial_fit(X[:200], Y[:200])
+    before, one = tamis.dumps(model), (X[200:201], Y[200:201])
+
+    def failing(*args: Any) -> None:
+        raise MemoryError
+
+    for owner, name, is_closed in ((base_rows, "encode_labels", False), (type(model), "_learn", True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, failing)
+            with pytest.raises(MemoryError):
+                model.partial_fit(*one)
+        if is_closed:
+            with pytest.raises(StateError, match="failed half-way"):
+                tamis.dumps(model)
+        else:
+            assert tamis.dumps(model) == before
+
+
+@pytest.mark.parametrize("key", ["fires-mc", "cancel-out", "discuss", "auto"])
+def test_a_state_much_larger_than_the_batch_is_restored_where_learning_takes_long(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = next(entry for entry in SELECTORS if entry.key == key)
+    draw = np.random.default_rng(2)
+    wide = draw.normal(size=(300, 50))
+    label = (wide[:, 0] > 0).astype(int)
+    model = fresh(entry).partial_fit(wide[:200], label[:200])
+    before, learn = tamis.dumps(model), type(model)._learn
+
+    def late(self: Any, *args: Any) -> None:
+        learn(self, *args)
+        raise RuntimeError
+
+    monkeypatch.setattr(type(model), "_learn", late)
+    with pytest.raises(RuntimeError):
+        model.partial_fit(wide[200:], label[200:])
+    assert tamis.dumps(model) == before
 
 
 @pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from signal import SIG_DFL, SIGINT, SIGTERM, Signals, default_int_handler
+from threading import get_ident
 from types import FrameType
 from typing import Any
 
@@ -40,9 +41,7 @@ __all__ = [
     "sigterm_as_interrupt",
 ]
 
-# Kernels take 2 to 60 times as long for a byte of the batch as copying a byte of the state takes.
 _SMALL = 1 << 14  # bytes of a state that are always copied: 2 us
-_MOST_PARTS = 512  # objects and containers that are visited: 0.2 ms
 
 # -- signals -----------------------------------------------------------------------------------------------
 
@@ -53,20 +52,29 @@ _came: dict[int, FrameType | None] = {}
 _main = threading.main_thread().ident
 
 
-class _Here(threading.local):
-    """What runs in this thread."""
+class _Here:
+    """What runs in a thread."""
 
-    is_updating = False  # with signals deferred
-    is_covered = False  # by a snapshot of everything that is updated
-    lets_signals_in = False  # so an exception from a handler would do no harm
+    __slots__ = ("is_covered", "is_updating", "lets_signals_in")
+
+    def __init__(self) -> None:
+        self.is_updating = False  # with signals deferred
+        self.is_covered = False  # by a snapshot of everything that is updated
+        self.lets_signals_in = False  # so an exception from a handler would do no harm
 
 
-_here = _Here()
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.here = _Here()
+
+
+_in_main, _in_others = _Here(), _Threads()  # a thread-local attribute takes several times as long to read
 
 
 def _after_fork() -> None:
-    global _main
-    _main = threading.get_ident()
+    global _main, _in_main
+    if _main != get_ident():
+        _main, _in_main = get_ident(), _in_others.here
 
 
 if hasattr(os, "register_at_fork"):
@@ -76,17 +84,9 @@ if hasattr(os, "register_at_fork"):
 def _record(number: int, frame: FrameType | None) -> None:
     """Stand in for a handler while an update runs."""
     _came.setdefault(number, frame)
-    if not _here.is_updating:  # what puts the handlers back was interrupted
+    if not _in_main.is_updating:  # what puts the handlers back was interrupted
         _put_back()
         let_signals_in()
-
-
-def _replace() -> None:
-    for number in _NUMBERS:
-        handler = getsignal(number)
-        if callable(handler) and handler is not _record:
-            _replaced[number] = handler
-            signal(number, _record)
 
 
 def _put_back() -> None:
@@ -101,7 +101,7 @@ def let_signals_in() -> None:
 
     Within an update this is so if a snapshot of everything was taken: between two parts of a large batch.
     """
-    if not _came or threading.get_ident() != _main or (_here.is_updating and not _here.lets_signals_in):
+    if not _came or get_ident() != _main or (_in_main.is_updating and not _in_main.lets_signals_in):
         return
     number, frame = _came.popitem()
     handler = _replaced.get(number) or getsignal(number)
@@ -149,6 +149,7 @@ _NEVER_CHANGE: tuple[type, ...] = (
 _COMPILED = {"sklearn", "numba", "builtins", "_thread", "_weakref", "weakref"}
 _PLAIN, _ARRAY, _DICT, _LIST, _TUPLE, _OBJECT, _GENERATOR, _FOREIGN = range(8)
 _kinds: dict[type, int] = {}
+_plain: set[type] = set()  # the classes of that kind
 
 
 def _kind_of(cls: type) -> int:
@@ -170,6 +171,8 @@ def _kind_of(cls: type) -> int:
     else:
         kind = _PLAIN if cls.__module__.partition(".")[0] in _COMPILED else _FOREIGN
     _kinds[cls] = kind
+    if kind == _PLAIN:
+        _plain.add(cls)
     return kind
 
 
@@ -204,46 +207,71 @@ class Snapshot:
     __slots__ = ("_arrays", "_copies", "_dicts", "_has_foreign", "_others", "is_complete")
 
     def __init__(self, one: Any, most: int | None = None) -> None:
-        attributes = vars(one)
-        self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = [(attributes, attributes.copy())]
-        self._others: list[Restore] = []
+        attributes = one.__dict__
+        self._dicts = [attributes, attributes.copy()]  # in turn: a dict, and what was in it
+        self._others = list[Restore]()
         self._has_foreign = False
         arrays = self._arrays = list[Any]()
-        seen, todo, kinds = {id(one)}, [attributes.values()], _kinds
-        for values in todo:
-            for value in values:
-                cls = value.__class__
-                kind = kinds[cls] if cls in kinds else _kind_of(cls)
-                if kind == _PLAIN:
-                    pass
-                elif kind == _ARRAY:
-                    arrays.append(value)
-                elif id(value) not in seen:
-                    seen.add(id(value))
-                    self._visit(value, kind, todo)
-        is_copied = most is None or sum([array.nbytes for array in arrays]) <= most
-        self._copies = [_contents(array) for array in arrays] if is_copied else []
-        self.is_complete = is_copied and not self._has_foreign
-
-    def _visit(self, value: Any, kind: int, todo: list[Any]) -> None:
-        if kind in (_OBJECT, _DICT):
-            items = value.__dict__ if kind == _OBJECT else value
-            self._dicts.append((items, items.copy()))
-            todo.append(items.values())
-        elif kind == _FOREIGN:
-            self._has_foreign = True
-        elif kind == _GENERATOR:
-            self._others.append(
-                next(save for cls, save in _GENERATORS.items() if isinstance(value, cls))(value)
-            )
+        parts = list[Any]()
+        size, plain, array = 0, _plain, np.ndarray
+        for value in attributes.values():
+            if (cls := value.__class__) in plain:
+                continue
+            if cls is array:
+                arrays.append(value)
+                size += value.nbytes
+            else:
+                parts.append(value)
+        if parts:
+            size += self._visit(parts, {id(one)})
+        if most is None or size <= most:
+            self._copies = [one.copy() if one.dtype.hasobject else one.tobytes() for one in arrays]
+            self.is_complete = not self._has_foreign
         else:
-            if kind == _LIST:
-                self._others.append(partial(_refill, value, value.copy()))
-            todo.append(value)
+            self._copies, self.is_complete = [], False
+
+    def _visit(self, parts: list[Any], seen: set[int]) -> int:
+        """Keep what the parts and theirs consist of; return how many bytes of arrays were found."""
+        size, plain, kinds, arrays, dicts = 0, _plain, _kinds, self._arrays, self._dicts
+        for part in parts:  # which grows
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            cls = part.__class__
+            kind = kinds[cls] if cls in kinds else _kind_of(cls)
+            if kind in (_OBJECT, _DICT):
+                items = part.__dict__ if kind == _OBJECT else part
+                dicts += items, items.copy()
+                items = items.values()
+            elif kind == _LIST:
+                self._others.append(partial(_refill, part, part.copy()))
+                items = part
+            elif kind == _TUPLE:
+                items = part
+            else:
+                if kind == _ARRAY:
+                    self._arrays.append(part)
+                    size += part.nbytes
+                elif kind == _GENERATOR:
+                    self._others.append(
+                        next(save for cls, save in _GENERATORS.items() if isinstance(part, cls))(part)
+                    )
+                elif kind == _FOREIGN:
+                    self._has_foreign = True
+                continue
+            for value in items:
+                if (cls := value.__class__) in plain:
+                    continue
+                if cls is np.ndarray:
+                    arrays.append(value)
+                    size += value.nbytes
+                else:
+                    parts.append(value)
+        return size
 
     def restore(self) -> None:
         """Put the state back; no array or container is made anew."""
-        for items, before in self._dicts:
+        for items, before in zip(self._dicts[::2], self._dicts[1::2], strict=True):
             items.clear()
             items.update(before)
         for restore in self._others:
@@ -262,17 +290,13 @@ class Attributes:
     is_complete = False
 
     def __init__(self, one: Any) -> None:
-        self._attributes = vars(one)
+        self._attributes = one.__dict__
         self._before = self._attributes.copy()
 
     def restore(self) -> None:
         """Put the attributes back."""
         self._attributes.clear()
         self._attributes.update(self._before)
-
-
-def _contents(array: Any) -> Any:
-    return array.copy() if array.dtype.hasobject else array.tobytes()  # bytes are made faster than arrays
 
 
 # -- updates -----------------------------------------------------------------------------------------------
@@ -299,7 +323,8 @@ def atomically(
     update : callable
     *args : object
     n_bytes : int
-        Size of the batch: a state that is not larger is copied, which takes a small part of the time of the update.
+        Size of a state that is copied; a larger one is not. A copy is to take a small part of the time of the update,
+        so this is the size of the batch, or a multiple of it where learning takes long.
     in_parts : bool
         Whether the state is copied however large it is, and `update` calls :func:`let_signals_in` between its parts.
     anew : bool
@@ -312,17 +337,22 @@ def atomically(
     KeyboardInterrupt
         After the update, if Ctrl-C came while it ran.
     """
-    if _here.is_covered:  # by the snapshot of what this object is part of
+    in_main = get_ident() == _main
+    here = _in_main if in_main else _in_others.here
+    if here.is_covered:  # by the snapshot of what this object is part of
         return update(*args)
-    most = 0 if anew else None if in_parts else max(n_bytes, _SMALL)
-    if _here.is_updating or threading.get_ident() != _main:
-        return _restored_on_error(one, update, args, most, anew, before)
+    most = 0 if anew else None if in_parts else max(_SMALL, n_bytes)
+    if here.is_updating or not in_main:
+        return _restored_on_error(here, one, update, args, most, anew, before)
     try:
-        _here.is_updating = True
-        _replace()
-        return _restored_on_error(one, update, args, most, anew, before, is_outermost=True)
+        here.is_updating = True
+        for number, handler in zip(_NUMBERS, map(getsignal, _NUMBERS), strict=True):
+            if handler.__class__ is not int and callable(handler) and handler is not _record:
+                _replaced[number] = handler
+                signal(number, _record)
+        return _restored_on_error(here, one, update, args, most, anew, before, is_outermost=True)
     finally:
-        _here.is_updating = False  # from here on, `_record` calls the handler
+        here.is_updating = False  # from here on, `_record` calls the handler
         try:
             _put_back()
         finally:
@@ -331,6 +361,7 @@ def atomically(
 
 
 def _restored_on_error(
+    here: _Here,
     one: Guarded,
     update: Any,
     args: Any,
@@ -342,8 +373,8 @@ def _restored_on_error(
 ) -> Any:
     if before is None:
         before = Snapshot(one, most)
-    _here.is_covered = is_safe = before.is_complete or anew
-    _here.lets_signals_in = is_outermost and is_safe
+    here.is_covered = is_safe = before.is_complete or anew
+    here.lets_signals_in = is_outermost and is_safe
     try:
         return update(*args)
     except BaseException as error:
@@ -352,7 +383,7 @@ def _restored_on_error(
             fail_closed(one, error)
         raise
     finally:
-        _here.is_covered = _here.lets_signals_in = False
+        here.is_covered = here.lets_signals_in = False
 
 
 # Bytes that the slowest methods learn from in about a second. Sums that are rounded differ in their last bits if they

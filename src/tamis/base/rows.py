@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import LARGEST_PART, atomically, parts
+from tamis._atomic import LARGEST_PART, Attributes, atomically, parts
 from tamis._check import (
     Array,
     Rows,
@@ -37,6 +37,8 @@ from tamis._parameters import check_parameters, number, parameters
 from tamis.errors import DataError
 
 __all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
+
+_WORTH_A_COPY = 1 << 12  # bytes of a batch: one row of 50 columns is learned in 35 us, and a copy takes 20
 
 
 class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -80,6 +82,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     # "exactly" or "up to rounding": a batch is the same as its rows one at a time, so a large one is learned from in
     # parts, and Ctrl-C does not wait long.
     _equals_rows = ""
+
+    # Bytes of the state that may be copied for each byte of a batch, so that an error within an update is undone; more
+    # where an update takes so long that the copy takes less than a tenth of it.
+    _copied_per_byte = 1
 
     _allows_nan = False  # True: NaN is passed over, feature by feature
 
@@ -169,8 +175,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
         Where one update covers the whole batch, Ctrl-C and other signals are delivered when it is learned. A large
         batch is learned in parts, and an interrupt between two of them undoes the call; methods defined per batch
-        learn any batch in one update. After an error within an update (out of memory) of a model too large to be
-        copied, every use but `fit` raises :class:`tamis.errors.StateError`.
+        learn any batch in one update. After an error within an update (out of memory) with a batch of less than 4 KB,
+        or of a model too large to be copied, every use but `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------
@@ -277,11 +283,14 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             names = self._names()
         if not self._finite_in_kernel:
             refuse_nonfinite(X, names)
+        # Before anything changes: memory may run out here too.
+        target = () if is_first else self._target_of(y, sample_weight)
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
-            self, self._take_in, X, names, y, classes, sample_weight, is_first, in_parts,
-            n_bytes=n_bytes, in_parts=in_parts, anew=is_first,
+            self, self._take_in, X, names, y, classes, sample_weight, target, in_parts,
+            n_bytes=n_bytes * self._copied_per_byte, in_parts=in_parts, anew=is_first,
+            before=None if is_first or n_bytes >= _WORTH_A_COPY else Attributes(self),
         )  # fmt: skip
         return self
 
@@ -296,13 +305,16 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         y: Array,
         classes: Any,
         sample_weight: Array | None,
-        is_first: bool,
+        target: tuple[Any, ...],
         in_parts: bool,
     ) -> None:
-        if is_first:
+        if not target:
             self._forget()
             self._open(X, names, classes)
-        y = as_target(y) if self._is_regression() else self._encode_target(y, sample_weight)
+            target = self._target_of(y, sample_weight)
+        y, *known = target
+        if known:
+            self.classes_, self._unseen = known
         if in_parts:
             for rows in parts(len(y), _n_bytes(X), self._equals_rows):
                 self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
@@ -322,14 +334,16 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_seen_ = 0
         self._start(self.n_features_in_)
 
-    def _encode_target(self, y: Array, sample_weight: Array | None) -> Array:
-        """Return the labels as codes; classes that are new are known from now on."""
-        n_known = len(self.classes_)
-        y, self.classes_ = encode_labels(y, self.classes_)
-        if len(self._unseen) or len(self.classes_) > n_known:
-            unseen = np.concatenate([self._unseen, np.arange(n_known, len(self.classes_))])
-            self._unseen = np.setdiff1d(unseen, y if sample_weight is None else y[sample_weight > 0])
-        return y
+    def _target_of(self, y: Array, sample_weight: Array | None) -> tuple[Any, ...]:
+        """Return the target of a regression, or the labels as codes, with all classes and those not seen yet."""
+        if self._is_regression():
+            return (as_target(y),)
+        codes, classes = encode_labels(y, self.classes_)
+        n_known, unseen = len(self.classes_), self._unseen
+        if len(unseen) or len(classes) > n_known:
+            unseen = np.concatenate([unseen, np.arange(n_known, len(classes))])
+            unseen = np.setdiff1d(unseen, codes if sample_weight is None else codes[sample_weight > 0])
+        return codes, classes, unseen
 
     def _joint_classes(self, other: RowSelector) -> tuple[Array, dict[str, Array]]:
         """Return the codes that the classes of another selector have here, and the attributes of the merged one."""

@@ -125,6 +125,8 @@ class CancelOut(ScaledBatches):
     """
 
     _shaped_by = "hidden"
+    _copied_per_byte = 32
+
     _shapes = "_theta (k)  _first (k)  _second (k)  _size (=k)"
 
     _allowed = parameters(

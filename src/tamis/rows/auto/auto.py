@@ -205,6 +205,7 @@ class Auto(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _copied_per_byte = 40
     _shapes = """
         _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
         _recent (2, a)  _apart (a)  _learners.W (a, o, j)  _learners.b (a, o)

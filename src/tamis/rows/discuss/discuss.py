@@ -210,6 +210,7 @@ class DISCUSS(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _copied_per_byte = 16
     _shapes = """
         _counts._class_counts (c)  _counts._numeric (j)
         _columns (v) int64 in [0, j)

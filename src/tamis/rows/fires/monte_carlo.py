@@ -154,6 +154,8 @@ class MonteCarloFIRES(ScaledBatches):
     """
 
     _shaped_by = "model, hidden or depth"
+    _copied_per_byte = 64
+
     _shapes = "_mu (k)  _sigma (k)  _size (=k)"
 
     _allowed = parameters(

@@ -221,7 +221,7 @@ class Screener(RowSelector):
                 self._refuse(X)
             self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
         moments = self._moments if self._bins is None else copy.copy(self._moments)
-        rows = X if moments.n_features else np.empty((len(y), 0))
+        rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
         if not moments.update(rows, y, sample_weight, keep):
             self._refuse(X)
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):

@@ -56,7 +56,7 @@ from tamis import (
 from tamis.base import n_to_select
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.significance import friedman, nemenyi
-from tamis.learners.leaving_out import narrowed, way_of
+from tamis.learners.column_masking import masking_strategy, restrict_columns
 from tamis.replay import Replay
 from tamis.report.ranks import plot_ranks
 from tamis.streams import load_dataset
@@ -187,15 +187,15 @@ def masked(X: Any, mask: np.ndarray) -> Any:
 
 def learned(learner: Any, X: Any, mask: np.ndarray) -> Any:
     """Return what a learner is given to learn: naive Bayes all columns, the others zeros for those left out."""
-    return X if way_of(learner) == "whole" else masked(X, mask)
+    return X if masking_strategy(learner) == "whole" else masked(X, mask)
 
 
 def predicted(learner: Any, X: Any, mask: np.ndarray) -> np.ndarray:
     """Return what a learner predicts from the selected columns: naive Bayes without the others."""
-    if way_of(learner) != "whole":
+    if masking_strategy(learner) != "whole":
         return learner.predict(masked(X, mask))
     support = np.flatnonzero(mask)
-    return narrowed(learner, support).predict(X[:, support])
+    return restrict_columns(learner, support).predict(X[:, support])
 
 
 def cell(X: Any, y: np.ndarray, selector: Any, seconds: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tamis
 from tamis import AdaptiveRandomForest, HoeffdingTree, StreamingRandomPatches
 from tamis.catalog import find_learner
-from tamis.learners.subsets import n_drawn
+from tamis.learners.subsets import resolve_max_features
 from tests.learners.test_hoeffding import grown, rows
 from tests.twins.forest import ForestTwin
 
@@ -166,7 +166,7 @@ def test_a_saved_forest_goes_on_as_if_nothing_had_happened(make, tmp_path):
     options = {"categorical": [2, 3], "warning": 0.5, "drift": 1e-3, **EAGER}
     straight, stopped, at = make(3, 3, **options), make(3, 3, **options), 0
     grown(straight, X, y)
-    while at == 0 or not any(stopped._behind_):
+    while at == 0 or not any(stopped._background_):
         grown(stopped, X[at : at + 10], y[at : at + 10])
         at += 10
     tamis.save(stopped, tmp_path / "forest.tamis")
@@ -181,7 +181,7 @@ def test_a_saved_forest_goes_on_as_if_nothing_had_happened(make, tmp_path):
     [("sqrt", 50, 8), ("sqrt", 1, 1), (0.6, 50, 30), (0.01, 5, 1), (1.0, 7, 7), (1, 7, 1), (9, 7, 7), (None, 3, 3)],
 )  # fmt: skip
 def test_how_many_features_are_drawn(max_features, n_features, wanted):
-    assert n_drawn(max_features, n_features) == wanted
+    assert resolve_max_features(max_features, n_features) == wanted
 
 
 @pytest.mark.parametrize(

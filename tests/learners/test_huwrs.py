@@ -106,14 +106,14 @@ def test_unlabelled_rows_move_the_votes_alone():
     assert model.reweigh(X).weights_.tolist() == [1.0] * 4  # nothing to compare with yet
     grown(model, X[40:300], y[40:300])
     kept = [member.model.n_seen_ for member in model.members_]
-    then, drifts = model._then_.copy(), list(model.drifts_)
+    then, drifts = model._reference_.copy(), list(model.drifts_)
     moved = X[:90].copy()
     moved[:, 0] += 50
     model.reweigh(moved)
     has_it = np.array([0 in member.columns for member in model.members_])
     assert model.weights_[has_it].max() < model.weights_[~has_it].min()
     assert [member.model.n_seen_ for member in model.members_] == kept
-    np.testing.assert_array_equal(model._then_, then)
+    np.testing.assert_array_equal(model._reference_, then)
     assert model.drifts_ == drifts
     assert model.n_seen_ == 300
     weights = model.weights_

@@ -88,7 +88,7 @@ def test_saved_model_goes_on_alike(rng, tmp_path):
 
 def test_refusals(rng):
     X, y = turning(rng, 100)
-    with pytest.raises(ValueError, match="classes must be given at the first call"):
+    with pytest.raises(ValueError, match="classes must be passed in the first call"):
         ResetOnDrift().partial_fit(X, y)
     model = ResetOnDrift().partial_fit(X, y, classes=[0, 1])
     with pytest.raises(DataError, match="Label 2 is not among the classes"):

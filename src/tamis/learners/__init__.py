@@ -1,4 +1,4 @@
-"""Classifiers: those that weigh or choose features, trees, forests, rules, and those that restart after a drift."""
+"""Classifiers: feature-weighted and feature-selecting models, trees, forests, rules, and models reset after a drift."""
 
 from tamis.learners.hoeffding import (
     CVFDT,

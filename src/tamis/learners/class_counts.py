@@ -1,6 +1,6 @@
 """Counts, means and sums of squares of every feature within every class, over all rows or the last ones.
 
-The kernels behind :mod:`tamis.learners.class_likelihoods`, which says what is counted, and when it is counted again.
+The kernels behind :mod:`tamis.learners.class_likelihoods`, which documents the statistics and when they are recomputed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tamis.summaries.categories import find_slot
 
 __all__ = ["learn_rows", "move_tables"]
 
-# Of the sum of squares: when one row leaves no more, it is counted again. What was lost before, by rows that left much
-# more, must be small against this too.
-_LOST = 1e-2
+# The sum of squares is recomputed when removing a row leaves less than this fraction of it, before cancellation
+# (including that of earlier removals) costs significant digits.
+_RECOUNT_BELOW = 1e-2
 
 
 @njit(strict=True)
@@ -31,7 +31,7 @@ def _add(row: Array, n: Array, mean: Array, m2: Array) -> None:
 
 @njit(strict=True)
 def _remove(row: Array, n: Array, mean: Array, m2: Array) -> int:
-    """Take a row out; where too few digits are left, m2 becomes -1. Return in how many features."""
+    """Remove a row; where too few digits remain, set m2 to -1. Return the number of such features."""
     n_lost = 0
     for j in range(row.shape[0]):
         seen = row[j] == row[j]
@@ -39,7 +39,7 @@ def _remove(row: Array, n: Array, mean: Array, m2: Array) -> int:
         n[j] -= 1.0 if seen else 0.0
         shift = step / max(n[j], 1.0)
         left = m2[j] - step * (step + shift)
-        lost = left < _LOST * m2[j]
+        lost = left < _RECOUNT_BELOW * m2[j]
         n_lost += lost
         mean[j] = mean[j] - shift if n[j] > 0.0 else 0.0
         m2[j] = -1.0 if lost else left
@@ -48,7 +48,7 @@ def _remove(row: Array, n: Array, mean: Array, m2: Array) -> int:
 
 @njit(strict=True)
 def _repair(rows: Array, row_codes: Array, y: int, n: Array, mean: Array, m2: Array) -> None:
-    """Count the marked features of class y again from the window."""
+    """Recompute the marked features of class y from the window."""
     for j in range(rows.shape[1]):
         if m2[j] >= 0.0:
             continue
@@ -75,15 +75,16 @@ def learn_rows(
     X: Array, codes: Array, rows: Array, row_codes: Array, clock: Array, n_rows: Array,
     n: Array, mean: Array, m2: Array, columns: Array, start: Array, keys: Array, counts: Array,
 ) -> None:  # fmt: skip
-    """Take in rows, oldest first; `rows` and `row_codes` are the window as a ring, empty if all rows count.
+    """Update the statistics with rows, oldest first.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features), float64
     codes : ndarray of shape (n_rows,), int64
     rows, row_codes : ndarray of shape (window, n_features) and (window,)
+        The window as a ring buffer; empty if all rows count.
     clock : ndarray of shape (1,), int64
-        How many rows ever came.
+        Number of rows seen.
     n_rows : ndarray of shape (n_classes,), float64
     n, mean, m2 : ndarray of shape (n_classes, n_features), float64
     columns, start, keys : ndarray
@@ -119,7 +120,7 @@ def learn_rows(
 def move_tables(
     start: Array, keys: Array, counts: Array, new_start: Array, new_keys: Array, new_counts: Array
 ) -> None:
-    """Move the categories that are left (those whose key is no NaN) to new tables."""
+    """Move the remaining categories (those whose key is not NaN) to new tables."""
     bits = keys.view(np.uint64)
     for j in range(start.shape[0] - 1):
         for slot in range(start[j], start[j + 1] - 1):

@@ -1,24 +1,24 @@
-"""How likely the values of a row are in each class: Gaussians of numbers, shares of categories, over the last rows.
+"""Class-conditional likelihoods: Gaussians for numeric features, frequencies for categories, over a sliding window.
 
-For feature j and class c, with n values, their mean and m2 (the sum of squared deviations from it) of the rows that
-count, and with n_x of them in category x, of which the feature has m::
+For feature j and class c, with n values in the window, their mean and their m2 (sum of squared deviations from the
+mean), n_x values in category x, and m categories of the feature::
 
     P[x|c] = exp(-(x - mean)^2 / (2 s^2)) / (s sqrt(2 pi)),    s^2 = m2 / (n - 1)            (1)
     P[x|c] = (n_x + 1) / (n + m)                                                             (2)
     log P[c] + sum_j e_j log P[x_j|c]                                                        (3)
 
-Missing values (NaN) are left out of all of them. A row that leaves the window is taken out of n, mean and m2 by
-Welford's recurrence backwards; wherever that takes away all but a billionth of m2, and every `window` rows everywhere,
-they are counted again from the window: rounding does not pile up, and a feature that has become constant has m2 = 0.
+Missing values (NaN) are ignored. A row that leaves the window is removed from n, mean and m2 by Welford's recurrence in
+reverse. Where that leaves less than a hundredth of m2, and for all features every `window` rows, the statistics are
+recomputed from the window: rounding errors do not accumulate, and a feature that has become constant has m2 = 0.
 
-Where (1) does not say what to do, with S^2 the variance of the feature over all classes:
+Cases that (1) leaves undefined, with S^2 the variance of the feature over all classes:
 
-* A feature that has had one value only, in all classes, tells nothing: it is left out, as columns that a selector
-  did not select are.
+* A feature with a single value over all classes is not informative: it is ignored, like unselected columns.
 * s is at least 1e-9 S.
-* A class with one value of a feature has mean that value and s = S; one with none has the mean of all classes and S.
-* A class with two values or more, all the same, has P = (n + 1) / (n + 2) at that value and 1 / (n + 2) elsewhere, both
-  in units of S, as (2) would say of a category and all others. So multiplying a feature by a constant changes nothing.
+* A class with one value of a feature uses that value as mean and s = S; a class with none uses the mean of all classes
+  and S.
+* A class with two or more identical values has P = (n + 1) / (n + 2) at that value and 1 / (n + 2) elsewhere, both in
+  units of S, as (2) gives for a category and its complement. Scaling a feature by a constant therefore changes nothing.
 * A class without rows has P[c] = 0.
 """
 
@@ -38,8 +38,8 @@ from tamis.summaries.categories import find_slot, insert, room_for
 
 __all__ = ["ClassLikelihoods"]
 
-_LEAST = 1e-18  # of a variance, in that of all classes
-_ROCK_BOTTOM = 1e300  # minus the lowest log-likelihood
+_MIN_VARIANCE_RATIO = 1e-18  # smallest class variance, relative to that of all classes
+_MAX_PENALTY = 1e300  # largest penalty on a log-likelihood
 _LOG_2PI = math.log(2.0 * math.pi)
 _Constants = tuple[Array, Array, Array, Array, Array, Array, Array, Array]
 
@@ -49,7 +49,7 @@ def _gaussians(
     n: Array, mean: Array, m2: Array, exponents: Array, is_number: Array,
     centre: Array, pull: Array, level: Array, miss: Array,
 ) -> None:  # fmt: skip
-    """Write e log P[x] = level - pull (x - centre)^2; in a constant class `miss` is added where x is not centre."""
+    """Write e log P[x] = level - pull (x - centre)^2; in a constant class, add `miss` where x differs from centre."""
     n_classes, n_features = n.shape
     for j in range(n_features):
         e = exponents[j]
@@ -76,24 +76,24 @@ def _gaussians(
                 level[c, j] = e * (math.log((k + 1.0) / (k + 2.0)) - 0.5 * math.log(spread))
                 miss[c, j] = -e * math.log(k + 1.0)
                 continue
-            variance = max(m2[c, j] / (k - 1.0), _LEAST * spread) if k > 1.0 else spread
+            variance = max(m2[c, j] / (k - 1.0), _MIN_VARIANCE_RATIO * spread) if k > 1.0 else spread
             pull[c, j] = 0.5 * e / variance
             level[c, j] = -0.5 * e * (_LOG_2PI + math.log(variance))
 
 
 @njit(strict=True)
-def _shares(
+def _category_log_shares(
     n: Array, exponents: Array, columns: Array, start: Array, keys: Array, counts: Array, table: Array
 ) -> None:
-    """Write e log P[x] of each category, and of one that is not in the table in its free slots; 0 for the missing."""
+    """Write e log P[x] of each category, and of an unknown one into the free slots; 0 for missing values."""
     n_classes = n.shape[0]
     for j in columns:
         values = 0.0
         for slot in range(start[j], start[j + 1] - 1):
-            found = False
+            occupied = False
             for c in range(n_classes):
-                found |= counts[slot, c] > 0.0
-            values += found
+                occupied |= counts[slot, c] > 0.0
+            values += occupied
         values = max(values, 1.0)
         for c in range(n_classes):
             total = exponents[j] * math.log(n[c, j] + values)
@@ -126,8 +126,8 @@ def _distances(x0: Array, x1: Array, x2: Array, x3: Array, centre: Array, pull: 
 
 
 @njit(strict=True)
-def _carefully(x: Array, centre: Array, pull: Array, level: Array, miss: Array) -> float:
-    """Return a row's sum over the features that it has, whatever their size."""
+def _robust_sum(x: Array, centre: Array, pull: Array, level: Array, miss: Array) -> float:
+    """Return a row's sum over its observed features, without overflow for any magnitude."""
     total = 0.0
     for j in range(x.shape[0]):
         if x[j] != x[j]:
@@ -136,7 +136,7 @@ def _carefully(x: Array, centre: Array, pull: Array, level: Array, miss: Array) 
         if x[j] != centre[j]:
             total += miss[j]
             if pull[j] > 0.0:
-                total -= min(pull[j] * (x[j] - centre[j]) ** 2, _ROCK_BOTTOM)
+                total -= min(pull[j] * (x[j] - centre[j]) ** 2, _MAX_PENALTY)
     return total
 
 
@@ -154,14 +154,14 @@ def _joint(
         for y in range(n_classes):
             _distances(a, b, c, d, centre[y], pull[y], four)
             for r in range(min(4, n - i)):
-                if four[r] < _ROCK_BOTTOM:
+                if four[r] < _MAX_PENALTY:
                     out[i + r, y] = base[y] - four[r]
                 else:  # NaN, or too large
-                    out[i + r, y] = prior[y] + _carefully(X[i + r], centre[y], pull[y], level[y], miss[y])
-            if four[0] + four[1] + four[2] + four[3] < _ROCK_BOTTOM and missed.shape[0] == 0:
+                    out[i + r, y] = prior[y] + _robust_sum(X[i + r], centre[y], pull[y], level[y], miss[y])
+            if four[0] + four[1] + four[2] + four[3] < _MAX_PENALTY and missed.shape[0] == 0:
                 continue
             for r in range(min(4, n - i)):
-                if four[r] < _ROCK_BOTTOM:
+                if four[r] < _MAX_PENALTY:
                     for at in missed:
                         if at // n_features == y and X[i + r, at % n_features] != centre[y, at % n_features]:
                             out[i + r, y] += miss[y, at % n_features]
@@ -176,24 +176,24 @@ def _joint(
 
 
 class ClassLikelihoods:
-    """Class-conditional likelihoods of every feature, over all rows or the last ones.
+    """Class-conditional likelihoods of every feature, over all rows or a sliding window.
 
     Parameters
     ----------
     n_features, n_classes : int
     window : int, optional
-        Rows that count; None: all.
+        Number of most recent rows that count; None: all.
     categorical : sequence of int, default=()
         Columns whose values are categories: any finite numbers.
 
     Attributes
     ----------
     n_rows : ndarray of shape (n_classes,), float64
-        Rows of each class that count.
+        Number of rows of each class in the window.
     n, mean, m2 : ndarray of shape (n_classes, n_features), float64
-        Values that are there, their mean and the sum of their squared deviations from it.
+        Number of observed values, their mean and the sum of their squared deviations from it.
     ready : bool
-        Whether `joint` can be asked for, which it can not after a change, before `prepare`.
+        Whether `joint` can be called: `prepare` was called after the last update.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class ClassLikelihoods:
     >>> likelihoods.mean[:, 0], likelihoods.n_rows
     (array([2., 2.]), array([3., 3.]))
 
-    In the last six rows the number says nothing; the category is four times likelier in its own class:
+    In the last six rows the number is not informative; the category is four times as likely in its own class:
 
     >>> likelihoods.prepare(np.ones(2))
     >>> np.exp(np.diff(likelihoods.joint(np.array([[2.5, 1.0]])))).round(12)
@@ -226,7 +226,7 @@ class ClassLikelihoods:
         self._constants: _Constants | None = None
 
     def _build_tables(self, sizes: Array) -> None:
-        """Lay out an empty table for each column of categories."""
+        """Allocate an empty table for each categorical column."""
         self._start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._keys = np.full(self._start[-1], np.nan)
         self._counts = np.zeros((self._start[-1], len(self.n_rows)))
@@ -256,7 +256,7 @@ class ClassLikelihoods:
             )
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Allocate space for new classes, whose codes follow the existing ones."""
         more = n_classes - len(self.n_rows)
         self.n_rows = np.pad(self.n_rows, (0, more))
         self.n, self.mean, self.m2 = (
@@ -266,12 +266,12 @@ class ClassLikelihoods:
         self._constants = None
 
     def update(self, X: Array, codes: Array) -> None:
-        """Take in rows, oldest first; the state is the same however they are cut into batches.
+        """Update with rows, oldest first; the state does not depend on the batch size.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features), float64, C-contiguous
-            NaN is missing; no value beyond 1e150, whose square is a number.
+            NaN is missing; absolute values are at most 1e150, so that squares are finite.
         codes : ndarray of shape (n_rows,), int64
         """
         if len(self._columns):
@@ -283,7 +283,7 @@ class ClassLikelihoods:
         self._constants = None
 
     def _make_room(self, X: Array) -> None:
-        """Give each new category a slot. Where they are short, those that no row holds give up theirs first."""
+        """Give each new category a slot. Slots of categories no longer in the window are freed first if needed."""
         short = np.zeros(len(self._is_number), dtype=bool)
         insert(X, self._columns, self._start, self._keys, self._used, short)
         if not short.any():
@@ -293,66 +293,68 @@ class ClassLikelihoods:
         crowded = short & (8 * self._n_categories() > 3 * (sizes - 1))
         while True:
             sizes = np.where(crowded, 2 * sizes - 1, sizes)
-            self._rehouse(sizes)
+            self._resize_tables(sizes)
             crowded = np.zeros_like(short)
             insert(X, self._columns, self._start, self._keys, self._used, crowded)
             if not crowded.any():
                 return
 
-    def _rehouse(self, sizes: Array) -> None:
+    def _resize_tables(self, sizes: Array) -> None:
         start, keys, counts = self._start, self._keys, self._counts
         self._build_tables(sizes)
         move_tables(start, keys, counts, self._start, self._keys, self._counts)
         self._used = self._n_categories()
 
     def _n_categories(self) -> NDArray[np.int64]:
-        """Return how many slots of each table are taken."""
-        taken = np.concatenate([[0], np.cumsum(~np.isnan(self._keys))])
-        found: NDArray[np.int64] = taken[self._start[1:]] - taken[self._start[:-1]]
-        return found
+        """Return the number of occupied slots of each table."""
+        occupied = np.concatenate([[0], np.cumsum(~np.isnan(self._keys))])
+        n_occupied: NDArray[np.int64] = occupied[self._start[1:]] - occupied[self._start[:-1]]
+        return n_occupied
 
-    def of(self, columns: NDArray[np.intp]) -> ClassLikelihoods:
-        """Return the likelihoods of some features alone; no rows must be given to it.
+    def select(self, columns: NDArray[np.intp]) -> ClassLikelihoods:
+        """Return the likelihoods of a subset of the features; the result must not be updated.
 
         Parameters
         ----------
         columns : ndarray of int
             Ascending.
         """
-        found = object.__new__(type(self))
-        vars(found).update(vars(self))  # `copy` takes as long as all that follows
-        found.n, found.mean, found.m2 = (part.take(columns, axis=1) for part in (self.n, self.mean, self.m2))
-        found._rows, found._row_codes = np.empty((0, len(columns))), self._row_codes[:0]
-        found._is_number, found._used = self._is_number[columns], self._used[columns]
-        found._start = self._start[: len(columns) + 1]  # all 0 where no column holds categories
+        view = object.__new__(type(self))
+        vars(view).update(vars(self))  # `copy` would double the time of this method
+        view.n, view.mean, view.m2 = (part.take(columns, axis=1) for part in (self.n, self.mean, self.m2))
+        view._rows, view._row_codes = np.empty((0, len(columns))), self._row_codes[:0]
+        view._is_number, view._used = self._is_number[columns], self._used[columns]
+        view._start = self._start[: len(columns) + 1]  # all 0 without categorical columns
         if len(self._columns):
-            found._columns = np.flatnonzero(~found._is_number)
-            found._n_categorical = len(found._columns)
+            view._columns = np.flatnonzero(~view._is_number)
+            view._n_categorical = len(view._columns)
             sizes = np.diff(self._start)
-            found._start = np.concatenate([[0], np.cumsum(sizes[columns])])
+            view._start = np.concatenate([[0], np.cumsum(sizes[columns])])
             kept = np.repeat(np.isin(np.arange(len(sizes)), columns), sizes)
-            found._keys, found._counts = self._keys[kept], self._counts[kept]
-        found._constants = None
-        return found
+            view._keys, view._counts = self._keys[kept], self._counts[kept]
+        view._constants = None
+        return view
 
     @property
     def ready(self) -> bool:
-        """Whether `joint` can be asked for."""
+        """Whether `joint` can be called."""
         return self._constants is not None
 
     def prepare(self, exponents: Array) -> None:
-        """Work out what the classes' log-likelihoods are made of, all that does not depend on the row asked about.
+        """Precompute the parts of the log-likelihoods that do not depend on the row.
 
         Parameters
         ----------
         exponents : ndarray of shape (n_features,), float64, not negative
-            e of (3); 0 leaves a feature out.
+            e of (3); 0 ignores a feature.
         """
         centre, pull, level, miss = np.zeros((4, *self.mean.shape))
         _gaussians(self.n, self.mean, self.m2, exponents, self._is_number, centre, pull, level, miss)
         table = np.zeros_like(self._counts)
         if len(self._columns):
-            _shares(self.n, exponents, self._columns, self._start, self._keys, self._counts, table)
+            _category_log_shares(
+                self.n, exponents, self._columns, self._start, self._keys, self._counts, table
+            )
         prior, base = np.empty((2, len(self.n_rows)))
         _priors(self.n_rows, level, prior, base)
         self._constants = prior, centre, pull, level, miss, base, np.flatnonzero(miss), table
@@ -368,10 +370,10 @@ class ClassLikelihoods:
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            The same for a row whatever the rows beside it.
+            The values of a row do not depend on the other rows.
         """
         if self._constants is None:
             raise ValueError("The likelihoods have changed: call prepare first.")
-        found = np.empty((len(X), len(self.n_rows)))
-        _joint(X, *self._constants, self._columns, self._start, self._keys, found)
-        return found
+        log_joint = np.empty((len(X), len(self.n_rows)))
+        _joint(X, *self._constants, self._columns, self._start, self._keys, log_joint)
+        return log_joint

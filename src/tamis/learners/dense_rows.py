@@ -1,4 +1,4 @@
-"""What classifiers of dense rows share: a batch is validated, then learned completely or not at all."""
+"""Base class of classifiers for dense rows: a batch is validated, then learned completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tamis._jit import njit
 from tamis._parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.errors import DataError
 
-__all__ = ["LARGEST", "DenseRowClassifier", "first_beyond", "is_foreign"]
+__all__ = ["LARGEST", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
 
 LARGEST = 1e150  # its square is still a number
-# Bytes of a batch from which on a copy of the state takes less than a twentieth of the time to learn it.
-_WORTH_A_COPY = 1 << 19
+# Batch size in bytes from which copying the state takes less than a twentieth of the time to learn the batch.
+_MIN_COPY_BYTES = 1 << 19
 
 
 @njit()
-def first_beyond(X: Array, limit: float) -> int:
-    """Return the place of the first value beyond the limit, in the order of memory, or -1; NaN is not."""
+def first_out_of_range(X: Array, limit: float) -> int:
+    """Return the flat index of the first value whose magnitude exceeds the limit, or -1; NaN does not count."""
     flat = X.reshape(-1)
     beyond = 0
     for x in flat:
@@ -41,17 +41,17 @@ def first_beyond(X: Array, limit: float) -> int:
     return at
 
 
-def is_foreign(model: Any) -> bool:
-    """Return whether a model is another library's."""
+def is_third_party(model: Any) -> bool:
+    """Return whether a model belongs to another library."""
     return not type(model).__module__.startswith("tamis.")
 
 
 class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns from rows in order; NaN is missing, labels may be of any type, and new ones may come.
+    """Learns from rows in order; NaN is missing, labels may be of any type, and new labels may appear.
 
-    A subclass writes three hooks: `_open` checks the parameters, sets `classes_` and `n_seen_` and allocates the state,
-    `_grow` makes room for new classes, `_learn` takes in rows and codes, and cannot fail. State is kept under names
-    that end with an underscore.
+    A subclass implements three hooks: `_open` checks the parameters, sets `classes_` and `n_seen_` and allocates the
+    state, `_grow` allocates space for new classes, `_learn` updates the state with rows and codes and cannot fail.
+    State is stored under names that end with an underscore.
     """
 
     _allowed = parameters(
@@ -61,21 +61,19 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         weight=("su", "entropy", "entropy_thesis", None),
     )
 
-    # "exactly": a batch is the same as its rows one at a time, so a large one is learned from in parts, and Ctrl-C does
-    # not wait long. "": `_learn` itself lets signals in.
+    # "exactly": a batch leaves the same state as its rows one at a time, so a large batch is learned in parts and
+    # Ctrl-C does not wait long. "": `_learn` itself handles pending signals.
     _equals_rows = "exactly"
 
     _shapes = "n_seen_ in [0, 2**62)"
     classes_: Array
     n_seen_: int
-    _learned_by: tuple[str, ...] = (
-        "_open",
-        "n_features_in_",
-    )  # what has learned went through these: a loaded one has what they set
+    # A fitted model went through these: a loaded one must have the attributes that they set.
+    _learned_by: tuple[str, ...] = ("_open", "n_features_in_")
 
     @property
-    def _has_foreign_parts(self) -> bool:
-        """Whether it consists of other libraries' classifiers, which may refuse rows that others have learned."""
+    def _has_third_party_parts(self) -> bool:
+        """Whether it contains classifiers of other libraries, which may reject rows that other parts have learned."""
         return False
 
     @abstractmethod
@@ -84,14 +82,14 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
 
     @abstractmethod
     def _grow(self, n_classes: int) -> None:
-        """Make room for new classes."""
+        """Allocate space for new classes."""
 
     @abstractmethod
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        """Take in rows and the codes of their labels."""
+        """Update the state with rows and the codes of their labels."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget what was learned, then learn from the rows in order.
+        """Reset the model, then learn from the rows in order.
 
         Parameters
         ----------
@@ -107,10 +105,10 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from a batch of rows, oldest first. If it raises, the model is as it was before the call.
 
-        Ctrl-C waits until the batch is learned. A batch of more than a megabyte is learned in parts; Ctrl-C then stops
-        after a part, and the model is as it was before the call. If learning fails half-way for another reason than the
-        rows (no memory, say), and the batch is smaller than half a megabyte, then the model is not restored: it raises
-        `StateError` until it is fitted again or loaded.
+        Ctrl-C takes effect after the batch. A batch of more than a megabyte is learned in parts; Ctrl-C then stops
+        after a part, and the model is restored to its state before the call. If learning fails halfway for a reason
+        other than the rows (out of memory, for example) and the batch is smaller than half a megabyte, the model is not
+        restored: it raises `StateError` until it is fitted again or loaded.
 
         Parameters
         ----------
@@ -145,16 +143,16 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         ndarray of shape (n_rows,)
             Among equally probable classes the first.
         """
-        votes = self._votes(X)  # raises if nothing was learned
-        found: Array = self.classes_[votes.argmax(axis=1)]
-        return found
+        votes = self._votes(X)  # raises if not fitted
+        labels: Array = self.classes_[votes.argmax(axis=1)]
+        return labels
 
     @abstractmethod
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes)."""
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
-        """Return what speaks for each class, shape (n_rows, n_classes); the class with most of it is predicted."""
+        """Return the score of each class, shape (n_rows, n_classes); the class with the largest score is predicted."""
         return self.predict_proba(X)
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
@@ -162,23 +160,23 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         if forget or not hasattr(self, "n_seen_"):
             atomically(self, self._begin, X, y, classes, anew=True)
             return self
-        rows = self._validated(X)
+        rows = self._validate_rows(X)
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
-        if rows.nbytes < _WORTH_A_COPY and not self._has_foreign_parts:
+        if rows.nbytes < _MIN_COPY_BYTES and not self._has_third_party_parts:
             atomically(self, self._take_in, rows, y, before=Attributes(self))
         else:
             atomically(self, self._take_in, rows, y, in_parts=True)
         return self
 
-    def _validated(self, X: Any) -> Array:
-        """Return rows as they are learned, or refuse them."""
-        return self._bounded(self._rows(X, False))
+    def _validate_rows(self, X: Any) -> Array:
+        """Return the validated rows, or raise."""
+        return self._check_range(self._rows(X, False))
 
     def _begin(self, X: Any, y: Any, classes: Any) -> None:
-        """Forget everything, then learn from the first rows."""
+        """Reset the model, then learn from the first rows."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        rows = self._bounded(self._rows(X, True))
+        rows = self._check_range(self._rows(X, True))
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
         self._open(rows.shape[1], self._names(), classes)
         self._take_in(rows, y)
@@ -200,11 +198,11 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         return list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
     def _rows(self, X: Any, first: bool) -> Array:
-        """Return the rows as float64, their columns compared with those known."""
+        """Return the rows as float64 after checking their columns."""
         is_array = type(X) is np.ndarray
         if not is_array and sp.issparse(X):
             raise TypeError(
-                f"Sparse data was passed, but {type(self).__name__} keeps dense rows: X.toarray() makes them dense."
+                f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )
         rows: Array = as_rows(X)[0]
         plain = is_array and "feature_names_in_" not in vars(self)
@@ -212,17 +210,17 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
             validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
         return rows if rows.dtype.char == "d" else rows.astype(np.float64)  # kernels are compiled once
 
-    def _bounded(self, rows: Array) -> Array:
-        """Return the rows; refuse infinity, and values whose squares are no numbers."""
-        at = first_beyond(rows, LARGEST)
+    def _check_range(self, rows: Array) -> Array:
+        """Return the rows; raise for infinity and for values whose squares overflow."""
+        at = first_out_of_range(rows, LARGEST)
         if at < 0:
             return rows
         names = self._names()
         refuse_nonfinite(rows, names, allow_nan=True)
         row, column = divmod(at, rows.shape[1])
         raise DataError(
-            f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch, whose"
-            f" square is no number: scale it to less than {LARGEST:g}."
+            f"Column {names[column] if names else column!r} contains {rows[row, column]} in row {row} of the batch,"
+            f" whose square overflows: scale it to less than {LARGEST:g}."
         )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -6,8 +6,8 @@ Barddal's thesis, section 7.1. Covered: Eq. 7.3 (as an option), 7.4, and the dis
 thesis       here                 meaning
 ===========  ===================  ================================================================================
 k            `n_neighbors`        rows that vote
-W            `window`             rows among which the nearest are looked for
-w            `score_window`       rows that the weights are counted from
+W            `window`             rows that are searched for neighbours
+w            `score_window`       rows from which the weights are computed
 w_i          `weights_`           weight of feature i
 ===========  ===================  ================================================================================
 
@@ -19,12 +19,12 @@ w_i          `weights_`           weight of feature i
 
 Errata and deviations, each with its reason:
 
-* (7.3) gives a feature that tells nothing the weight log2(classes) - H(Y), not 0 where classes are not balanced. The
-  information gain H(Y) - H(Y|X_i), which is the same where they are, is there as `weight="entropy"`.
+* (7.3) gives an irrelevant feature the weight log2(classes) - H(Y), which is not 0 for unbalanced classes. The
+  information gain H(Y) - H(Y|X_i), equal to (7.3) for balanced classes, is available as `weight="entropy"`.
 * The thesis gives neither k nor W; here they are MOA's, 10 and 1000.
-* Where all weights are 0, every row would be as near as any other: then they count as 1.
-* Nothing is said of rows at the same distance: here the most recent is nearest. Of classes with as many votes the first
-  is predicted.
+* If all weights are 0, all rows would be equally near: the weights then count as 1.
+* The thesis does not define ties. Here, of rows at the same distance the most recent is nearest, and of classes with
+  the same number of votes the first is predicted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tamis._check import (
     refuse_nonfinite,
 )
 from tamis._parameters import integer, parameters
-from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_beyond
+from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WindowWeights
 
@@ -50,12 +50,12 @@ __all__ = ["WeightedKNN"]
 
 
 class WeightedKNN(DenseRowClassifier):
-    """A nearest-neighbours classifier over the last rows, with weights for the features.
+    """A feature-weighted nearest-neighbours classifier over a sliding window.
 
     Parameters
     ----------
     n_neighbors : int, at least 1, default=10
-        Number of rows that vote. While fewer rows are kept, all of them vote.
+        Number of rows that vote. While the window contains fewer rows, all of them vote.
     window : int, at least 1, default=1000
         Number of last rows among which the nearest are found.
     weight : {"su", "entropy", "entropy_thesis", None}, default="su"
@@ -89,10 +89,10 @@ class WeightedKNN(DenseRowClassifier):
     -----
     Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows. A batch
     leaves the same state as its rows one at a time, and the prediction of a row does not depend on its batch. Sparse
-    rows are refused.
+    rows are rejected.
 
     A missing value (NaN) has the largest distance from another value that the range of the window allows: see
-    :mod:`tamis.learners.neighbours`. A label not seen before makes a new class; one that has left the window gets no
+    :mod:`tamis.learners.neighbours`. A label not seen before adds a class; a class without rows in the window gets no
     votes.
 
     References
@@ -101,7 +101,7 @@ class WeightedKNN(DenseRowClassifier):
 
     Examples
     --------
-    Fifty features of which one tells the class, another one after row 3000:
+    One of fifty features determines the class, and a different one from row 3000 on:
 
     >>> import numpy as np
     >>> from tamis import WeightedKNN
@@ -147,7 +147,7 @@ class WeightedKNN(DenseRowClassifier):
 
     _neighbours_: Neighbours
     _weighting_: WindowWeights
-    _weights_now_: NDArray[np.float64] | None = None  # of a view: the weights of its columns
+    _weights_now_: NDArray[np.float64] | None = None  # set in a view: the weights of its columns
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -172,14 +172,14 @@ class WeightedKNN(DenseRowClassifier):
     @property
     def weights_(self) -> NDArray[np.float64]:
         """Weight of each feature now."""
-        return self._weighting().weights()
+        return self._fitted_weighting().weights()
 
     @property
     def unweighted_(self) -> bool:
         """Whether no weights are in use."""
-        return self._weighting().neutral
+        return self._fitted_weighting().neutral
 
-    def _weighting(self) -> WindowWeights:
+    def _fitted_weighting(self) -> WindowWeights:
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         return self._weighting_
@@ -197,11 +197,11 @@ class WeightedKNN(DenseRowClassifier):
         ndarray of shape (n_rows, n_classes), float64
         """
         votes = self._votes(X)
-        found: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
-        return found
+        proba: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        return proba
 
-    def narrowed(self, columns: NDArray[np.intp]) -> WeightedKNN:
-        """Return a view that measures distances in some columns alone.
+    def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedKNN:
+        """Return a view that computes distances from a subset of the columns.
 
         Parameters
         ----------
@@ -210,18 +210,19 @@ class WeightedKNN(DenseRowClassifier):
 
         Returns
         -------
-        A model for rows of these columns. It shares what was learned, and must not learn.
+        WeightedKNN
+            A model for rows of these columns. It shares the fitted state and must not be trained.
         """
-        weights = self._weighting().weights()[columns]
+        weights = self._fitted_weighting().weights()[columns]
         view = copy(self)
         view.__dict__.pop("feature_names_in_", None)
-        view.n_features_in_, view._neighbours_ = len(columns), self._neighbours_.of(columns)
+        view.n_features_in_, view._neighbours_ = len(columns), self._neighbours_.select(columns)
         view._weights_now_ = weights if weights.any() else np.ones_like(weights)
         return view
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
-        weights = self._weighting().weights() if self._weights_now_ is None else self._weights_now_
+        weights = self._fitted_weighting().weights() if self._weights_now_ is None else self._weights_now_
         rows = self._rows(X, False)
-        if first_beyond(rows, LARGEST) >= 0:
+        if first_out_of_range(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)
         return self._neighbours_.votes(rows, weights, self._k_, len(self.classes_))

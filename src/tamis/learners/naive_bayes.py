@@ -1,12 +1,12 @@
 """WeightedNaiveBayes (NB-FW): naive Bayes over a sliding window, with current feature weights.
 
-Barddal's thesis, section 7.2. Covered: Eq. 7.6 as an option, and the form that does what the thesis means.
+Barddal's thesis, section 7.2. Covered: Eq. 7.6 as an option, and the formulation that the thesis intends.
 
 ===========  ===================  ================================================================================
 thesis       here                 meaning
 ===========  ===================  ================================================================================
-W            `window`             rows that the likelihoods are counted from
-w            `score_window`       rows that the weights are counted from
+W            `window`             rows from which the likelihoods are computed
+w            `score_window`       rows from which the weights are computed
 w_i          `weights_`           weight of feature i, here relative to the largest
 ===========  ===================  ================================================================================
 
@@ -18,15 +18,15 @@ With P[x_i|y] from :mod:`tamis.learners.class_likelihoods`::
 
 Errata and deviations, each with its reason:
 
-* The factor prod_i (w_i + 1e-4) of (7.6) is the same for each class, so (7.6) predicts what naive Bayes without weights
-  does, row by row. Table 7.1 of the thesis shows other figures for the two, so something else was run. As exponents,
-  weights matter: 0 leaves a feature out, 1 counts it in full.
-* Symmetrical uncertainty grows with the square of a correlation, and among features that matter alike it differs by
-  half from window to window. Its root differs less; it is offered because it predicts better (see the page).
-* Weights are divided by the largest. Symmetrical uncertainties of 0.1 as exponents would leave hardly more than P[y].
-* The likelihoods are counted over a window too. A feature that has become relevant gets a large weight, but likelihoods
-  of all rows still describe the time when it was not: with them, weights do harm.
-* Everything is a sum of logarithms. Products of raw probabilities vanish with some hundred features.
+* The factor prod_i (w_i + 1e-4) of (7.6) is the same for each class, so (7.6) gives the predictions of naive Bayes
+  without weights. Table 7.1 of the thesis reports different figures for the two, so the experiments used another
+  formula. As exponents, the weights have an effect: 0 ignores a feature, 1 counts it in full.
+* Symmetrical uncertainty grows with the square of a correlation, and among equally relevant features it varies by 50 %
+  from window to window. Its square root varies less; it is available because it is more accurate (see the page).
+* Weights are divided by the largest. Symmetrical uncertainties of 0.1 as exponents would leave little more than P[y].
+* The likelihoods are computed over a window too. A feature that has become relevant gets a large weight, but
+  likelihoods over all rows still describe the time before: with them, weights reduce the accuracy.
+* Everything is a sum of logarithms. Products of raw probabilities underflow with a few hundred features.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from tamis._check import (
 )
 from tamis._parameters import integer, parameters
 from tamis.learners.class_likelihoods import ClassLikelihoods
-from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_beyond
+from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
 from tamis.learners.weighting import WindowWeights
 
 __all__ = ["WeightedNaiveBayes"]
 
 
 class WeightedNaiveBayes(DenseRowClassifier):
-    """A naive Bayes classifier over the last rows, with weights for the features.
+    """A feature-weighted naive Bayes classifier over a sliding window.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         Number of last rows from which the weights are computed.
     formulation : {"exponents", "roots", "printed"}, default="exponents"
         The exponents of the likelihoods: the weights, or their square roots. "printed" is Eq. 7.6 of the thesis, whose
-        weights cancel: it predicts as `weight=None` does.
+        weights cancel: its predictions are those of `weight=None`.
     categorical : None, "all", list of int or str, or bool mask, default=None
         The columns whose values are categories: any finite numbers. The others are taken as normally distributed.
 
@@ -103,7 +103,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     Examples
     --------
-    Fifty features of which one tells the class, another one after row 3000:
+    One of fifty features determines the class, and a different one from row 3000 on:
 
     >>> import numpy as np
     >>> from tamis import WeightedNaiveBayes
@@ -175,16 +175,16 @@ class WeightedNaiveBayes(DenseRowClassifier):
     @property
     def weights_(self) -> NDArray[np.float64]:
         """Weight of each feature now, the largest 1."""
-        weights = self._weighting().weights()
-        found: NDArray[np.float64] = weights / weights.max()
-        return found
+        weights = self._fitted_weighting().weights()
+        relative: NDArray[np.float64] = weights / weights.max()
+        return relative
 
     @property
     def unweighted_(self) -> bool:
         """Whether no weights are in use."""
-        return self._weighting().neutral
+        return self._fitted_weighting().neutral
 
-    def _weighting(self) -> WindowWeights:
+    def _fitted_weighting(self) -> WindowWeights:
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         return self._weighting_
@@ -203,15 +203,15 @@ class WeightedNaiveBayes(DenseRowClassifier):
         """
         joint = self._votes(X)
         share = np.exp(joint - joint.max(axis=1, keepdims=True))
-        found: NDArray[np.float64] = share / share.sum(axis=1, keepdims=True)
-        return found
+        proba: NDArray[np.float64] = share / share.sum(axis=1, keepdims=True)
+        return proba
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the joint density of each row and class."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         rows = self._rows(X, False)
-        if first_beyond(rows, LARGEST) >= 0:
+        if first_out_of_range(rows, LARGEST) >= 0:
             refuse_nonfinite(rows, allow_nan=True)
         if not self._likelihoods_.ready:
             self._likelihoods_.prepare(self._exponents(self.weights_))
@@ -219,11 +219,11 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     def _exponents(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         power = {"exponents": 1.0, "roots": 0.5, "printed": 0.0}[self.formulation]
-        found: NDArray[np.float64] = weights**power
-        return found
+        exponents: NDArray[np.float64] = weights**power
+        return exponents
 
-    def narrowed(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
-        """Return a view that predicts from some columns alone, with weights relative to the largest of these columns.
+    def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
+        """Return a view that predicts from a subset of the columns, with weights relative to the largest of these.
 
         Parameters
         ----------
@@ -233,12 +233,12 @@ class WeightedNaiveBayes(DenseRowClassifier):
         Returns
         -------
         WeightedNaiveBayes
-            A model for rows of these columns. It shares what was learned, and must not learn.
+            A model for rows of these columns. It shares the fitted state and must not be trained.
         """
-        weights = self._weighting().weights()[columns]
+        weights = self._fitted_weighting().weights()[columns]
         view = copy(self)
         view.__dict__.pop("feature_names_in_", None)
-        view.n_features_in_, view._likelihoods_ = len(columns), self._likelihoods_.of(columns)
+        view.n_features_in_, view._likelihoods_ = len(columns), self._likelihoods_.select(columns)
         view._likelihoods_.prepare(
             self._exponents(weights / weights.max()) if weights.any() else np.ones_like(weights)
         )

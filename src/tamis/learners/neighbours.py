@@ -1,6 +1,6 @@
-"""The last rows of a stream, and the nearest of them to a row: weighted Euclidean distances over mixed columns.
+"""Nearest neighbours in a sliding window: weighted Euclidean distances over numeric and categorical columns.
 
-For rows a and b, with the weight w_j of feature j, and lo_j and hi_j the least and the greatest value in the window::
+For rows a and b, with the weight w_j of feature j, and its minimum lo_j and maximum hi_j in the window::
 
     d(a, b)^2 = sum_j w_j diff_j(a, b)^2                                                     (1)
     diff_j = |a_j - b_j| / (hi_j - lo_j)                 numbers                             (2)
@@ -8,12 +8,12 @@ For rows a and b, with the weight w_j of feature j, and lo_j and hi_j the least 
     diff_j = max(v, 1 - v), v = (x - lo_j) / (hi_j - lo_j)    one of two numbers is missing, x is the other   (4)
     diff_j = 1                                           both are missing, or one of two categories is        (5)
 
-Where all numbers of the window are the same, (2) is 0, and v = 0 in (4). A row that is compared with the window may lie
-outside of its range: then (2) and (4) are greater than 1.
+If all numbers of a feature in the window are equal, (2) is 0, and v = 0 in (4). A query row may lie outside the range
+of the window: (2) and (4) then exceed 1.
 
-The window is kept by columns, so that one pass over four columns adds to the distances of all rows, in a fixed order: a
-row has the same distances, bit for bit, alone and in any batch. |a|^2 + |b|^2 - 2ab by a matrix product takes half the
-time for batches of 200 columns or more, but loses digits where a and b are near: it would have to be checked.
+The window is stored by columns, so that one pass over four columns adds to the distances of all rows, in a fixed order:
+a row has the same distances, bit for bit, alone and in any batch. |a|^2 + |b|^2 - 2ab by a matrix product takes half
+the time for 200 columns or more, but suffers from cancellation where a and b are close: it would need a check.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tamis._jit import njit
 
 __all__ = ["Neighbours"]
 
-_NARROWEST = 1e-300  # range; a narrower one counts as this, so that its inverse is a number
+_MIN_RANGE = 1e-300  # lower bound of a range, so that its inverse is finite
 _TILE = 8  # rows compared in one pass
-_BLOCK = 256  # rows of the window compared in one pass: with a tile of distances they fit the first cache
+_BLOCK = 256  # rows of the window compared in one pass: with a tile of distances they fit into the L1 cache
 
 
 # -- learning ----------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ _BLOCK = 256  # rows of the window compared in one pass: with a tile of distance
 
 @njit(strict=True)
 def _bounds(values: Array, low: float, high: float) -> tuple[float, float]:
-    """Return the least and the greatest value, neither of them beyond low and high."""
+    """Return the minimum and the maximum; stop early once they reach `low` and `high`."""
     least, most = np.inf, -np.inf
     for x in values:
         least = x if x < least else least
@@ -50,7 +50,7 @@ def _bounds(values: Array, low: float, high: float) -> tuple[float, float]:
 
 
 @njit(strict=True)
-def _keep(
+def _store(
     X: Array,
     codes: Array,
     start: int,
@@ -60,7 +60,7 @@ def _keep(
     bounds: Array,
     n_missing: Array,
 ) -> None:
-    """Put the rows where the oldest of n were. A range is searched again where its least or greatest value leaves."""
+    """Overwrite the oldest of n rows. A range is recomputed where its minimum or maximum leaves the window."""
     size = row_codes.shape[0]
     for i in range(X.shape[0]):
         row_codes[(start + i) % size] = codes[i]
@@ -129,7 +129,7 @@ def _compare(
     n_plain, n_others = 0, 0
     for j in range(n_features):
         if is_number[j] and bounds[j, 0] < bounds[j, 1]:
-            scale[j] = root[j] / max(bounds[j, 1] - bounds[j, 0], _NARROWEST)
+            scale[j] = root[j] / max(bounds[j, 1] - bounds[j, 0], _MIN_RANGE)
         if is_number[j] and bounds[j, 0] <= bounds[j, 1]:
             low[j] = bounds[j, 0]
         if is_number[j] and n_missing[j] == 0:
@@ -165,18 +165,18 @@ def _count_nearest(square: Array, row_codes: Array, newest: int, k: int, votes: 
     """Count the classes of the k nearest; among equal distances the most recent row comes first."""
     n = square.shape[0]
     best, who = np.empty(k), np.empty(k, np.int64)
-    found, p = 0, newest
+    n_nearest, p = 0, newest
     for _ in range(n):
         distance = square[p]
-        if found < k or distance < best[k - 1]:
-            found = min(found + 1, k)
-            at = found - 1
+        if n_nearest < k or distance < best[k - 1]:
+            n_nearest = min(n_nearest + 1, k)
+            at = n_nearest - 1
             while at > 0 and distance < best[at - 1]:
                 best[at], who[at] = best[at - 1], who[at - 1]
                 at -= 1
             best[at], who[at] = distance, p
         p = p - 1 if p > 0 else n - 1
-    for at in range(found):
+    for at in range(n_nearest):
         votes[row_codes[who[at]]] += 1.0
 
 
@@ -194,24 +194,24 @@ def _vote(
 
 
 class Neighbours:
-    """The last rows with their classes, and how the nearest of them vote.
+    """The most recent rows with their classes, and the votes of the nearest of them.
 
     Parameters
     ----------
     n_features : int
     window : int, at least 1
-        Rows that are kept. Memory grows with them, up to 8 bytes per value.
+        Number of rows stored. Memory grows with them, up to 8 bytes per value.
     categorical : sequence of int, default=()
         Columns whose values are categories: any finite numbers.
 
     Attributes
     ----------
     n_rows : int
-        How many rows are kept now.
+        Number of rows currently stored.
 
     Examples
     --------
-    Of the three rows kept, two are at the same distance from (5, 1). The later of them comes first:
+    Of the three stored rows, two are at the same distance from (5, 1). The more recent one comes first:
 
     >>> import numpy as np
     >>> neighbours = Neighbours(2, window=3, categorical=[1])
@@ -232,19 +232,18 @@ class Neighbours:
         self._empty()
 
     def _empty(self) -> None:
-        self.n_rows = self._next = (
-            0  # where the next row is put: the oldest is there, once the window is full
-        )
+        # `_next` is the position of the next row: that of the oldest row, once the window is full.
+        self.n_rows = self._next = 0
         self._bounds = np.tile([np.inf, -np.inf], (len(self._columns), 1))
         self._n_missing = np.zeros(len(self._columns), np.int64)
 
     def update(self, X: Array, codes: NDArray[np.int64]) -> None:
-        """Take in rows, oldest first; what can be read is the same however they are cut into batches.
+        """Update with rows, oldest first; the results do not depend on the batch size.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features), float64, C-contiguous
-            NaN is missing; no value beyond 1e150.
+            NaN is missing; absolute values are at most 1e150.
         codes : ndarray of shape (n_rows,), int64
         """
         if len(X) >= self.window:
@@ -253,7 +252,7 @@ class Neighbours:
         n_rows = min(self.n_rows + len(X), self.window)
         if n_rows > len(self._row_codes):
             self._make_room(min(max(2 * len(self._row_codes), n_rows, 16), self.window))
-        _keep(
+        _store(
             X, codes, self._next, self.n_rows, self._columns, self._row_codes, self._bounds, self._n_missing
         )
         self.n_rows, self._next = n_rows, (self._next + len(X)) % self.window
@@ -263,15 +262,15 @@ class Neighbours:
         self._columns, self._row_codes = np.zeros((len(columns), size)), np.zeros(size, np.int64)
         self._columns[:, :n], self._row_codes[:n] = columns[:, :n], row_codes[:n]
 
-    def of(self, columns: NDArray[np.intp]) -> Neighbours:
-        """Return the same rows with some of their columns; no more rows must be given to it."""
-        found = copy(self)
-        found._columns, found._bounds = self._columns[columns], self._bounds[columns]
-        found._n_missing, found._is_number = self._n_missing[columns], self._is_number[columns]
-        return found
+    def select(self, columns: NDArray[np.intp]) -> Neighbours:
+        """Return the same rows with a subset of their columns; the result must not be updated."""
+        view = copy(self)
+        view._columns, view._bounds = self._columns[columns], self._bounds[columns]
+        view._n_missing, view._is_number = self._n_missing[columns], self._is_number[columns]
+        return view
 
     def distances(self, X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the distances (1) of the rows of X to those kept, the most recent first.
+        """Return the distances (1) of the rows of X to the stored rows, the most recent first.
 
         Parameters
         ----------
@@ -280,27 +279,27 @@ class Neighbours:
 
         Returns
         -------
-        ndarray of shape (n_rows of X, n_rows kept)
+        ndarray of shape (n_rows of X, n_rows stored)
         """
-        found: NDArray[np.float64] = np.sqrt(self._squares(X, weights))
-        return found
+        distances: NDArray[np.float64] = np.sqrt(self._squares(X, weights))
+        return distances
 
     def _squares(self, X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The squared distances, by which rows are the nearest: the roots of two that differ may be equal."""
+        """Return the squared distances, which determine the order: the roots of two different squares may be equal."""
         squares = np.empty((len(X), self.n_rows))
         _compare(X, self._columns, self._bounds, self._n_missing, self._is_number, weights, squares)
         order = (self._next - 1 - np.arange(self.n_rows)) % self.n_rows
         return squares[:, order]
 
     def votes(self, X: Array, weights: NDArray[np.float64], k: int, n_classes: int) -> NDArray[np.float64]:
-        """Return how many of the k nearest rows are of each class; of all rows, if k or fewer are kept.
+        """Return the number of the k nearest rows in each class; of all rows, if k or fewer are stored.
 
         Parameters
         ----------
         X, weights
             As for :meth:`distances`.
         k : int, at least 1
-            Among rows at the same distance the most recent are taken.
+            Among rows at the same distance, the most recent ones count.
         n_classes : int
 
         Returns

@@ -1,9 +1,9 @@
-"""ResetOnDrift: any classifier, replaced by a new one when its errors show a drift.
+"""ResetOnDrift: a classifier that is replaced by a new one when a drift detector signals concept drift.
 
 Gama, Medas, Castillo, Rodrigues: Learning with Drift Detection, SBIA 2004; Barddal's thesis, Chapter 5, whose
-baselines are a classifier with ADWIN or ECDD in this way. Each row is predicted before it is learned from, and the
-error goes to a drift detector. From a warning on, a second classifier learns beside the first; at the drift it takes
-its place. A detector without warnings leaves a classifier that knows nothing but the rows from the drift on.
+baselines combine a classifier with ADWIN or ECDD in this way. Each row is predicted before it is learned, and the
+detector is updated with the error. From a warning on, a background classifier is trained; at the drift it replaces the
+current one. With a detector without warnings, the new classifier is trained only with the rows from the drift on.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from tamis._parameters import check_parameters, having, named, parameters
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
+from tamis.learners.column_masking import masking_strategy, restrict_columns
 from tamis.learners.dense_rows import DenseRowClassifier
-from tamis.learners.leaving_out import narrowed, way_of
 
 __all__ = ["ResetOnDrift"]
 
-_YOUNG = 30  # rows before a classifier's errors say anything of the world
+_MIN_ROWS = 30  # rows before the errors of a classifier are informative
 
 
 class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that is replaced by a new one when a drift detector finds that its errors have risen.
+    """A classifier that is replaced by a new one when a drift detector signals an increase of its errors.
 
     Parameters
     ----------
     estimator : str or classifier with partial_fit, default="naive-bayes"
-        The classifier that learns: a learner of the catalogue by its key, or a classifier, which is copied first.
+        The classifier: a learner of the catalogue by its key, or a classifier, which is cloned.
     detector : str or DriftDetector, default="adwin"
         The drift detector by name ("adwin", "ddm", "ecdd", "hddm-a", "hddm-w"), or any object with that protocol, which
-        is copied first.
+        is copied.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     estimator_ : classifier
-        The classifier that predicts now.
+        The current classifier.
     drifts_ : list of int
         Rows, counted from 0, at which it was replaced.
     n_seen_ : int
@@ -65,9 +65,9 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Notes
     -----
-    The errors of a batch are those of the classifier before the batch, as in a prequential run. After a drift within
-    the batch, the rest of it is predicted again. While a classifier has learned fewer than 30 rows, its errors are not
-    observed.
+    The errors of a batch are those of the classifier before the batch, as in prequential evaluation. After a drift
+    within the batch, its remaining rows are predicted again. The detector is not updated while the classifier has
+    learned fewer than 30 rows.
 
     Examples
     --------
@@ -95,17 +95,19 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.estimator = estimator
         self.detector = detector
 
-    _learned_by = ("_begin",)  # what has learned went through this: a loaded one has what it sets
+    _learned_by = (
+        "_begin",
+    )  # a fitted model went through this: a loaded one must have the attributes that it sets
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget all earlier rows, then learn from the rows in order."""
+        """Reset the model, then learn from the rows in order."""
         check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        atomically(self, self._learn_anew, X, labels, anew=True)
+        atomically(self, self._refit, X, labels, anew=True)
         return self
 
-    def _learn_anew(self, X: Rows, labels: Array) -> None:
+    def _refit(self, X: Rows, labels: Array) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._begin(encode_labels(labels, np.array([]))[1], X.shape[1])
@@ -114,20 +116,20 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self._learn(X[at : at + 100], labels[at : at + 100])
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
-        """Predict the rows, test the errors for a drift, then learn from the rows.
+        """Predict the rows, update the drift detector with the errors, then learn from the rows.
 
-        If it raises, the model is as it was before the call. Ctrl-C waits until the batch is learned. For what else may
-        happen while a learner of Tamis learns, see its `partial_fit`.
+        If it raises, the model is as it was before the call. Ctrl-C takes effect after the batch. For further failures
+        during an update of a learner of Tamis, see its `partial_fit`.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
         classes : array-like of shape (n_classes,)
-            Needed in the first call.
+            Required in the first call.
         columns : ndarray of int, optional
-            The drift detector gets the errors of a prediction from these columns alone, by :meth:`narrowed`; by default
-            from all.
+            The drift detector is updated with the errors of predictions from these columns only, by
+            :meth:`restrict_columns`; by default from all.
 
         Returns
         -------
@@ -147,9 +149,9 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if is_first:
             atomically(self, self._take_in, X, labels, classes, columns, anew=True)
         elif isinstance(self.estimator_, DenseRowClassifier):
-            self.estimator_._validated(X)  # before the detector observes the errors
+            self.estimator_._validate_rows(X)  # before the detector observes the errors
             atomically(self, self._take_in, X, labels, classes, columns, before=Attributes(self))
-        else:  # it may refuse rows whose errors the detector has observed
+        else:  # it may reject rows after the detector has been updated with their errors
             atomically(self, self._take_in, X, labels, classes, columns, in_parts=True)
         return self
 
@@ -158,7 +160,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self._begin(classes, X.shape[1])
         _, known = encode_labels(labels, self.classes_)
         if len(known) > len(self.classes_):
-            raise DataError(f"Label {known[len(self.classes_)]} is not among the classes given at first.")
+            raise DataError(f"Label {known[len(self.classes_)]} is not among the classes of the first call.")
         self._learn(X, labels, columns)
 
     def _learn(self, X: Rows, y: Array, columns: Any = None) -> None:
@@ -169,13 +171,12 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _begin(self, classes: Any, n_features: int) -> None:
         if classes is None:
-            raise ValueError("classes must be given at the first call of partial_fit.")
+            raise ValueError("classes must be passed in the first call of partial_fit.")
         labels = as_classes(classes)
         if labels.dtype.kind not in "iubU" and not (labels.dtype.kind == "f" and (labels % 1 == 0).all()):
             raise DataError(
-                f"The labels {short_repr(labels.tolist())} are of several types, or of one that a"
-                f" classifier of scikit-learn"
-                " does not take: make all of them integers, or all text."
+                f"The labels {short_repr(labels.tolist())} have mixed types, or a type that classifiers of scikit-learn"
+                " do not support: convert all of them to integers, or all to text."
             )
         self.classes_, self.n_features_in_ = np.sort(labels), n_features
         self.estimator_ = self.new_estimator()
@@ -199,19 +200,19 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return X
 
     def new_estimator(self) -> Any:
-        """Return a new classifier that has not learned."""
+        """Return a new, unfitted classifier."""
         if isinstance(self.estimator, str):
             entry = find_learner(self.estimator)
             return entry.load()(**dict(entry.parameters))
         return clone(self.estimator)
 
     def _learn_until_drift(self, X: Rows, y: Array, start: int, columns: Any) -> int:
-        """Learn from the rows from `start` to the first drift; return where the next rows begin."""
-        if self._age < _YOUNG:
+        """Learn from the rows from `start` to the first drift; return the index of the next row."""
+        if self._age < _MIN_ROWS:
             self.estimator_.partial_fit(X[start:], y[start:], classes=self.classes_)
             self._age += len(y) - start
             return len(y)
-        begin = start if self.background_ is not None else None  # where the second classifier begins
+        begin = start if self.background_ is not None else None  # first row of the background classifier
         drift = False
         for at, error in enumerate(self._errors(X[start:], y[start:], columns).tolist(), start):
             drift = self.detector_.update(error)
@@ -225,38 +226,40 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.drifts_.append(self.n_seen_ + at)
             return self._replace(X, y, at if begin is None else begin, at + 1)
         if begin is not None:
-            self._learn_beside(X[begin:], y[begin:])
+            self._learn_background(X[begin:], y[begin:])
         self.estimator_.partial_fit(X[start:], y[start:], classes=self.classes_)
         self._age += len(y) - start
         return len(y)
 
     def _replace(self, X: Rows, y: Array, begin: int, stop: int) -> int:
-        """Put the second classifier in the place of the first; return which row is next."""
-        if self.background_ is None:  # it learns from the rows since the warning together with those to come
+        """Replace the classifier with the background classifier; return the index of the next row."""
+        if self.background_ is None:  # it learns from the rows since the warning together with the next ones
             self.estimator_, self._age = self.new_estimator(), 0
             return begin
-        self._learn_beside(X[begin:stop], y[begin:stop])
+        self._learn_background(X[begin:stop], y[begin:stop])
         self.estimator_, self._age, self.background_ = self.background_, self._background_age, None
         return stop
 
-    def _learn_beside(self, X: Rows, y: Array) -> None:
+    def _learn_background(self, X: Rows, y: Array) -> None:
         if self.background_ is None:
             self.background_, self._background_age = self.new_estimator(), 0
         self.background_.partial_fit(X, y, classes=self.classes_)
         self._background_age += X.shape[0]
 
     def _errors(self, X: Rows, y: Array, columns: Any) -> NDArray[np.float64]:
-        found = self.predict(X) if columns is None else self.narrowed(columns).predict(X[:, columns])
-        wrong: NDArray[np.bool_] = found != y
+        predicted = (
+            self.predict(X) if columns is None else self.restrict_columns(columns).predict(X[:, columns])
+        )
+        wrong: NDArray[np.bool_] = predicted != y
         return wrong.astype(np.float64)
 
     @property
-    def way_of_leaving_out(self) -> str:
-        """How columns are left out: as for the classifier itself, see :mod:`tamis.learners.leaving_out`."""
-        return way_of(self.new_estimator())
+    def masking_strategy(self) -> str:
+        """How unselected columns are ignored: that of the classifier, see :mod:`tamis.learners.column_masking`."""
+        return masking_strategy(self.new_estimator())
 
-    def narrowed(self, columns: NDArray[np.intp]) -> ResetOnDrift:
-        """Return a view that predicts from some columns alone, if the classifier learns from all columns.
+    def restrict_columns(self, columns: NDArray[np.intp]) -> ResetOnDrift:
+        """Return a view that predicts from a subset of the columns, if the classifier learns from all columns.
 
         Parameters
         ----------
@@ -266,28 +269,28 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Returns
         -------
         ResetOnDrift
-            A model for rows of these columns. It shares what was learned, and must not learn.
+            A model for rows of these columns. It shares the fitted state and must not be trained.
         """
         view = copy(self)
-        view.n_features_in_, view.estimator_ = len(columns), narrowed(self.estimator_, columns)
+        view.n_features_in_, view.estimator_ = len(columns), restrict_columns(self.estimator_, columns)
         return view
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row."""
         check_is_fitted(self)
         X = self._rows(X)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a young classifier may have met one class only
-            found: Array = self.estimator_.predict(X)
-        return found
+        with np.errstate(divide="ignore", invalid="ignore"):  # a new classifier may have seen a single class
+            labels: Array = self.estimator_.predict(X)
+        return labels
 
     @available_if(lambda self: hasattr(self.new_estimator(), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, shape (n_rows, n_classes); only if the classifier has it."""
+        """Return the probability of each class, shape (n_rows, n_classes); only if the classifier supports it."""
         check_is_fitted(self)
         X = self._rows(X)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: NDArray[np.float64] = self.estimator_.predict_proba(X)
-        return found
+            proba: NDArray[np.float64] = self.estimator_.predict_proba(X)
+        return proba
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

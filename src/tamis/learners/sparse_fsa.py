@@ -1,4 +1,4 @@
-"""SparseFSA: feature selection with annealing, a linear classifier that drops its smallest weights while it learns.
+"""SparseFSA: feature selection with annealing, a linear classifier that drops its smallest weights during training.
 
 Barbu, She, Ding, Gramajo: Feature Selection with Annealing for Computer Vision and Big Data Learning, IEEE TPAMI
 39(2), 2017; on sparse rows as Wang, Barbu (2021) use it after online screening. Covered: the annealing schedule, the
@@ -7,12 +7,12 @@ logistic, Lorenz and Huber losses, the ridge prior, mini-batches; two classes an
 ===========  ======================  =============================================================================
 paper        here                    meaning
 ===========  ======================  =============================================================================
-beta         ``weights``             weights of the scaled features, (features left, models)
-k            `n_features_to_select`  how many features are left in the end
-N^iter       `n_epochs`              how many times features are dropped: after each pass over the rows
-mu           `annealing`             how fast features are dropped
-eta          `learning_rate`         step, here relative to the curvature of the loss
-s            `ridge`                 prior of the weights
+beta         ``weights``             weights of the scaled features, (remaining features, models)
+k            `n_features_to_select`  number of features selected at the end
+N^iter       `n_epochs`              number of epochs; features are dropped after each
+mu           `annealing`             rate at which features are dropped
+eta          `learning_rate`         step size, here relative to the curvature of the loss
+s            `ridge`                 ridge penalty of the weights
 ===========  ======================  =============================================================================
 
 With u = y (beta.x + b), y = -1 or +1, and a pass e = 1 .. N over the rows in mini-batches B::
@@ -25,15 +25,15 @@ With u = y (beta.x + b), y = -1 or +1, and a pass e = 1 .. N over the rows in mi
 
 Errata and deviations, each with its reason:
 
-* The printed eta = 20 (or 1, or 0.01 in other programs of the authors) fits their data. Here each feature is centred
-  and divided by its largest deviation from the mean, and eta is divided by the curvature of the loss over these rows,
-  so that 1 is a good step anywhere. Sparse rows stay sparse: what centring adds to a step (4) is the same multiple of
-  the centre for all weights, so it is kept as one number for each model.
-* The ridge is one factor for all weights: a step touches the stored values and nothing else.
-* The authors' program has momentum, which would touch all weights in each step; there is none here.
-* Dropped columns are passed over, and cut out of the rows when half of them have gone.
-* Three classes or more: one model for each class against the rest. A feature counts by the length of its weights, so
-  that all models keep the same features.
+* The printed eta = 20 (1 or 0.01 in other programs of the authors) fits their data. Here each feature is centred and
+  divided by its largest deviation from the mean, and eta is divided by the curvature of the loss over these rows, so
+  that 1 is a suitable step for any data. Sparse rows stay sparse: centring adds the same multiple of the centre to all
+  weights in a step (4), so it is stored as one number for each model.
+* The ridge is one factor for all weights: a step only updates the weights of stored values.
+* The authors' program uses momentum, which would update all weights in each step; it is omitted here.
+* Dropped columns are skipped, and removed from the rows once half of them have been dropped.
+* Three classes or more: one model for each class against the rest. Features are ranked by the norm of their weights, so
+  that all models select the same features.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ from tamis.errors import DataError
 __all__ = ["SparseFSA"]
 
 _LOSSES = {"logistic": 0, "lorenz": 1, "huber": 2}
-# How fast the slope changes with u at most; Huber's does so in a narrow zone only, so it counts less.
+# Largest second derivative of each loss; Huber's is nonzero in a narrow zone only, so it counts less.
 _CURVATURE = (0.25, 2.0, 1.0)
-_H = 0.1
-_ROUNDING = 1e-10  # a feature that varies relatively by less is constant
-_POWERS = 10
+_HUBER_WIDTH = 0.1
+_ROUNDING = 1e-10  # a feature with a smaller relative variation is constant
+_POWER_ITERATIONS = 10
 
 
 @njit(strict=True)
@@ -86,18 +86,18 @@ def _slope(u: float, loss: int) -> float:
         return -1.0 / (1.0 + math.exp(u)) if u < 700.0 else 0.0  # (1)
     if loss == 1:
         return 2.0 * (u - 1.0) / (1.0 + (u - 1.0) * (u - 1.0)) if u < 1.0 else 0.0  # (2)
-    if u < 1.0 - _H:  # (3)
+    if u < 1.0 - _HUBER_WIDTH:  # (3)
         return -1.0
-    return 0.0 if u > 1.0 + _H else (u - 1.0 - _H) / (2.0 * _H)
+    return 0.0 if u > 1.0 + _HUBER_WIDTH else (u - 1.0 - _HUBER_WIDTH) / (2.0 * _HUBER_WIDTH)
 
 
 @njit(strict=True)
 def _epoch(
     values: Array, columns: Array, starts: Array, order: Array, batch_size: int,
-    inside: Array, pulls: Array, loss: int, step: float, shrink: float,
+    inside: Array, model_weights: Array, loss: int, step: float, shrink: float,
     alive: Array, centre: Array, weights: Array, bias: Array,
 ) -> None:  # fmt: skip
-    """Pass once over the rows. The weights beta are ``scale * (weights - common * centre)``, also in the end."""
+    """Train for one epoch. The weights beta are ``scale * (weights - common * centre)``, also at the end."""
     n_models = weights.shape[1]
     scale, common, offset, length = 1.0, np.zeros(n_models), np.zeros(n_models), 0.0
     for j in range(centre.shape[0]):  # offset = weights . centre
@@ -108,7 +108,7 @@ def _epoch(
     slopes, dots = np.empty((batch_size, n_models)), np.empty(batch_size)
     for first in range(0, order.shape[0], batch_size):
         rows = order[first : first + batch_size]
-        for r in range(rows.shape[0]):  # the slopes of all rows of the batch, before anything moves
+        for r in range(rows.shape[0]):  # the slopes of all rows of the batch, before any update
             margin, dot = np.zeros(n_models), 0.0
             for i in range(starts[rows[r]], starts[rows[r] + 1]):
                 j = columns[i]
@@ -119,7 +119,7 @@ def _epoch(
             for c in range(n_models):
                 y = 1.0 if inside[rows[r], c] else -1.0
                 score = scale * (margin[c] - offset[c] - common[c] * (dot - length)) + bias[c]
-                slopes[r, c] = pulls[rows[r], c] * y * _slope(y * score, loss)
+                slopes[r, c] = model_weights[rows[r], c] * y * _slope(y * score, loss)
             dots[r] = dot
         scale *= shrink  # (4)
         for r in range(rows.shape[0]):
@@ -144,36 +144,36 @@ def _epoch(
 
 
 class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier that starts with all features, and drops those of the smallest weights while it learns.
+    """A linear classifier that starts with all features and drops those with the smallest weights during training.
 
-    After each pass over the rows, the features of the smallest weights are dropped for good: many at first, few later.
-    Halfway, `n_features_to_select` features are left, and the second half of the passes only learns. The rows may be
-    sparse: a pass takes time proportional to the stored values of the features that are left.
+    After each epoch, the features with the smallest weights are dropped permanently: many at first, few later. After
+    half of the epochs, `n_features_to_select` features remain; the second half only updates their weights. The rows may
+    be sparse: an epoch takes time proportional to the number of stored values of the remaining features.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.5
-        k: how many features are left at the end, or which fraction of them, in (0, 1].
+        k: number of features selected at the end, or the fraction of all features, in (0, 1].
     loss : {"logistic", "lorenz", "huber"}, default="logistic"
-        Equation (1), (2) or (3). In Lorenz's loss, rows far on the wrong side have little influence.
+        Equation (1), (2) or (3). In Lorenz's loss, rows far on the wrong side of the margin have little influence.
     n_epochs : int, default=30
-        N: number of passes over the rows, in [1, 1000000].
+        N: number of epochs (passes over the rows), in [1, 1000000].
     annealing : float, default=10
-        mu, in [0, inf): the larger, the more features are dropped after the first passes.
+        mu, in [0, inf): the larger, the more features are dropped after the first epochs.
     learning_rate : float, default=1.0
         eta in units of the inverse curvature of the loss, in (0, inf).
     ridge : float, default=1e-5
-        s, in [0, inf): the penalty that draws the weights to zero.
+        s, in [0, inf): the penalty that shrinks the weights towards zero.
     batch_size : int, default=100
         Number of rows per step.
     scaling : {"max", None}, default="max"
-        Divide each feature by its largest deviation from its mean, or use it as it is. Features are compared by the
-        weights of the scaled features; `coef_` is for the rows as they came.
+        Divide each feature by its largest deviation from its mean, or use it unscaled. Features are ranked by the
+        weights of the scaled features; `coef_` applies to unscaled rows.
     class_weight : {"balanced", None} or dict, default="balanced"
-        Whether a class and its rest have equal influence, however rare the class is; or the weight of a row of each
-        class.
+        Whether a class and the rest have equal influence, regardless of the class frequencies; or the weight of a row
+        of each class.
     random_state : int, RandomState or None, default=None
-        Seed of the order of the rows in each pass.
+        Seed of the order of the rows in each epoch.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     ValueError
         If a parameter is out of its range.
     DataError
-        If rows, labels or weights cannot be learned from; the model is left as it was.
+        If rows, labels or weights cannot be learned from; the model is unchanged.
 
     Notes
     -----
@@ -204,7 +204,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
 
     Examples
     --------
-    Three words of two thousand tell the classes apart:
+    Three words of two thousand determine the class:
 
     >>> import numpy as np, scipy.sparse as sp
     >>> from tamis import SparseFSA
@@ -262,10 +262,12 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         self.random_state = random_state
 
     _support: NDArray[np.bool_]
-    _learned_by = ("fit",)  # what has learned went through this: a loaded one has what it sets
+    _learned_by = (
+        "fit",
+    )  # a fitted model went through this: a loaded one must have the attributes that it sets
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all earlier rows, then learn from these. If it raises, the model is as it was before the call.
+        """Reset the model, then fit it to the rows. If it raises, the model is as it was before the call.
 
         Parameters
         ----------
@@ -295,13 +297,15 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         codes, classes = encode_labels(y, np.array([]))
         if len(classes) < 2:
             raise DataError(
-                f"SparseFSA tells classes apart, but y holds one class, {classes.tolist()[0]!r}: give two or more."
+                f"SparseFSA needs two classes or more, but y contains one, {classes.tolist()[0]!r}: pass more rows."
             )
         if isinstance(self.class_weight, dict):
             weight = weight * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
         weight = weight / weight.mean()
-        rows, centre, mean, scale = _prepared(X, weight, self.scaling == "max")
-        left, weights, bias = self._anneal(rows, centre, _inside(codes, len(classes)), weight, n_kept)
+        rows, centre, mean, scale = _scale_rows(X, weight, self.scaling == "max")
+        left, weights, bias = self._anneal(
+            rows, centre, _class_indicators(codes, len(classes)), weight, n_kept
+        )
         coef = np.zeros((weights.shape[1], n_features))
         coef[:, left] = (weights / scale[left, None]).T
         learned = {
@@ -310,20 +314,20 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         }  # fmt: skip
         if names is not None:
             learned["feature_names_in_"] = np.array(names, dtype=object)
-        atomically(self, self._become, learned, anew=True)
+        atomically(self, self._set_fitted_state, learned, anew=True)
         return self
 
-    def _become(self, learned: dict[str, Any]) -> None:
-        """Take over what a fit has learned."""
+    def _set_fitted_state(self, learned: dict[str, Any]) -> None:
+        """Replace the fitted attributes."""
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(learned)
 
     def _anneal(
         self, rows: Rows, centre: Array, inside: Array, row_weight: Array, n_kept: int
     ) -> tuple[Array, Array, Array]:
-        """Return the features left, their weights (n_left, n_models) and the models' intercepts."""
+        """Return the remaining features, their weights (n_left, n_models) and the models' intercepts."""
         random, loss = check_random_state(self.random_state), _LOSSES[self.loss]
-        pulls = _pulls(inside, row_weight, self.class_weight == "balanced")
+        model_weights = _model_row_weights(inside, row_weight, self.class_weight == "balanced")
         variance = _means(rows.multiply(rows), row_weight) - centre * centre
         top = _largest_eigenvalue(rows, centre, row_weight)
         n_features, n_models = rows.shape[1], inside.shape[1]
@@ -337,8 +341,8 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
                 name = max("learning_rate", "ridge", key=lambda name: getattr(self, name))
                 raise DataError(f"The weights overflow at {name}={getattr(self, name)}: choose a lower one.")
             _epoch(
-                rows.data, rows.indices, rows.indptr, random.permutation(rows.shape[0]), size, inside, pulls, loss,
-                step / size, shrink, alive, centre, weights, bias,
+                rows.data, rows.indices, rows.indptr, random.permutation(rows.shape[0]), size, inside, model_weights,
+                loss, step / size, shrink, alive, centre, weights, bias,
             )  # fmt: skip
             if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
                 raise DataError(
@@ -366,7 +370,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         return margins[:, 0] if len(self.classes_) == 2 else margins
 
     def transform(self, X: Any) -> Any:
-        """Return the columns that are kept.
+        """Return the selected columns.
 
         Parameters
         ----------
@@ -390,8 +394,8 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); for the logistic loss only.
 
-        With balanced classes, which is the default, the probabilities are those for rows in which all classes are
-        equally frequent.
+        With the default `class_weight="balanced"`, the probabilities are those of a population in which all classes
+        are equally frequent.
 
         Parameters
         ----------
@@ -401,8 +405,8 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         if inside.ndim == 1:
             return np.column_stack([1.0 - inside, inside])
         inside = np.maximum(inside, np.finfo(np.float64).tiny)
-        found: NDArray[np.float64] = inside / inside.sum(axis=1, keepdims=True)
-        return found
+        proba: NDArray[np.float64] = inside / inside.sum(axis=1, keepdims=True)
+        return proba
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -411,14 +415,14 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # half of two columns are not enough for three classes
+        tags.classifier_tags.poor_score = True  # half of two columns is not enough for three classes
         return tags
 
 
-def _prepared(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, Array, Array]:
-    """Return the scaled rows as CSR, what is still to be subtracted from them, and the mean and scale of each feature.
+def _scale_rows(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, Array, Array]:
+    """Return the scaled rows as CSR, the remaining offset, and the mean and scale of each feature.
 
-    Dense rows are centred here; sparse ones stay as they are, and the algebra subtracts.
+    Dense rows are centred here; sparse rows are not, and their offset is handled algebraically.
     """
     mean = _means(X, row_weight)
     if sp.issparse(X):
@@ -428,7 +432,7 @@ def _prepared(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, Ar
         high, low = X.max(axis=0), X.min(axis=0)
         rows = sp.csr_matrix(X - mean)
     scale = np.maximum(high - mean, mean - low) if scaled else np.ones(len(mean))
-    # A constant feature; or one whose coefficient would be no number.
+    # A constant feature, or one whose coefficient would overflow.
     scale[scale <= np.maximum(_ROUNDING * np.maximum(np.abs(high), np.abs(low)), 1e-300)] = 1.0
     rows.data /= scale[rows.indices]
     return rows, mean / scale if sp.issparse(X) else np.zeros(len(mean)), mean, scale
@@ -436,31 +440,33 @@ def _prepared(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, Ar
 
 def _means(X: Rows, row_weight: Array) -> NDArray[np.float64]:
     """Return the weighted mean of each column; the weights have mean 1."""
-    found: NDArray[np.float64] = np.asarray(X.T @ row_weight).ravel() / len(row_weight)
-    return found
+    means: NDArray[np.float64] = np.asarray(X.T @ row_weight).ravel() / len(row_weight)
+    return means
 
 
-def _inside(codes: Array, n_classes: int) -> NDArray[np.bool_]:
-    """Return which rows are in the class of each model, shape (n_rows, n_models); of two classes, the second."""
-    found: NDArray[np.bool_] = codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
-    return found
+def _class_indicators(codes: Array, n_classes: int) -> NDArray[np.bool_]:
+    """Return whether each row is in the class of each model, shape (n_rows, n_models); of two classes, the second."""
+    inside: NDArray[np.bool_] = codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
+    return inside
 
 
-def _pulls(inside: Array, row_weight: Array, balanced: bool) -> NDArray[np.float64]:
+def _model_row_weights(inside: Array, row_weight: Array, balanced: bool) -> NDArray[np.float64]:
     """Return the weight of each row in each model, shape (n_rows, n_models)."""
-    pulls = np.repeat(row_weight[:, None], inside.shape[1], axis=1)
+    model_weights = np.repeat(row_weight[:, None], inside.shape[1], axis=1)
     if balanced:
         for c in range(inside.shape[1]):
             for part in (inside[:, c], ~inside[:, c]):
-                pulls[part, c] *= len(row_weight) / (2.0 * row_weight[part].sum())
-    return pulls
+                model_weights[part, c] *= len(row_weight) / (2.0 * row_weight[part].sum())
+    return model_weights
 
 
 def _largest_eigenvalue(rows: Rows, centre: Array, row_weight: Array) -> float:
     """Return (a little less than) the largest eigenvalue of the rows' covariance, by the power method."""
-    direction = np.cos(np.arange(1.0, rows.shape[1] + 1.0))  # any that is orthogonal to nothing in particular
+    direction = np.cos(
+        np.arange(1.0, rows.shape[1] + 1.0)
+    )  # a generic starting vector, unlikely to be orthogonal to the eigenvector
     length = 0.0
-    for _ in range(_POWERS):
+    for _ in range(_POWER_ITERATIONS):
         direction /= np.linalg.norm(direction)
         along = row_weight * (rows @ direction - centre @ direction)
         direction = (rows.T @ along - centre * along.sum()) / rows.shape[0]
@@ -471,7 +477,7 @@ def _largest_eigenvalue(rows: Rows, centre: Array, row_weight: Array) -> float:
 
 
 def _schedule(epoch: int, n_epochs: int, annealing: float, n_kept: int, n_features: int) -> int:
-    """Return how many features are left after an epoch: equation (5).
+    """Return the number of features that remain after an epoch: equation (5).
 
     >>> [_schedule(e, 10, 2.0, 100, 1000) for e in range(1, 7)]
     [614, 400, 264, 169, 100, 100]

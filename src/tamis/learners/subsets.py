@@ -1,4 +1,4 @@
-"""Random subsets of the features: what ensembles on random subspaces share."""
+"""Random subsets of the features for ensembles on random subspaces."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from tamis._parameters import Kind, integer, number
 
-__all__ = ["SHARE_OR_COUNT", "dealt", "n_drawn"]
+__all__ = ["COUNT_OR_FRACTION", "balanced_subsets", "resolve_max_features"]
 
-SHARE_OR_COUNT = Kind(
+COUNT_OR_FRACTION = Kind(
     "an integer from 1 on, a float in (0, 1]",
     lambda value: (
         integer("[1, inf)").fits(value) or (isinstance(value, float) and number("(0, 1]").fits(value))
@@ -20,27 +20,27 @@ SHARE_OR_COUNT = Kind(
 )
 
 
-def n_drawn(max_features: Any, n_features: int) -> int:
-    """Return how many features `max_features` means: "sqrt", a number, a share, or None for all."""
+def resolve_max_features(max_features: Any, n_features: int) -> int:
+    """Return the number of features that `max_features` specifies: "sqrt", a count, a fraction, or None for all."""
     if max_features is None:
         return n_features
     if max_features == "sqrt":
-        found = round(math.sqrt(n_features)) + 1
+        count = round(math.sqrt(n_features)) + 1
     elif isinstance(max_features, int | np.integer):
-        found = int(max_features)
+        count = int(max_features)
     else:
-        found = max(1, round(max_features * n_features))
-    return min(found, n_features)
+        count = max(1, round(max_features * n_features))
+    return min(count, n_features)
 
 
-def dealt(n_subsets: int, size: int, n_features: int, seed: int) -> NDArray[np.int64]:
-    """Return random subsets of the features, each feature in as many of them as another, or one more.
+def balanced_subsets(n_subsets: int, size: int, n_features: int, seed: int) -> NDArray[np.int64]:
+    """Return random subsets of the features such that the frequencies of two features differ by at most one.
 
     Parameters
     ----------
     n_subsets : int
     size : int
-        Features of a subset, at most `n_features`.
+        Number of features of a subset, at most `n_features`.
     n_features : int
     seed : int
 
@@ -51,7 +51,7 @@ def dealt(n_subsets: int, size: int, n_features: int, seed: int) -> NDArray[np.i
 
     Examples
     --------
-    >>> dealt(3, 2, 6, seed=0)
+    >>> balanced_subsets(3, 2, 6, seed=0)
     array([[2, 3],
            [0, 5],
            [1, 4]])

@@ -1,4 +1,4 @@
-"""Weights of features for a classifier that listens to them, from the entropies of a sliding window.
+"""Feature weights for weighted classifiers, from the entropies of a sliding window.
 
 Barddal's thesis, chapter 7. With H from :mod:`tamis.summaries.entropy`::
 
@@ -6,8 +6,8 @@ Barddal's thesis, chapter 7. With H from :mod:`tamis.summaries.entropy`::
     "entropy"         w_i = H(Y) - H(Y|X_i), the information gain
     "entropy_thesis"  w_i = log2(classes) - H(Y|X_i)                                      (7.3)
 
-Where the classes are not balanced, H(Y) < log2(classes), so (7.3) gives a feature that tells nothing the weight
-log2(classes) - H(Y); the information gain gives it 0, and is the same where they are balanced.
+If the classes are unbalanced, H(Y) < log2(classes), so (7.3) gives an irrelevant feature the weight
+log2(classes) - H(Y); the information gain gives it 0, and equals (7.3) for balanced classes.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ __all__ = ["WindowWeights"]
 
 
 class WindowWeights:
-    """Weights of all features over the last rows.
+    """Weights of all features over a sliding window.
 
     Parameters
     ----------
     n_features, n_classes : int
         As for :class:`~tamis.summaries.entropy.WindowCounts`.
     kind : {"su", "entropy", "entropy_thesis", None}
-        None weighs all features the same.
+        None weights all features equally.
     window : int, at least 2, default=200
-        Rows that count.
+        Number of most recent rows that count.
     categorical : sequence of int, default=()
         Columns whose values are categories.
 
     Attributes
     ----------
     neutral : bool
-        Whether all weights are 1 because there is nothing to tell features apart: all would be 0, or fewer than
+        Whether all weights are 1 because the features cannot be distinguished: all weights would be 0, or fewer than
         window / 2 rows were seen, or `kind` is None.
 
     Raises
@@ -71,31 +71,31 @@ class WindowWeights:
         self.counts = WindowCounts(n_features, n_classes, window, categorical=categorical)
 
     def update(self, X: Rows, codes: Array) -> None:
-        """Take in rows, as :meth:`WindowCounts.update` does."""
+        """Update the counts with rows, as :meth:`WindowCounts.update` does."""
         if self.kind is not None:
             self.counts.update(X, codes)
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Allocate space for new classes, whose codes follow the existing ones."""
         self.counts.grow(n_classes)
 
     def weights(self) -> NDArray[np.float64]:
         """Return the weights, shape (n_features,): not negative, not normalised, all 1 where `neutral`."""
-        found = self._found()
-        return np.ones(self.counts.n_features) if found is None else found
+        weights = self._informative_weights()
+        return np.ones(self.counts.n_features) if weights is None else weights
 
     @property
     def neutral(self) -> bool:
-        """Whether all weights are 1 because nothing tells the features apart."""
-        return self._found() is None
+        """Whether all weights are 1 because the features cannot be distinguished."""
+        return self._informative_weights() is None
 
-    def _found(self) -> NDArray[np.float64] | None:
+    def _informative_weights(self) -> NDArray[np.float64] | None:
         if self.kind is None or 2 * self.counts.n_rows < self.counts.window:
             return None
         if self.kind == "su":
-            found = self.counts.symmetrical_uncertainty()
+            weights = self.counts.symmetrical_uncertainty()
         elif self.kind == "entropy":
-            found = self.counts.information_gain()
+            weights = self.counts.information_gain()
         else:
-            found = np.maximum(np.log2(self.counts.n_classes) - self.counts.conditional_entropy(), 0.0)
-        return found if found.any() else None
+            weights = np.maximum(np.log2(self.counts.n_classes) - self.counts.conditional_entropy(), 0.0)
+        return weights if weights.any() else None

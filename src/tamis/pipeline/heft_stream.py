@@ -43,10 +43,10 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import as_classes, columns_of
 from tamis._jit import njit
 from tamis._parameters import SEED, Kind, having, integer, parameters
-from tamis.learners.chunked import ChunkedEnsemble, made
-from tamis.learners.dense_rows import is_foreign
+from tamis.learners.chunked import ChunkedEnsemble, new_classifier
+from tamis.learners.column_masking import accepts_nan
+from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.adaptive import uniform
-from tamis.learners.leaving_out import takes_nan
 from tamis.rows import FCBF
 
 __all__ = ["HEFTStream", "Member"]
@@ -61,7 +61,7 @@ _SHARES: Floats = poisson.cdf(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
 def _are_learners(value: Any) -> bool:
     if not isinstance(value, list | tuple):
         return False
-    learners = [made(one) if isinstance(one, str) else one for one in value]
+    learners = [new_classifier(one) if isinstance(one, str) else one for one in value]
     classifier = having("a classifier", "partial_fit", "predict_proba")
     return len(learners) > 0 and all(classifier.fits(one) for one in learners)
 
@@ -213,8 +213,10 @@ class HEFTStream(ChunkedEnsemble):
     # -- learning ------------------------------------------------------------------------------------------
 
     @property
-    def _has_foreign_parts(self) -> bool:
-        return any(is_foreign(one) for one in (self._selector_, *(model for _, _, model in self._models_)))
+    def _has_third_party_parts(self) -> bool:
+        return any(
+            is_third_party(one) for one in (self._selector_, *(model for _, _, model in self._models_))
+        )
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)
@@ -224,7 +226,7 @@ class HEFTStream(ChunkedEnsemble):
             if self.selector is None
             else clone(self.selector)
         )
-        self._begin_chunks(self.chunk_size, n_features)
+        self._initialize_chunks(self.chunk_size, n_features)
         self._size_, self._begun_, self.n_seen_ = int(self.n_estimators), 0, 0
         self._counts_ = np.zeros(len(self.classes_), dtype=np.int64)
         self.selected_, self.drifts_ = np.arange(n_features), list[int]()
@@ -240,25 +242,25 @@ class HEFTStream(ChunkedEnsemble):
     def _new(self, kind: int) -> _Model:
         """Return a classifier for the features that are selected now."""
         given, columns = self.estimators[kind], self.selected_
-        model = made(given)
+        model = new_classifier(given)
         if isinstance(given, str) and "categorical" in model.get_params():
             model.set_params(categorical=np.flatnonzero(np.isin(columns, self._categorical_)).tolist())
         self._begun_ += 1
         return kind, self._begun_ - 1, model
 
-    def _teach_members(self, X: Floats, y: Ints, first: int) -> None:
+    def _train_members(self, X: Floats, y: Ints, first: int) -> None:
         self._counts_ = self._counts_ + np.bincount(y, minlength=len(self._counts_))
-        self._selector_.partial_fit(X, y, **self._declared(self._selector_))
+        self._selector_.partial_fit(X, y, **self._classes_argument(self._selector_))
         for model, knows in zip(self._models_, self._knows_, strict=True):
-            self._teach(model, knows, X, y, first)
+            self._train(model, knows, X, y, first)
 
-    def _teach(self, member: _Model, knows: Mask, X: Floats, y: Ints, first: int) -> None:
+    def _train(self, member: _Model, knows: Mask, X: Floats, y: Ints, first: int) -> None:
         """Let a member learn rows, of which the first has a number, as often as they count."""
         times, (_, born, model) = np.empty(len(y), dtype=np.int64), member
         _times(int(self.random_state), first, born, _SHARES, times)
         rows = np.repeat(np.arange(len(y)), times)
         if len(rows):
-            model.partial_fit(X[rows][:, knows], y[rows], **self._declared(model))
+            model.partial_fit(X[rows][:, knows], y[rows], **self._classes_argument(model))
 
     def _end_chunk(self, seen: int) -> None:
         """Judge the members, select, and renew the worst member if other features are selected."""
@@ -285,13 +287,13 @@ class HEFTStream(ChunkedEnsemble):
         """Put a new member in a place, which knows what is selected now and learns the chunk."""
         self._models_[m], self._knows_[m] = self._new(kind), False
         self._knows_[m, self.selected_] = True
-        self._teach(self._models_[m], self._knows_[m], self._rows_, self._codes_, seen - self._chunk_)
+        self._train(self._models_[m], self._knows_[m], self._rows_, self._codes_, seen - self._chunk_)
 
     def _errors(self) -> Floats:
         """Return the mean square error of each member, as it was before the chunk, by (1)."""
         errors, every = np.zeros(self._size_), np.arange(self._chunk_)
         for m, (_, _, model) in enumerate(self._models_before_):
-            votes = self._votes_of(model, self._rows_[:, self._knew_[m]])
+            votes = self._member_proba(model, self._rows_[:, self._knew_[m]])
             errors[m] = np.mean((1.0 - votes[every, self._codes_]) ** 2)
         return errors
 
@@ -308,11 +310,11 @@ class HEFTStream(ChunkedEnsemble):
             )
         ]
 
-    def _ballots(self) -> list[tuple[Any, NDArray[np.intp], float]]:
+    def _voting_members(self) -> list[tuple[Any, NDArray[np.intp], float]]:
         return [(one.model, one.columns, one.weight) for one in self.members_ if one.weight > 0.0]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         given = [one for one in self.estimators if not isinstance(one, str)]
-        tags.input_tags.allow_nan = all(takes_nan(one) for one in given)
+        tags.input_tags.allow_nan = all(accepts_nan(one) for one in given)
         return tags

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._check import Array, Rows
-from tamis.learners.leaving_out import narrowed, takes_nan, way_of
+from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
 from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale
@@ -42,7 +42,7 @@ class MaskedLearner:
     Attributes
     ----------
     way : {"whole", "missing", "zeros"}
-        How columns are left out: see :mod:`tamis.learners.leaving_out`.
+        How columns are left out: see :mod:`tamis.learners.column_masking`.
     n_told : int
         Classes that the model was told of; 0: it cannot predict yet.
     restarts : int
@@ -51,8 +51,8 @@ class MaskedLearner:
 
     def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking
-        self.way = way_of(model) if masking == "auto" else masking
-        self._takes_nan = takes_nan(model)  # scikit-learn takes as long to say so as to count a batch
+        self.way = masking_strategy(model) if masking == "auto" else masking
+        self._accepts_nan = accepts_nan(model)  # scikit-learn takes as long to say so as to count a batch
         self.n_told = len(getattr(model, "classes_", ()))  # it may have learned elsewhere
         self.restarts = 0
         self._rows_of_class: Array = np.zeros(len(classes), np.int64)
@@ -78,8 +78,8 @@ class MaskedLearner:
             return View(rows, rows, self.model, support)
         rows = X if scale is None else scale.transform(X)
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
-        predictor = narrowed(self.model, support) if self.n_told and len(support) else self.model
-        learned = rows if self._takes_nan else self._filled(rows, mask)
+        predictor = restrict_columns(self.model, support) if self.n_told and len(support) else self.model
+        learned = rows if self._accepts_nan else self._filled(rows, mask)
         return View(learned, asked, predictor, support)
 
     def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:

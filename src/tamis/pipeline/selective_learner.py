@@ -22,7 +22,7 @@ from tamis._check import Array, Rows, refuse_nonfinite
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
-from tamis.learners.leaving_out import takes_nan
+from tamis.learners.column_masking import accepts_nan
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale, wants_scale
@@ -175,7 +175,7 @@ class SelectiveLearner:
         The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is. Where
         selector and learner take NaN, it is not why.
         """
-        takes = all(takes_nan(one) for one in (self.selector, self.learner.model) if one is not None)
+        takes = all(accepts_nan(one) for one in (self.selector, self.learner.model) if one is not None)
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
         refuse_nonfinite(seen, names, allow_nan=takes)

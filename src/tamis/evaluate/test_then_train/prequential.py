@@ -147,7 +147,7 @@ def prequential(
     How columns that are not selected are left out depends on the learner. Naive Bayes and nearest neighbours learn
     every column, and predict from the selected ones as if they had learned no others. Learners that accept missing
     values (trees, River's) are given NaN in the others. All other learners, linear models among them, are given 0
-    there. :mod:`tamis.learners.leaving_out` has the list.
+    there. :mod:`tamis.learners.column_masking` has the list.
 
     The array of masked rows that the learner is given is reused for the next batch: a learner that keeps rows must copy
     them.

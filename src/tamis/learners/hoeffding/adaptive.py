@@ -1,11 +1,11 @@
-"""What makes a tree adaptive: detectors at its splits, and alternate trees that take the place of those gone stale.
+"""Adaptation of a tree to drift: detectors at its splits, and alternate trees that replace outdated subtrees.
 
 Bifet, Gavalda: Adaptive learning from evolving data streams, IDA 2009. Each split has an ADWIN on the errors of the
-rows that pass it. Where they rise, a new tree is started beside it, and both learn. Once the windows of both have more
-than 300 rows, with errors e and e' over n and n' rows::
+rows that pass it. When the errors increase, an alternate tree is started at the split, and both learn. Once the windows
+of both contain more than 300 rows, with error rates e and e' over n and n' rows::
 
     bound = sqrt(2 e (1 - e) ln(2 / 0.05) (1 / n + 1 / n'))                                      (1)
-    the alternate takes the split's place if e - e' > bound, and is dropped if e' - e > bound
+    the alternate tree replaces the split if e - e' > bound, and is dropped if e' - e > bound
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tamis.learners.hoeffding.nodes import (
     START,
     STARTED,
     Arrays,
+    assign_detector,
     drop_subtree,
-    give_detector,
     new_leaf,
-    note,
+    queue_change,
 )
 
-__all__ = ["begin_alternate", "compare_alternate", "drop_alternate", "poisson", "put_in_place", "uniform"]
+__all__ = ["compare_alternate", "drop_alternate", "poisson", "replace_split", "start_alternate", "uniform"]
 
 _LEAST_WIDTH = 300.0
 _TOTAL, _WIDTH = 2, 4  # in a detector's state
@@ -43,7 +43,7 @@ _POISSON = np.cumsum(np.exp(-1.0) / np.array([1.0, 1, 2, 6, 24, 120, 720, 5040, 
 
 @njit(allocates=False)
 def uniform(seed: int, row: int, born: int) -> float:
-    """Return a number in [0, 1) that only the arguments decide."""
+    """Return a pseudo-random number in [0, 1) that depends on the arguments only."""
     z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row)
     for extra in (np.uint64(born), np.uint64(0)):  # splitmix64, twice
         z = (z + extra) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
@@ -56,7 +56,7 @@ def uniform(seed: int, row: int, born: int) -> float:
 
 @njit(allocates=False)
 def poisson(seed: int, row: int, born: int) -> float:
-    """Return a Poisson(1) number that only the arguments decide; 1 instead of 0, as in other adaptive trees."""
+    """Return a Poisson(1) number that depends on the arguments only; 1 instead of 0, as in other adaptive trees."""
     share, k = uniform(seed, row, born), 0
     while k < _POISSON.shape[0] and share >= _POISSON[k]:
         k += 1
@@ -64,22 +64,22 @@ def poisson(seed: int, row: int, born: int) -> float:
 
 
 @njit()
-def begin_alternate(tree: Arrays, node: int) -> None:
-    """Begin an alternate tree beside a split; it learns from the next row on."""
+def start_alternate(tree: Arrays, node: int) -> None:
+    """Start an alternate tree at a split; it learns from the next row on."""
     other = new_leaf(tree, node, tree.links[node, DEPTH])
-    give_detector(tree, other)
+    assign_detector(tree, other)
     tree.links[node, ALTERNATE] = other
     tree.state[STARTED] += 1
 
 
 @njit()
 def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
-    """Begin an alternate where errors rise, drop it if it is worse; return whether it has taken the split's place."""
+    """Queue an alternate tree if errors have risen, drop it if it is worse; return whether it replaced the split."""
     other = tree.links[node, ALTERNATE]
     if risen:
         if other >= 0:
             drop_alternate(tree, node)
-        note(tree, START, node, 1)
+        queue_change(tree, START, node, 1)
         return False
     if other < 0:
         return False
@@ -90,7 +90,7 @@ def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
     share = 1.0 / mine[_WIDTH] + 1.0 / its[_WIDTH]
     bound = np.sqrt(max(2.0 * error * (1.0 - error) * _LOG_SIGNIFICANCE * share, 0.0))  # (1)
     if error - its_error > bound:
-        put_in_place(tree, node, other)
+        replace_split(tree, node, other)
         return True
     if its_error - error > bound:
         drop_alternate(tree, node)
@@ -99,15 +99,15 @@ def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
 
 @njit()
 def drop_alternate(tree: Arrays, node: int) -> None:
-    """Give up the alternate tree of a split."""
+    """Drop the alternate tree of a split."""
     drop_subtree(tree, tree.links[node, ALTERNATE])
     tree.links[node, ALTERNATE] = -1
     tree.state[DROPPED] += 1
 
 
 @njit()
-def put_in_place(tree: Arrays, node: int, other: int) -> None:
-    """Put an alternate tree in the place of its split, and drop what was there."""
+def replace_split(tree: Arrays, node: int, other: int) -> None:
+    """Replace a split with its alternate tree, and drop the subtree of the split."""
     links, parent = tree.links, tree.links[node, PARENT]
     links[other, PARENT], links[other, NEXT], links[other, CELL] = (
         parent,

@@ -1,4 +1,4 @@
-"""Categories of features by number: each (feature, value) met is a cell, numbered in the order of its first row."""
+"""Integer codes of categories: each (feature, value) pair is a cell, numbered in order of first occurrence."""
 
 from __future__ import annotations
 
@@ -17,46 +17,45 @@ Floats = NDArray[np.float64]
 
 
 class Categories:
-    """Which cell each category is.
+    """The mapping from categories to cells.
 
     Attributes
     ----------
     n_cells : int
-        Cells so far.
+        Number of cells so far.
     values : ndarray of shape (room,), float64
         Value of each cell.
     """
 
     def __init__(self) -> None:
-        self._table: Ints = np.full(
-            (16, 3), -1
-        )  # feature, bits of the value, cell; open addressing, half full
+        # Columns: feature, bits of the value, cell; open addressing, at most half full.
+        self._table: Ints = np.full((16, 3), -1)
         self.values: Floats = np.zeros(8)
         self.n_cells = 0
 
     def cells(self, X: Floats, *, learn: bool) -> Ints:
-        """Return the cell of each value: -1 where it is missing, and -2 where it is new and not to be learned.
+        """Return the cell of each value: -1 for missing values, -2 for new ones if `learn` is False.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_categorical), float64
         learn : bool
-            Whether new categories become cells.
+            Whether new categories are added.
 
         Returns
         -------
         ndarray of shape (n_rows, n_categorical), int64
         """
-        found = np.empty(X.shape, dtype=np.int64)
+        cells = np.empty(X.shape, dtype=np.int64)
         X = np.ascontiguousarray(X) + 0.0  # -0.0 becomes 0.0
         bits, done = X.view(np.int64), 0
-        if not self._table.flags.writeable:  # of a file mapped for reading
+        if not self._table.flags.writeable:  # memory-mapped from a file
             self._table, self.values = self._table.copy(), self.values.copy()
         while done < X.size:
-            done, self.n_cells = _look_up(X, bits, self._table, self.values, self.n_cells, found, done, learn)
+            done, self.n_cells = _look_up(X, bits, self._table, self.values, self.n_cells, cells, done, learn)
             if done < X.size:
                 self._double()
-        return found
+        return cells
 
     def _double(self) -> None:
         kept = self._table[self._table[:, 0] >= 0]
@@ -68,7 +67,7 @@ class Categories:
 
 @njit()
 def _place(table: Ints, feature: int, bits: int) -> Any:
-    """Return where a value is in the table, or would be."""
+    """Return the position of a value in the table, or the free position where it belongs."""
     z = (np.uint64(bits) + np.uint64(feature)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     at: Any = np.int64((z ^ (z >> np.uint64(32))) & np.uint64(table.shape[0] - 1))
@@ -79,18 +78,18 @@ def _place(table: Ints, feature: int, bits: int) -> Any:
 
 @njit()
 def _look_up(
-    X: Floats, bits: Ints, table: Ints, values: Floats, n_cells: int, found: Ints, start: int, learn: bool
+    X: Floats, bits: Ints, table: Ints, values: Floats, n_cells: int, cells: Ints, start: int, learn: bool
 ) -> tuple[int, int]:
-    """Look the values up from the `start`-th on; return how many are done before the table is full, and the cells."""
+    """Look up the values from `start` on; return the position where the table is full, and the number of cells."""
     width = X.shape[1]
     for k in range(start, X.size):
         i, g = k // width, k % width
-        found[i, g] = MISSING
+        cells[i, g] = MISSING
         if X[i, g] != X[i, g]:
             continue
         at = _place(table, g, bits[i, g])
         if table[at, 0] < 0:
-            found[i, g] = UNKNOWN
+            cells[i, g] = UNKNOWN
             if not learn:
                 continue
             if n_cells == values.shape[0]:
@@ -98,5 +97,5 @@ def _look_up(
             table[at, 0], table[at, 1], table[at, 2] = g, bits[i, g], n_cells
             values[n_cells] = X[i, g]
             n_cells += 1
-        found[i, g] = table[at, 2]
+        cells[i, g] = table[at, 2]
     return X.size, n_cells

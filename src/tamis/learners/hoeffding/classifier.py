@@ -1,4 +1,4 @@
-"""What trees, forests and sets of rules share: which columns are categories, when to split, and how rows are read."""
+"""Base class of trees, forests and rule sets: categorical columns, split options and encoding of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis._parameters import integer, number, parameters
 from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.leaves import GIVEN
-from tamis.learners.hoeffding.splits import Rules
+from tamis.learners.hoeffding.splits import SplitOptions
 from tamis.learners.hoeffding.validation import require
 
 __all__ = ["LEAVES", "TreeClassifier"]
@@ -23,7 +23,7 @@ LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 
 
 class TreeClassifier(DenseRowClassifier):
-    """A classifier made of one or more trees, or of rules. A subclass says how they learn and vote."""
+    """A classifier of one or more trees, or of rules. Subclasses implement training and voting."""
 
     _allowed = parameters(
         grace_period=integer("[1, inf)"),
@@ -49,11 +49,11 @@ class TreeClassifier(DenseRowClassifier):
 
     @abstractmethod
     def _grow_cells(self, n_cells: int) -> None:
-        """Make room for new categories."""
+        """Allocate space for new categories."""
 
     @abstractmethod
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
-        """Write the probabilities of the classes."""
+        """Write the class probabilities into `votes`."""
 
     @abstractmethod
     def _check_trees(self) -> None:
@@ -92,9 +92,9 @@ class TreeClassifier(DenseRowClassifier):
         self._grow_cells(self._categories_.n_cells)
         return np.ascontiguousarray(rows[:, self._numeric_]), cells
 
-    def _rules(self, *, watched: bool = False, seed: int = -1) -> Rules:
+    def _split_options(self, *, watched: bool = False, seed: int = -1) -> SplitOptions:
         own = not isinstance(self.leaf, str)
-        return Rules(
+        return SplitOptions(
             GIVEN if own else LEAVES.index(self.leaf), float(self.grace_period), float(self.delta),
             float(self.tie_threshold), int(self.n_cuts), bool(self.binary_splits),
             -1 if self.max_depth is None else int(self.max_depth),
@@ -114,7 +114,7 @@ class TreeClassifier(DenseRowClassifier):
         ndarray of shape (n_rows, n_classes), float64
         """
         check_is_fitted(self)
-        rows = self._bounded(self._rows(X, False))
+        rows = self._check_range(self._rows(X, False))
         votes = np.empty((len(rows), len(self.classes_)))
         self._vote(rows, *self._encoded(rows, learn=False), votes)
         return votes

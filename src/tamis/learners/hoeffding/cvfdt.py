@@ -1,32 +1,33 @@
-"""CVFDT: a Hoeffding tree that stays up to date with a window of rows.
+"""CVFDT: a Hoeffding tree over a sliding window.
 
-Hulten, Spencer, Domingos: Mining time-changing data streams, KDD 2001 (concept-adapting very fast decision tree). What
-it does with a row stands in `forgetting.py`, when a leaf splits in `splits.py`, what one predicts in `leaves.py`.
+Hulten, Spencer, Domingos: Mining time-changing data streams, KDD 2001 (concept-adapting very fast decision tree). The
+update with a row is documented in `forgetting.py`, splitting in `splits.py`, and the prediction of a leaf in
+`leaves.py`.
 
 ===============  ==================  ====================================================================
 paper            here                meaning
 ===============  ==================  ====================================================================
-w                `window`            rows that the tree knows
-f                `check_every`       rows between two looks at whether splits are still the best ones
+w                `window`            rows that the tree represents
+f                `check_every`       rows between two checks whether splits are still the best ones
                  `test_every`        rows between two comparisons of alternate trees with their splits
-                 `test_rows`         rows by which they are compared
-n_min            `grace_period`      rows of a leaf between two tries to split
-delta, tau       `delta`,            the bound, and where it is so small that the best two are as good as
-                 `tie_threshold`     each other
+                 `test_rows`         rows used for the comparison
+n_min            `grace_period`      rows of a leaf between two attempts to split
+delta, tau       `delta`,            confidence of the bound, and the bound below which the best two
+                 `tie_threshold`     features count as tied
 ===============  ==================  ====================================================================
 
 Deviations, each with its reason:
 
-* Numbers are kept as a normal distribution of each class and split at thresholds, as in the other trees of this
-  library; the paper has categories. Which rows a feature tells best of is asked of the feature, not of its threshold.
-* A row without the value that a split asks for is counted there, and the split predicts it: whatever the tree becomes,
-  it is known which nodes have to forget the row.
-* A leaf is born empty, and until it has rows its parent predicts. Elsewhere leaves begin with what their parent would
-  give them, which could never be forgotten.
-* A split has one alternate tree; the paper allows several. All rows are learned, those of a test too, after they have
-  been predicted.
-* An alternate tree that comes no nearer to its split from one test to the next is given up; in the paper it has to gain
-  a point.
+* Numeric features are summarised by a normal distribution for each class and split at thresholds, as in the other trees
+  of this library; the paper has categorical features. A check compares features, regardless of their thresholds.
+* A row whose value for a split is missing is counted at the split, which predicts it: regardless of later changes of
+  the tree, the nodes from which the row must be removed are known.
+* A new leaf is empty, and its parent predicts until it has rows. In other trees, leaves start with weights from their
+  parent, which could never be removed.
+* A split has one alternate tree; the paper allows several. All rows are learned after they have been predicted,
+  including those of a test.
+* An alternate tree whose lead does not improve from one test to the next is dropped; in the paper it has to gain one
+  percentage point.
 """
 
 from __future__ import annotations
@@ -39,29 +40,29 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._parameters import integer, parameters
 from tamis.learners.hoeffding.classifier import LEAVES
-from tamis.learners.hoeffding.forgetting import Course, Past, learn, votes_of
+from tamis.learners.hoeffding.forgetting import CheckSchedule, RowWindow, learn, predict_votes
 from tamis.learners.hoeffding.nodes import PENDING
-from tamis.learners.hoeffding.tree import TreeOfAlternates
+from tamis.learners.hoeffding.tree import AlternateTreeBase
 
 __all__ = ["CVFDT"]
 
 
-class CVFDT(TreeOfAlternates):
-    """A Hoeffding tree of the last rows, whose splits give way where another feature is better by now (CVFDT).
+class CVFDT(AlternateTreeBase):
+    """A Hoeffding tree over a sliding window that replaces splits when another feature becomes better (CVFDT).
 
     Parameters
     ----------
     window : int, at least 1, default=5000
-        Rows that the tree knows. Older ones are taken out of its counts.
+        Number of most recent rows that the tree represents. Older rows are removed from its statistics.
     check_every : int, at least 1, default=500
-        Rows between two looks at the splits. One whose feature is no longer the best one gets an alternate tree.
+        Rows between two checks of the splits. A split whose feature is no longer the best gets an alternate tree.
     test_every : int, at least 1, default=1000
         Rows between two comparisons of alternate trees with their splits.
     test_rows : int, at least 1, default=200
-        Rows by which they are compared: the last ones before it.
+        Number of rows used for a comparison: the last ones before it.
     delta : float in (0, 1), default=0.01
-        Chance that the feature of a split is not the best one. A node never knows more rows than the window has, so a
-        smaller one leaves trees small.
+        Probability that the feature of a split is not the best one. The statistics of a node cover at most `window`
+        rows, so a smaller value limits the size of the tree.
     grace_period, tie_threshold, n_cuts, categorical, binary_splits, max_depth, max_nodes
         As in :class:`HoeffdingTree`.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
@@ -70,7 +71,7 @@ class CVFDT(TreeOfAlternates):
     Attributes
     ----------
     n_alternates_started_, n_alternates_replaced_, n_alternates_dropped_ : int
-        Number of alternate trees started, put in place, and given up.
+        Number of alternate trees started, promoted to replace a split, and dropped.
     n_nodes_, n_leaves_, depth_, nodes_, feature_importances_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`HoeffdingTree`; weights are those of the rows of the window that a node has seen.
 
@@ -81,12 +82,12 @@ class CVFDT(TreeOfAlternates):
 
     Notes
     -----
-    A row costs O(depth times features times classes) when it comes and again when it leaves, a look at all splits
-    O(nodes features classes cuts). Memory: the rows of the window, and 5 float64 per node, class and numeric feature. A
-    batch leaves the same state as its rows one at a time. Sparse rows are refused.
+    A row costs O(depth times features times classes) when it enters and when it leaves the window, a check of all
+    splits O(nodes features classes cuts). Memory: the rows of the window, and 5 float64 per node, class and numeric
+    feature. A batch leaves the same state as its rows one at a time. Sparse rows are rejected.
 
-    A row with a missing value (NaN), or a category that has no branch, stays at the split that asks for it, which
-    predicts it.
+    A row with a missing value (NaN), or a category without a branch, stays at the split on that feature, which predicts
+    it.
 
     References
     ----------
@@ -94,7 +95,7 @@ class CVFDT(TreeOfAlternates):
 
     Examples
     --------
-    Feature 0 tells the class, and feature 1 from row 6000 on:
+    Feature 0 determines the class, and feature 1 from row 6000 on:
 
     >>> import numpy as np
     >>> from tamis import CVFDT
@@ -109,7 +110,7 @@ class CVFDT(TreeOfAlternates):
     (np.int64(1), 2000.0)
     """
 
-    _shapes = f"""{TreeOfAlternates._shapes}
+    _shapes = f"""{AlternateTreeBase._shapes}
         _window_ (=w)  _rows_ (w, p) float in [-1e150, 1e150] or nan  _cells_ (w, q) in [-1, _categories_.n_cells)
         _codes_ (w) in [0, max(k, 1))  _births_ (w)  _trials_ (n, 3) float in [-inf, inf]
     """
@@ -148,16 +149,17 @@ class CVFDT(TreeOfAlternates):
         self.test_rows = test_rows
 
     # State beside the tree's:
-    #   _rows_, _cells_, _codes_   (window, p), (window, q), (window,)  the last rows, at their number modulo the size
-    #   _births_                   (window,)   how many nodes had been born when the row came
-    #   _trials_                   (nodes, 3)  errors of a split and of its alternate tree, and the latter's lead so far
+    #   _rows_, _cells_, _codes_   (window, p), (window, q), (window,)  the last rows, at row number modulo the size
+    #   _births_                   (window,)   number of nodes created before the row arrived
+    #   _trials_                   (nodes, 3)  errors of a split and of its alternate tree, and the best lead of the
+    #   latter
 
     # -- learning ------------------------------------------------------------------------------------------
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         if self.test_rows > self.test_every:
             raise ValueError(
-                f"test_rows={self.test_rows} is more than test_every={self.test_every}: choose at most as many."
+                f"test_rows={self.test_rows} exceeds test_every={self.test_every}: choose a smaller test_rows."
             )
         super()._open(n_features, names, classes)
         self._window_ = size = int(self.window)
@@ -166,18 +168,20 @@ class CVFDT(TreeOfAlternates):
         self._codes_, self._births_ = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         self._trials_ = np.zeros((len(self._pools_.links), 3))
 
-    def _past(self) -> Past:
-        """Return the window as the kernels take it: arrays of a file mapped for reading are copied first."""
+    def _row_window(self) -> RowWindow:
+        """Return the window for the kernels; memory-mapped arrays are copied first."""
         if not self._codes_.flags.writeable:
             for name in ("_rows_", "_cells_", "_codes_", "_births_", "_trials_"):
                 setattr(self, name, getattr(self, name).copy())
-        return Past(self._rows_, self._cells_, self._codes_, self._births_, self._trials_)
+        return RowWindow(self._rows_, self._cells_, self._codes_, self._births_, self._trials_)
 
     def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
-        pools, rules, at = self._pools_, self._rules(watched=True), 0
-        course = Course(self._window_, int(self.check_every), int(self.test_every), int(self.test_rows))
+        pools, rules, at = self._pools_, self._split_options(watched=True), 0
+        schedule = CheckSchedule(
+            self._window_, int(self.check_every), int(self.test_every), int(self.test_rows)
+        )
         while at < len(codes) or pools.state[PENDING]:
-            at = learn(pools.arrays(), self._past(), numbers, cells, codes, at, rules, course)
+            at = learn(pools.arrays(), self._row_window(), numbers, cells, codes, at, rules, schedule)
             if pools.state[PENDING]:
                 pools.make_room()
                 self._trials_ = np.pad(self._trials_, ((0, len(pools.links) - len(self._trials_)), (0, 0)))
@@ -185,4 +189,4 @@ class CVFDT(TreeOfAlternates):
     # -- reading -------------------------------------------------------------------------------------------
 
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
-        votes_of(self._pools_.arrays(), numbers, cells, LEAVES.index(self.leaf), votes)
+        predict_votes(self._pools_.arrays(), numbers, cells, LEAVES.index(self.leaf), votes)

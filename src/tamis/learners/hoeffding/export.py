@@ -1,4 +1,4 @@
-"""Trees as text and as a picture."""
+"""Export of trees and rules as text, and of trees as a figure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tamis.learners.hoeffding.shape import Node
+from tamis.learners.hoeffding.records import Node
 from tamis.learners.hoeffding.tree import HoeffdingTree
 from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
 
@@ -36,18 +36,18 @@ def export_text(
     tree : HoeffdingTree, HoeffdingAdaptiveTree or VFDR
         Fitted.
     feature_names : sequence of str, optional
-        One for each column; by default the names of the frame that was learned from, or "feature_0" and so on.
+        One for each column; by default the names of the training frame, or "feature_0" and so on.
     max_depth : int, at least 0, optional
-        Branches of a tree below this depth are not shown, but counted.
+        Branches of a tree below this depth are shown as truncated, with their depth.
     decimals : int, default=2
-        Decimals of thresholds, categories and weights; significant digits, where a threshold is below 0.1.
+        Decimals of thresholds, categories and weights; significant digits for thresholds below 0.1.
     show_weights : bool, default=False
         Whether the lines of leaves and rules end with the weight of each class.
 
     Returns
     -------
     str
-        Without a line feed at its end.
+        Without a trailing newline.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def plot_tree(
     decimals: int = 2,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the tree: splits with their weight and merit, leaves with their class and its share of the weight.
+    """Plot a tree: splits with their weight and merit, leaves with their class and its fraction of the weight.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def plot_tree(
     max_depth : int, at least 0, optional
         Nodes below this depth are not drawn.
     decimals : int, default=2
-        Decimals of thresholds and categories; significant digits, where a threshold is below 0.1.
+        Decimals of thresholds and categories; significant digits for thresholds below 0.1.
     ax : matplotlib Axes, optional
-        Where to draw; by default new axes, as wide as the leaves need.
+        The axes to plot to; by default new axes whose width fits the leaves.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def plot_tree(
     deepest = max(node.depth for node in nodes)
     if ax is None:
         longest = max((len(names[node.feature]) for node in nodes if node.feature is not None), default=0)
-        leaf = max(1.8, 0.5 + 0.08 * longest)  # inches, so that no box covers its neighbour
+        leaf = max(1.8, 0.5 + 0.08 * longest)  # inches, so that boxes do not overlap
         figure = Figure(figsize=(max(4.0, leaf * (max(x) + 1)), 1.5 * (deepest + 1)), layout="constrained")
         ax = figure.subplots()
     ax.set(xlim=(-0.6, max(x) + 0.6), ylim=(-deepest - 0.5, 0.5))
@@ -188,7 +188,7 @@ def _names(tree: HoeffdingTree | VFDR, given: Sequence[str] | None) -> list[str]
         return list(getattr(tree, "feature_names_in_", [f"feature_{j}" for j in range(tree.n_features_in_)]))
     if len(given) != tree.n_features_in_:
         raise ValueError(
-            f"feature_names has {len(given)} names, but the tree knows {tree.n_features_in_} columns: give one each."
+            f"feature_names has {len(given)} names for {tree.n_features_in_} columns: give one name for each column."
         )
     return list(given)
 
@@ -202,7 +202,7 @@ def _weights(node: Node | Rule, decimals: int) -> str:
 
 
 def _sign(nodes: list[Node], at: int, decimals: int) -> str:
-    """Return what is true of the parent's feature in this branch."""
+    """Return the condition on the parent's feature that holds in this branch."""
     node, parent = nodes[at], nodes[nodes[at].parent]
     first = node.parent == at - 1
     if parent.threshold is not None:
@@ -235,7 +235,7 @@ def _subtree(nodes: list[Node], top: int) -> list[Node]:
 
 
 def _places(nodes: list[Node]) -> list[float]:
-    """Return how far right each node is: leaves side by side, parents above the middle of their children."""
+    """Return the horizontal position of each node: leaves side by side, parents centred above their children."""
     children: list[list[int]] = [[] for _ in nodes]
     for at, node in enumerate(nodes):
         if node.parent >= 0:

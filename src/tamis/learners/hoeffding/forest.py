@@ -1,24 +1,23 @@
-"""AdaptiveRandomForest and StreamingRandomPatches: many trees that differ, each replaced when its errors rise.
+"""AdaptiveRandomForest and StreamingRandomPatches: ensembles of randomised trees, each replaced when its errors rise.
 
 Gomes et al.: Adaptive random forests for evolving data stream classification, Machine Learning 106, 2017 (ARF); Gomes,
 Read, Bifet: Streaming random patches for evolving data stream classification, ICDM 2019 (SRP).
 
-Both are Hoeffding trees by online bagging: a row counts Poisson(6) times in each. They differ in what is drawn. In a
-forest each leaf draws features of its own; of random patches each tree does, and keeps them. An ADWIN on a tree's
-errors warns and starts a tree behind it; a stricter one finds a drift and puts that tree in its place::
+Both train Hoeffding trees by online bagging: a row counts Poisson(6) times in each. They differ in how features are
+sampled: in a forest at each leaf, in random patches once for each tree. An ADWIN on the errors of a tree issues a
+warning and starts a background tree; a stricter ADWIN detects the drift and replaces the tree with it::
 
     P[y] ~ sum_t a_t P_t[y],   a_t = (rows that tree t predicted right + 1) / (rows it has seen + classes)      (1)
 
 Errata and deviations, each with its reason:
 
-* A tree's errors are those before it learns the row, also of rows that count 0 times. MOA asks after learning, when a
-  tree is right more often, and leaves rows that count 0 times out.
-* A tree that begins votes with the weight of a guess. In MOA and River its share of right rows, 0 as yet, is left out,
-  so that it weighs as much as a tree that is always right, until it is right for the first time.
-* A tree behind another has its own share of right rows, from its first row on; elsewhere it begins to count when it is
-  put in place.
-* Each tree draws from its own numbers, which only the seed, the tree and the row decide: how rows are cut into batches
-  changes nothing, and nor do other trees.
+* The errors of a tree are those before it learns the row, including rows that count 0 times. MOA predicts after
+  learning, when a tree is more often correct, and ignores rows that count 0 times.
+* A new tree votes with the weight of random guessing. MOA and River ignore its accuracy while it is 0, so that it has
+  the weight of a perfect tree until its first correct prediction.
+* The accuracy of a background tree is measured from its first row on; in other implementations from the replacement on.
+* The random numbers of a tree depend only on the seed, the tree and the row: neither the batch size nor other trees
+  change them.
 """
 
 from __future__ import annotations
@@ -38,48 +37,48 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import Array
 from tamis._parameters import SEED, integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
-from tamis.learners.hoeffding.member import DRIFTED, WARNED, Draws, Member
+from tamis.learners.hoeffding.member import DRIFT, WARNING, Member, Sampling
 from tamis.learners.hoeffding.nodes import LIVE
-from tamis.learners.hoeffding.shape import Node, importances, nodes_of
-from tamis.learners.subsets import SHARE_OR_COUNT, n_drawn
+from tamis.learners.hoeffding.records import Node, importances, node_records
+from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
 __all__ = ["AdaptiveRandomForest", "StreamingRandomPatches"]
 
 
 class AdaptiveRandomForest(TreeClassifier):
-    """A forest of Hoeffding trees that draw features at each leaf, and are replaced when their errors rise (ARF).
+    """A forest of Hoeffding trees that sample features at each leaf and are replaced when their errors rise (ARF).
 
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
         Number of trees.
     max_features : "sqrt", int, float in (0, 1] or None, default=None
-        How many features each leaf draws. "sqrt": sqrt(n_features) + 1, as in the paper. An integer: this many. A
-        float: this share of them; MOA has 0.6. None: all, which has been more accurate where most features are
+        Number of features sampled at each leaf. "sqrt": sqrt(n_features) + 1, as in the paper. An integer: this many.
+        A float: this fraction of them; MOA uses 0.6. None: all, which is more accurate if most features are
         irrelevant.
     bagging : float in (0, 100] or None, default=6
         Mean of the Poisson number of times that a row counts in a tree. None: every row counts once in each tree.
     warning : float in (0, 1) or None, default=0.01
-        Chance of a false alarm of the ADWIN that starts a background tree. None: never.
+        False-alarm rate of the ADWIN that starts a background tree. None: never.
     drift : float in (0, 1) or None, default=0.001
-        Chance of a false alarm of the ADWIN that replaces a tree by its background tree, or by a new tree if it has
-        none. None: never.
+        False-alarm rate of the ADWIN that replaces a tree with its background tree, or with a new tree if it has none.
+        None: never.
     grace_period, delta, tie_threshold, n_cuts, categorical, binary_splits, max_depth
-        As in :class:`HoeffdingTree`, of each tree; the published programs' defaults for trees of a forest.
+        As in :class:`HoeffdingTree`, for each tree; with the defaults of the published programs for forests.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
         What a leaf predicts, as in :class:`HoeffdingTree`.
     max_nodes : int, at least 1, or None, default=None
-        The most nodes of each tree. This bounds the memory.
+        Maximum number of nodes of each tree. This bounds the memory.
     random_state : int, at least 0, default=0
-        Seed of the features that leaves draw, and of how often a row counts in each tree.
+        Seed of the feature sampling and of the bagging counts.
     n_jobs : int or None, default=None
-        Number of threads that share the trees; -1: one for each core. The result is the same. More threads pay from
-        some hundred rows per call on.
+        Number of threads; -1: one for each core. The result is the same. More threads are faster from a few hundred
+        rows per call on.
 
     Attributes
     ----------
     n_warnings_, n_drifts_ : int
-        Number of background trees started, and of drifts found, so far.
+        Number of background trees started, and of drifts detected, so far.
     n_nodes_ : ndarray of shape (n_estimators,), int64
         Number of nodes of each tree.
     feature_importances_ : ndarray of shape (n_features,), float64
@@ -101,7 +100,7 @@ class AdaptiveRandomForest(TreeClassifier):
     -----
     A row costs O(n_estimators (depth + m classes)) with m features for each leaf; a background tree costs as much as a
     tree. Memory: 5 float64 per leaf, class and numeric feature of the m, and 10 kB per tree for its ADWINs. A batch
-    leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse rows are refused.
+    leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse rows are rejected.
 
     References
     ----------
@@ -110,7 +109,7 @@ class AdaptiveRandomForest(TreeClassifier):
 
     Examples
     --------
-    Feature 0 tells the class, and feature 1 from row 6000 on; the other eight tell nothing:
+    Feature 0 determines the class, and feature 1 from row 6000 on; the other eight are irrelevant:
 
     >>> import numpy as np
     >>> from tamis import AdaptiveRandomForest
@@ -129,16 +128,16 @@ class AdaptiveRandomForest(TreeClassifier):
 
     _shapes = """
         classes_ (k)  _numeric_ (p)  _categorical_ (q)  _events_ (2, t) in [0, inf)  _trees_[] (its own)
-        _behind_[] (its own)
-        _trees_[].pools.weights (*, k)  _trees_[].pools.lists (2, q)  _behind_[].pools.weights (*, k)
-        _behind_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
+        _background_[] (its own)
+        _trees_[].pools.weights (*, k)  _trees_[].pools.lists (2, q)  _background_[].pools.weights (*, k)
+        _background_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
     """
 
     _by_leaf = True
 
     _allowed = parameters(
         n_estimators=integer("[1, 1000]"),
-        max_features=("sqrt", SHARE_OR_COUNT, None),
+        max_features=("sqrt", COUNT_OR_FRACTION, None),
         bagging=(number("(0, 100]"), None),
         warning=(number("(0, 1)"), None),
         drift=(number("(0, 1)"), None),
@@ -147,7 +146,7 @@ class AdaptiveRandomForest(TreeClassifier):
     )
 
     _trees_: list[Member]
-    _behind_: list[Member | None]
+    _background_: list[Member | None]
 
     def __init__(
         self,
@@ -190,10 +189,10 @@ class AdaptiveRandomForest(TreeClassifier):
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         super()._open(n_features, names, classes)
-        self._n_drawn_ = n_drawn(self.max_features, n_features)
-        self._events_ = np.zeros((2, self.n_estimators), dtype=np.int64)  # warnings and drifts of each
+        self._n_drawn_ = resolve_max_features(self.max_features, n_features)
+        self._events_ = np.zeros((2, self.n_estimators), dtype=np.int64)  # warnings and drifts of each tree
         self._trees_ = [self._new_tree(t) for t in range(self.n_estimators)]
-        self._behind_ = [None] * self.n_estimators
+        self._background_ = [None] * self.n_estimators
 
     def _new_tree(self, t: int) -> Member:
         born = int(self._events_[:, t].sum()) * self.n_estimators + t
@@ -204,7 +203,7 @@ class AdaptiveRandomForest(TreeClassifier):
         return tree
 
     def _all(self) -> list[Member]:
-        return self._trees_ + [tree for tree in self._behind_ if tree is not None]
+        return self._trees_ + [tree for tree in self._background_ if tree is not None]
 
     def _check_trees(self) -> None:
         for tree in self._all():
@@ -220,18 +219,18 @@ class AdaptiveRandomForest(TreeClassifier):
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
         numbers, cells = self._encoded(rows, learn=True)
-        rules, draws = self._rules(watched=True), self._draws()
-        if not self._events_.flags.writeable:  # of a file mapped for reading
+        rules, sampling = self._split_options(watched=True), self._sampling()
+        if not self._events_.flags.writeable:  # memory-mapped from a file
             self._events_ = self._events_.copy()
 
         def learn(t: int) -> None:
-            self._learn_tree(t, numbers, cells, codes, draws._replace(seed=draws.seed + t), rules)
+            self._learn_tree(t, numbers, cells, codes, sampling._replace(seed=sampling.seed + t), rules)
 
         for _ in self._each(learn):
             pass
 
     def _each(self, work: Callable[[int], Any]) -> Iterator[Any]:
-        """Give what is done for each tree, in their order; trees have nothing in common, so threads may share them."""
+        """Yield the result of `work` for each tree, in order; trees are independent, so threads may share them."""
         trees = range(len(self._trees_))
         n_jobs = os.cpu_count() if self.n_jobs == -1 else self.n_jobs
         if n_jobs in (None, 1):
@@ -240,31 +239,31 @@ class AdaptiveRandomForest(TreeClassifier):
         with ThreadPoolExecutor(n_jobs) as pool:
             yield from pool.map(work, trees)
 
-    def _draws(self) -> Draws:
+    def _sampling(self) -> Sampling:
         counts = np.zeros(1) if self.bagging is None else _poisson_shares(float(self.bagging))
         seed = (int(self.random_state) << 24) + (1 << 23)
-        return Draws(seed, 0, self._by_leaf, counts, float(self.warning or 0.0), float(self.drift or 0.0))
+        return Sampling(seed, 0, self._by_leaf, counts, float(self.warning or 0.0), float(self.drift or 0.0))
 
     def _learn_tree(
-        self, t: int, numbers: Array, cells: Array, codes: Array, draws: Draws, rules: Any
+        self, t: int, numbers: Array, cells: Array, codes: Array, sampling: Sampling, rules: Any
     ) -> None:
-        """Let a tree, and the one behind it, learn the rows; between two events both learn the same ones."""
-        quiet, at = draws._replace(warning=0.0, drift=0.0), 0
+        """Train a tree and its background tree; between two events, both learn the same rows."""
+        quiet, at = sampling._replace(warning=0.0, drift=0.0), 0
         while at < len(codes):
             first, X, C, y = self.n_seen_ + at, numbers[at:], cells[at:], codes[at:]
-            n, event = self._trees_[t].learn(X, C, y, first, rules, draws)
-            behind = self._behind_[t]
-            if behind is not None:
-                behind.learn(X[:n], C[:n], y[:n], first, rules, quiet)
+            n, event = self._trees_[t].learn(X, C, y, first, rules, sampling)
+            background = self._background_[t]
+            if background is not None:
+                background.learn(X[:n], C[:n], y[:n], first, rules, quiet)
             at += n
-            if event == WARNED:
+            if event == WARNING:
                 self._events_[0, t] += 1
                 self._trees_[t].detectors[0] = 0.0
-                self._behind_[t] = self._new_tree(t)
-            elif event == DRIFTED:
+                self._background_[t] = self._new_tree(t)
+            elif event == DRIFT:
                 self._events_[1, t] += 1
-                self._trees_[t] = self._new_tree(t) if behind is None else behind
-                self._behind_[t] = None
+                self._trees_[t] = self._new_tree(t) if background is None else background
+                self._background_[t] = None
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -272,14 +271,14 @@ class AdaptiveRandomForest(TreeClassifier):
         mode = LEAVES.index(self.leaf)
 
         def vote(t: int) -> Array:
-            found = np.zeros_like(votes)
+            proba = np.zeros_like(votes)
             right, seen = self._trees_[t].tally.tolist()
-            self._trees_[t].vote(numbers, cells, mode, (right + 1.0) / (seen + votes.shape[1]), found)
-            return found
+            self._trees_[t].vote(numbers, cells, mode, (right + 1.0) / (seen + votes.shape[1]), proba)
+            return proba
 
         votes[:] = 0.0
-        for found in self._each(vote):
-            votes += found
+        for proba in self._each(vote):
+            votes += proba
         votes /= votes.sum(axis=1, keepdims=True)
 
     @property
@@ -290,7 +289,7 @@ class AdaptiveRandomForest(TreeClassifier):
 
     @property
     def n_drifts_(self) -> int:
-        """Number of drifts found so far."""
+        """Number of drifts detected so far."""
         check_is_fitted(self)
         return int(self._events_[1].sum())
 
@@ -308,7 +307,7 @@ class AdaptiveRandomForest(TreeClassifier):
 
     def _nodes(self) -> list[list[Node]]:
         columns = np.concatenate([self._numeric_, self._categorical_])
-        return [nodes_of(tree.pools, self._categories_, columns) for tree in self._trees_]
+        return [node_records(tree.pools, self._categories_, columns) for tree in self._trees_]
 
 
 class StreamingRandomPatches(AdaptiveRandomForest):
@@ -319,7 +318,7 @@ class StreamingRandomPatches(AdaptiveRandomForest):
     n_estimators : int from 1 to 1000, default=10
         Number of trees.
     max_features : "sqrt", int, float in (0, 1] or None, default=0.6
-        Number of features that each tree draws: this share of them, this many, sqrt(n_features) + 1, or all.
+        Number of features sampled for each tree: this fraction of them, this many, sqrt(n_features) + 1, or all.
     bagging, warning, drift, random_state, n_jobs
         As in :class:`AdaptiveRandomForest`.
     grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
@@ -337,7 +336,7 @@ class StreamingRandomPatches(AdaptiveRandomForest):
 
     Notes
     -----
-    As for :class:`AdaptiveRandomForest`, with m features of each tree. A new tree draws its features again.
+    As for :class:`AdaptiveRandomForest`, with m features for each tree. A new tree samples its features again.
 
     References
     ----------
@@ -389,7 +388,7 @@ class StreamingRandomPatches(AdaptiveRandomForest):
 
 @functools.cache
 def _poisson_shares(rate: float) -> NDArray[np.float64]:
-    """Return P[K <= 0], P[K <= 1], ... up to where the rest can hardly be drawn."""
+    """Return P[K <= 0], P[K <= 1], ... until the remaining probability is negligible."""
     last = int(poisson.isf(1e-15, rate))
     shares: NDArray[np.float64] = poisson.cdf(np.arange(last + 1), rate)
     return shares

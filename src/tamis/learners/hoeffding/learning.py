@@ -1,4 +1,4 @@
-"""Learning and predicting row by row: the kernels that a tree calls."""
+"""Row-by-row learning and prediction: the kernels of a tree."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tamis._jit import njit
 from tamis.drift.adwin import watch
-from tamis.learners.hoeffding.adaptive import begin_alternate, compare_alternate, poisson
-from tamis.learners.hoeffding.leaves import BAYES_OR_MAJORITY, GIVEN, MAJORITY, bayes, by_bayes, vote
+from tamis.learners.hoeffding.adaptive import compare_alternate, poisson, start_alternate
+from tamis.learners.hoeffding.leaves import BAYES_OR_MAJORITY, GIVEN, MAJORITY, bayes, uses_bayes, vote
 from tamis.learners.hoeffding.nodes import (
     ALTERNATE,
     BORN,
@@ -41,25 +41,25 @@ from tamis.learners.hoeffding.nodes import (
     WHAT,
     WHERE,
     Arrays,
+    assign_detector,
     child_of,
-    give_detector,
-    note,
+    queue_change,
+    required_room,
     walk,
-    wanted,
 )
-from tamis.learners.hoeffding.splits import Rules, add_branch, best_split, observe, split
+from tamis.learners.hoeffding.splits import SplitOptions, add_branch, best_split, split, update_statistics
 
 __all__ = [
-    "admit",
-    "guess_of",
+    "attempt_split",
+    "find_leaves",
     "has_room",
-    "is_due",
     "learn",
     "learn_at_leaf",
-    "note_new_category",
-    "reach",
-    "try_to_split",
-    "votes_of",
+    "predict_and_score",
+    "predict_votes",
+    "queue_branches",
+    "register_categories",
+    "update_leaf",
 ]
 
 Floats = NDArray[np.float64]
@@ -68,23 +68,30 @@ Ints = NDArray[np.int64]
 
 @njit()
 def learn(
-    tree: Arrays, X: Floats, cells: Ints, codes: Ints, start: int, guesses: Ints, births: Ints, rules: Rules
+    tree: Arrays,
+    X: Floats,
+    cells: Ints,
+    codes: Ints,
+    start: int,
+    guesses: Ints,
+    births: Ints,
+    rules: SplitOptions,
 ) -> int:
-    """Learn the rows from `start`; return which row is next: earlier than the end where something needs room.
+    """Learn the rows from `start`; return the next row, which is before the end if a pending change needs room.
 
-    `guesses` holds, for each node, what its own classifier predicts of the row, if leaves have classifiers; the
-    birth of the leaf that each row came to is written into `births`.
+    If leaves have classifiers, `guesses` contains the prediction of each node's classifier for the row. The birth
+    number of the leaf that each row reached is written into `births`.
     """
     votes = np.empty(tree.weights.shape[1])
     for i in range(start, len(codes) + 1):
         if tree.state[PENDING] > 0:
             if not has_room(tree):
                 return i
-            _carry_out(tree, rules)
+            _apply_pending(tree, rules)
             if rules.step:
                 return i
         if i < len(codes):
-            admit(tree, cells[i])
+            register_categories(tree, cells[i])
             births[i] = _learn_row(tree, X[i], cells[i], codes[i], guesses, rules, votes)
             tree.state[ROWS] += 1
     return len(codes)
@@ -92,8 +99,8 @@ def learn(
 
 @njit(allocates=False)
 def has_room(tree: Arrays) -> bool:
-    """Return whether there is room for what is pending."""
-    nodes, slots, detectors = wanted(tree)
+    """Return whether the pools have room for the pending changes."""
+    nodes, slots, detectors = required_room(tree)
     state = tree.state
     return bool(
         state[FREE_NODES] >= nodes and state[FREE_SLOTS] >= slots and state[FREE_DETECTORS] >= detectors
@@ -101,26 +108,26 @@ def has_room(tree: Arrays) -> bool:
 
 
 @njit()
-def _carry_out(tree: Arrays, rules: Rules) -> None:
+def _apply_pending(tree: Arrays, rules: SplitOptions) -> None:
     for k in range(tree.state[PENDING]):
         what, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
         n = number if what == SPLIT else 1
         if rules.max_nodes >= 0 and tree.state[LIVE] + n > rules.max_nodes:
             continue
         if what == START:
-            begin_alternate(tree, node)
+            start_alternate(tree, node)
         elif what == BRANCH:
             add_branch(tree, node, number)
         else:
             split(tree, node)
             if rules.watched:
-                give_detector(tree, node)
+                assign_detector(tree, node)
     tree.state[PENDING] = 0
 
 
 @njit(allocates=False)
-def admit(tree: Arrays, cells: Ints) -> None:
-    """Take categories met for the first time into the lists of their features."""
+def register_categories(tree: Arrays, cells: Ints) -> None:
+    """Append categories seen for the first time to the lists of their features."""
     for g in range(cells.shape[0]):
         cell = cells[g]
         if cell >= 0 and tree.next_cell[cell] == -2:
@@ -137,9 +144,9 @@ def admit(tree: Arrays, cells: Ints) -> None:
 
 @njit()
 def _learn_row(
-    tree: Arrays, row: Floats, cells: Ints, y: int, guesses: Ints, rules: Rules, votes: Floats
+    tree: Arrays, row: Floats, cells: Ints, y: int, guesses: Ints, rules: SplitOptions, votes: Floats
 ) -> int:
-    """Learn a row in the tree and in the alternate trees that it comes by; return the birth of the tree's leaf."""
+    """Learn a row in the tree and in the alternate trees on its path; return the birth number of the tree's leaf."""
     tree.notes[STACK, 0], n, birth = tree.state[ROOT], 1, -1
     while n > 0:
         n -= 1
@@ -148,7 +155,7 @@ def _learn_row(
         leaf = tree.notes[PATH, length - 1]
         birth = tree.links[leaf, BORN] if birth < 0 else birth
         weight = poisson(rules.seed, tree.state[ROWS], tree.links[top, BORN]) if rules.seed >= 0 else 1.0
-        guess = guess_of(tree, leaf, row, cells, y, weight, guesses, rules, votes)
+        guess = predict_and_score(tree, leaf, row, cells, y, weight, guesses, rules, votes)
         replaced = False
         for p in range(length):
             node = tree.notes[PATH, p]
@@ -169,16 +176,16 @@ def _learn_row(
                 break
         if not replaced:
             learn_at_leaf(tree, leaf, row, cells, y, weight, rules)
-            note_new_category(tree, length, row, cells)
+            queue_branches(tree, length, row, cells)
     return birth
 
 
 @njit(allocates=False)
-def guess_of(
-    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, guesses: Ints, rules: Rules,
+def predict_and_score(
+    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, guesses: Ints, rules: SplitOptions,
     votes: Floats,
 ) -> int:  # fmt: skip
-    """Return what the leaf predicts before it learns the row, and keep count of which vote was right."""
+    """Return the prediction of the leaf before it learns the row, and count which of its votes is correct."""
     if rules.leaf == GIVEN:
         return int(guesses[leaf])
     if tree.numbers[leaf, WEIGHT] <= 0.0 or not (rules.watched or rules.leaf == BAYES_OR_MAJORITY):
@@ -187,7 +194,7 @@ def guess_of(
     if rules.leaf == MAJORITY:
         return majority
     best = bayes(tree, leaf, row, cells, votes)
-    guess = best if by_bayes(tree, leaf, rules.leaf) else majority
+    guess = best if uses_bayes(tree, leaf, rules.leaf) else majority
     if majority == y:
         tree.numbers[leaf, RIGHT_BY_MAJORITY] += weight
     if best == y:
@@ -196,9 +203,11 @@ def guess_of(
 
 
 @njit(allocates=False)
-def is_due(tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules) -> bool:
-    """Learn a row into the statistics of a leaf; return whether it is time to look whether it should split."""
-    observe(tree, tree.links[leaf, SLOT], row, cells, y, weight)
+def update_leaf(
+    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: SplitOptions
+) -> bool:
+    """Update the statistics of a leaf with a row; return whether a split should be attempted."""
+    update_statistics(tree, tree.links[leaf, SLOT], row, cells, y, weight)
     tree.numbers[leaf, SINCE_TRY] += weight
     if tree.numbers[leaf, SINCE_TRY] < rules.grace_period:
         return False
@@ -209,38 +218,38 @@ def is_due(tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: fl
 
 
 @njit()
-def try_to_split(tree: Arrays, leaf: int, rules: Rules) -> None:
-    """Note a split of a leaf if there is one that is surely the best."""
+def attempt_split(tree: Arrays, leaf: int, rules: SplitOptions) -> None:
+    """Queue a split of a leaf if the best one satisfies the Hoeffding bound."""
     branches = best_split(tree, leaf, tree.numbers[leaf, WEIGHT], rules)
     if branches > 0:
-        note(tree, SPLIT, leaf, branches)
+        queue_change(tree, SPLIT, leaf, branches)
 
 
 @njit()
 def learn_at_leaf(
-    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: Rules
+    tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: SplitOptions
 ) -> None:
-    """Learn a row into the statistics of a leaf, and look from time to time whether it should split."""
-    if is_due(tree, leaf, row, cells, y, weight, rules):
-        try_to_split(tree, leaf, rules)
+    """Update the statistics of a leaf with a row, and attempt a split every `grace_period` rows."""
+    if update_leaf(tree, leaf, row, cells, y, weight, rules):
+        attempt_split(tree, leaf, rules)
 
 
 @njit(allocates=False)
-def note_new_category(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
-    """Note a branch for each category of the row that a split into many on its way has none for."""
+def queue_branches(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
+    """Queue a branch for each category of the row that a multiway split on its path has no branch for."""
     for p in range(length - 1):
         node = tree.notes[PATH, p]
         if tree.links[node, KIND] == MULTIWAY and child_of(tree, node, row, cells) < 0:
             cell = cells[tree.links[node, FEATURE] - row.shape[0]]
             if cell >= 0:
-                note(tree, BRANCH, node, cell)
+                queue_change(tree, BRANCH, node, cell)
 
 
 # -- reading -----------------------------------------------------------------------------------------------
 
 
 @njit()
-def votes_of(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> None:
+def predict_votes(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> None:
     """Write the class probabilities of each row."""
     for i in range(X.shape[0]):
         length = walk(tree, tree.state[ROOT], X[i], cells[i])
@@ -248,20 +257,20 @@ def votes_of(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> 
 
 
 @njit()
-def reach(tree: Arrays, X: Floats, cells: Ints, alternates: bool, leaves: Ints) -> int:
-    """Write the leaf of each row, or of one row and all alternate trees that it comes by; return how many."""
+def find_leaves(tree: Arrays, X: Floats, cells: Ints, alternates: bool, leaves: Ints) -> int:
+    """Write the leaf of each row, or those of one row in the tree and its alternate trees; return their number."""
     if not alternates:
         for i in range(X.shape[0]):
             leaves[i] = tree.notes[PATH, walk(tree, tree.state[ROOT], X[i], cells[i]) - 1]
         return len(X)
-    tree.notes[STACK, 0], n, found = tree.state[ROOT], 1, 0
+    tree.notes[STACK, 0], n, n_leaves = tree.state[ROOT], 1, 0
     while n > 0:
         n -= 1
         length = walk(tree, tree.notes[STACK, n], X[0], cells[0])
-        leaves[found] = tree.notes[PATH, length - 1]
-        found += 1
+        leaves[n_leaves] = tree.notes[PATH, length - 1]
+        n_leaves += 1
         for p in range(length):
             if tree.links[tree.notes[PATH, p], ALTERNATE] >= 0:
                 tree.notes[STACK, n] = tree.links[tree.notes[PATH, p], ALTERNATE]
                 n += 1
-    return found
+    return n_leaves

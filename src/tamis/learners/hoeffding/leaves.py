@@ -1,10 +1,10 @@
-"""What a leaf predicts: the majority, naive Bayes from its statistics, or whichever of the two was right more often.
+"""Prediction of a leaf: the majority class, naive Bayes from its statistics, or the more accurate of the two.
 
 With n_y the weight of class y at the leaf and the normal densities and counts of :mod:`.splits`::
 
     log P[y] = log n_y / n + sum_i log P[x_i|y],   P[x_i = v|y] = (n_yv + 1) / (n_yi + m_i) for m_i categories
 
-A missing value is left out; so is a feature of a class that has no variance there (its density counts as 1).
+A missing value is ignored; so is a feature without variance in a class (its density counts as 1).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAJORITY, BAYES, BAYES_OR_MAJORITY, GIVEN = range(4)
 _LOG_2_PI = float(np.log(2.0 * np.pi))
-_LITTLE, _MUCH = 1e-100, 1e100  # a product of two numbers between them is a number still
+_LITTLE, _MUCH = 1e-100, 1e100  # the product of two numbers in this range does not overflow or underflow
 
 
 @njit(allocates=False)
 def _log_normal(kept: Floats, row: Floats) -> float:
-    """Return the sum of the logarithms of a class' densities; variances are multiplied, one logarithm for many."""
+    """Return the sum of a class's log densities; variances are multiplied to save logarithms."""
     total, product, n = 0.0, 1.0, 0
     for f in range(row.shape[0]):
         gap = row[f] - kept[MEAN, f]
@@ -53,13 +53,13 @@ def _log_normal(kept: Floats, row: Floats) -> float:
                 product = 1.0
         else:
             total -= 0.5 * np.log(variance)
-    found: float = total - 0.5 * np.log(product) - 0.5 * n * _LOG_2_PI
-    return found
+    log_density: float = total - 0.5 * np.log(product) - 0.5 * n * _LOG_2_PI
+    return log_density
 
 
 @njit(allocates=False)
 def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
-    """Return the sum of the logarithms of the shares that a class has of the row's categories."""
+    """Return the sum of the log frequencies of the row's categories in a class."""
     total, product = 0.0, 1.0
     for g in range(cells.shape[0]):
         cell = cells[g]
@@ -70,13 +70,13 @@ def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
         if product < _LITTLE:
             total += np.log(product)
             product = 1.0
-    found: float = total + np.log(product)
-    return found
+    log_frequency: float = total + np.log(product)
+    return log_frequency
 
 
 @njit(allocates=False)
 def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> int:
-    """Write the log probabilities of naive Bayes, up to a constant, into `votes`, and return the likeliest class."""
+    """Write the log probabilities of naive Bayes, up to a constant, into `votes`, and return the most likely class."""
     slot, best = tree.links[node, SLOT], -1
     for c in range(votes.shape[0]):
         votes[c] = -np.inf
@@ -89,8 +89,8 @@ def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> i
 
 
 @njit(allocates=False)
-def by_bayes(tree: Arrays, node: int, mode: int) -> bool:
-    """Return whether naive Bayes speaks for a leaf."""
+def uses_bayes(tree: Arrays, node: int, mode: int) -> bool:
+    """Return whether a leaf predicts by naive Bayes."""
     if mode == BAYES_OR_MAJORITY:
         return bool(tree.numbers[node, RIGHT_BY_BAYES] >= tree.numbers[node, RIGHT_BY_MAJORITY])
     return mode == BAYES
@@ -98,11 +98,11 @@ def by_bayes(tree: Arrays, node: int, mode: int) -> bool:
 
 @njit(allocates=False)
 def vote(tree: Arrays, node: int, row: Floats, cells: Ints, mode: int, votes: Floats) -> None:
-    """Write the probability of each class at a leaf; the same for all if it has no rows."""
+    """Write the probability of each class at a leaf; uniform if it has no rows."""
     if tree.numbers[node, WEIGHT] <= 0.0:
         votes[:] = 1.0 / votes.shape[0]
         return
-    if not by_bayes(tree, node, mode):
+    if not uses_bayes(tree, node, mode):
         for c in range(votes.shape[0]):
             votes[c] = tree.weights[node, c] / tree.numbers[node, WEIGHT]
         return

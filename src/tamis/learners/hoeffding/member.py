@@ -1,12 +1,12 @@
-"""A tree of a forest: its leaves keep few of the features, its rows count at random, and its errors are watched.
+"""A tree of a forest: feature sampling at the leaves, online bagging, and drift detectors on its errors.
 
-A leaf draws m of the p features when its first row comes, and keeps, splits by and votes with these alone. With u_i a
-number in [0, 1) that only the seed and the row's number decide, row i counts as often as
+A leaf samples m of the p features when its first row arrives, and stores, splits by and votes with these only. With a
+pseudo-random number u_i in [0, 1) that depends only on the seed and the row number, row i counts
 
     k_i = the number of K = 0, 1, ... with P[Poisson(rate) <= K] <= u_i                                  (1)
 
-says; a row that counts 0 times is not learned from. What the tree predicts of each row before it learns from it says
-whether the row is an error, for the tree's share of right rows and for two ADWINs of different sensitivity.
+times; a row that counts 0 times is not learned. The tree predicts each row before it learns it; the errors update the
+accuracy of the tree and two ADWINs of different sensitivity.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tamis.drift.adwin import STATE_SIZE, check_windows, watch
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import (
-    admit,
-    guess_of,
+    attempt_split,
     has_room,
-    is_due,
-    note_new_category,
-    try_to_split,
+    predict_and_score,
+    queue_branches,
+    register_categories,
+    update_leaf,
 )
 from tamis.learners.hoeffding.leaves import MAJORITY, vote
 from tamis.learners.hoeffding.nodes import (
@@ -49,50 +49,51 @@ from tamis.learners.hoeffding.nodes import (
     Pools,
     walk,
 )
-from tamis.learners.hoeffding.splits import Rules, add_branch, split
+from tamis.learners.hoeffding.splits import SplitOptions, add_branch, split
 from tamis.learners.hoeffding.validation import check_trees, require
 
-__all__ = ["DRIFTED", "WARNED", "Draws", "Member"]
+__all__ = ["DRIFT", "WARNING", "Member", "Sampling"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-NOTHING, WARNED, DRIFTED = range(3)  # what the last row has set off
+NOTHING, WARNING, DRIFT = range(3)  # event after the last row
 
 
-class Draws(NamedTuple):
-    """What is drawn at random, as the kernels are given it."""
+class Sampling(NamedTuple):
+    """Random sampling of features and rows, as passed to the kernels."""
 
-    seed: int  # of the rows' counts: a tree and the one that grows behind it have the same
-    key: int  # of the features: no two trees have the same
-    by_leaf: bool  # whether each leaf draws features of its own, or all leaves of a tree have the same
+    seed: int  # of the bagging counts: the same for a tree and its background tree
+    key: int  # of the features: different for all trees
+    by_leaf: bool  # whether features are sampled for each leaf, or once for the tree
     counts: Floats  # P[Poisson(rate) <= 0], <= 1, ...; (1,) with 0 where each row counts once
     warning: float  # the detectors' delta; 0: none
     drift: float
 
 
 class Member:
-    """A tree with the features that its leaves have drawn, how often it was right, and what watches its errors.
+    """A tree with the sampled features of its leaves, its accuracy, and its drift detectors.
 
     Parameters
     ----------
     n_numeric, n_categorical, n_classes : int
     n_drawn : int
-        Features that a leaf keeps.
+        Number of features of a leaf.
     key : int
-        Seed of the features that are drawn.
+        Seed of the feature sampling.
 
     Attributes
     ----------
     n_places : int
-        Numeric features that a leaf may keep.
+        Largest number of numeric features of a leaf.
     pools : Pools
-        The tree. Where a leaf keeps numeric features, the place is that in `drawn`.
+        The tree. Numeric features are stored at their position in `drawn`.
     drawn : ndarray of shape (n_slots, n_drawn + 1), int64
-        The features of a slot in ascending order, the numeric ones first; then the birth of the leaf that drew them.
+        The features of a slot in ascending order, numeric ones first; then the birth number of the leaf that sampled
+        them.
     tally : ndarray of shape (2,), float64
-        Rows predicted right, and all.
+        Number of rows predicted correctly, and of all rows.
     detectors : ndarray of shape (2, STATE_SIZE), float64
-        The ADWINs that warn and that find a drift.
+        The ADWINs for warnings and for drifts.
     """
 
     _fit_together = Shapes("""
@@ -111,20 +112,20 @@ class Member:
         self.key = key
 
     def learn(
-        self, X: Floats, cells: Ints, codes: Ints, first: int, rules: Rules, draws: Draws
+        self, X: Floats, cells: Ints, codes: Ints, first: int, rules: SplitOptions, sampling: Sampling
     ) -> tuple[int, int]:
-        """Learn rows, of which the first has a number, until a detector speaks; return how many, and what it says."""
-        self._own_arrays()
-        draws, at, event = draws._replace(key=self.key), 0, NOTHING
+        """Learn rows, the first with number `first`, until a detector signals; return their number and the event."""
+        self._make_writable()
+        sampling, at, event = sampling._replace(key=self.key), 0, NOTHING
         while (at < len(codes) and not event) or self.pools.state[PENDING]:
-            stop = at if event else len(codes)  # no further row, but what is pending
+            stop = at if event else len(codes)  # no further row, only the pending changes
             at, event = _learn(
                 self.pools.arrays(), self.drawn, self.tally, self.detectors, X[:stop], cells[:stop], codes[:stop],
-                at, first, event, rules, draws,
+                at, first, event, rules, sampling,
             )  # fmt: skip
             if self.pools.state[PENDING]:
                 self.pools.make_room()
-                self._draw_more()
+                self._grow_drawn()
         return at, event
 
     def check(self, n_numeric: int, categories: Categories) -> None:
@@ -145,12 +146,12 @@ class Member:
         require(((features >= -1) & (features < n_features)).all() and follows.all(), "drawn")
 
     def vote(self, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats) -> None:
-        """Add the tree's probabilities of the classes, times a weight."""
-        self._own_arrays()
+        """Add the tree's class probabilities, times a weight."""
+        self._make_writable()
         _add_votes(self.pools.arrays(), self.drawn, X, cells, mode, weight, votes)
 
-    def _own_arrays(self) -> None:
-        """Copy the arrays of a file mapped for reading before they are written."""
+    def _make_writable(self) -> None:
+        """Copy memory-mapped arrays before they are written."""
         if not self.tally.flags.writeable:
             self.drawn, self.tally, self.detectors = (
                 self.drawn.copy(),
@@ -158,39 +159,39 @@ class Member:
                 self.detectors.copy(),
             )
 
-    def _draw_more(self) -> None:
+    def _grow_drawn(self) -> None:
         missing = len(self.pools.gaussians) - len(self.drawn)
         if missing:
             none = np.full((missing, self.drawn.shape[1]), -1)
             self.drawn = np.concatenate([self.drawn, none])
 
 
-# -- drawing -----------------------------------------------------------------------------------------------
+# -- sampling -----------------------------------------------------------------------------------------------
 
 
 @njit(allocates=False)
-def _count_of(draws: Draws, row: int) -> int:
-    """Return how often a row counts, by (1)."""
-    share, k = uniform(draws.seed, row, 0), 0
-    while k < draws.counts.shape[0] and share >= draws.counts[k]:
+def _bagging_count(sampling: Sampling, row: int) -> int:
+    """Return the number of times a row counts, by (1)."""
+    share, k = uniform(sampling.seed, row, 0), 0
+    while k < sampling.counts.shape[0] and share >= sampling.counts[k]:
         k += 1
     return k
 
 
 @njit(allocates=False)
-def _draw(drawn: Ints, born: int, n_features: int, draws: Draws) -> None:
-    """Draw the features of a leaf, every set of them equally likely: one after another is taken or passed over."""
-    left, birth = drawn.shape[0] - 1, born if draws.by_leaf else 0
+def _draw_features(drawn: Ints, born: int, n_features: int, sampling: Sampling) -> None:
+    """Sample the features of a leaf, all subsets equally likely: each feature in turn is selected or skipped."""
+    left, birth = drawn.shape[0] - 1, born if sampling.by_leaf else 0
     for f in range(n_features):
-        if uniform(draws.key, f, birth) * (n_features - f) < left:
+        if uniform(sampling.key, f, birth) * (n_features - f) < left:
             drawn[drawn.shape[0] - 1 - left] = f
             left -= 1
     drawn[drawn.shape[0] - 1] = born
 
 
 @njit(allocates=False)
-def _keep(drawn: Ints, row: Floats, cells: Ints, part: Floats, part_cells: Ints) -> None:
-    """Write the values of the drawn features; all others are missing."""
+def _project(drawn: Ints, row: Floats, cells: Ints, part: Floats, part_cells: Ints) -> None:
+    """Write the values of the sampled features; all others are missing."""
     part.fill(np.nan)
     part_cells.fill(MISSING)
     for place in range(drawn.shape[0] - 1):
@@ -209,11 +210,11 @@ def _keep(drawn: Ints, row: Floats, cells: Ints, part: Floats, part_cells: Ints)
 @njit()
 def _learn(
     tree: Arrays, drawn: Ints, tally: Floats, detectors: Floats, X: Floats, cells: Ints, codes: Ints, start: int,
-    first: int, event: int, rules: Rules, draws: Draws,
+    first: int, event: int, rules: SplitOptions, sampling: Sampling,
 ) -> tuple[int, int]:  # fmt: skip
-    """Learn the rows from `start`; return which is next, and what the last one has set off.
+    """Learn the rows from `start`; return the next row and the last event.
 
-    It is earlier than the end where something needs room or a detector has spoken.
+    The next row is before the end if a pending change needs room or a detector has signalled.
     """
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
     votes, no_guesses = np.empty(tree.weights.shape[1]), np.empty(0, np.int64)
@@ -221,40 +222,40 @@ def _learn(
         if tree.state[PENDING] > 0:
             if not has_room(tree):
                 return i, event
-            _carry_out(tree, drawn, X.shape[1], rules)
+            _apply_pending(tree, drawn, X.shape[1], rules)
         if i == len(codes):
             break
-        admit(tree, cells[i])
-        count = float(_count_of(draws, first + i))
+        register_categories(tree, cells[i])
+        count = float(_bagging_count(sampling, first + i))
         right, length, due = _learn_row(
-            tree, drawn, X[i], cells[i], codes[i], count, rules, draws, part, part_cells, no_guesses, votes
+            tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
         )
         if due:
-            try_to_split(tree, tree.notes[PATH, length - 1], rules)
+            attempt_split(tree, tree.notes[PATH, length - 1], rules)
         if count > 0.0:
-            note_new_category(tree, length, X[i], cells[i])
+            queue_branches(tree, length, X[i], cells[i])
         tally[0] += right
         tally[1] += 1.0
-        event = _watch(detectors, 0.0 if right else 1.0, draws)
+        event = _update_detectors(detectors, 0.0 if right else 1.0, sampling)
         if event != NOTHING:
             return i + 1, event
     return len(codes), event
 
 
 @njit(allocates=False)
-def _watch(detectors: Floats, error: float, draws: Draws) -> int:
-    """Show an error to the detectors, and return which of them speaks."""
+def _update_detectors(detectors: Floats, error: float, sampling: Sampling) -> int:
+    """Update the detectors with an error, and return the event."""
     event = NOTHING
-    if draws.warning > 0.0 and watch(detectors[0], error, draws.warning, 32) > 0:
-        event = WARNED
-    if draws.drift > 0.0 and watch(detectors[1], error, draws.drift, 32) > 0:
-        event = DRIFTED
+    if sampling.warning > 0.0 and watch(detectors[0], error, sampling.warning, 32) > 0:
+        event = WARNING
+    if sampling.drift > 0.0 and watch(detectors[1], error, sampling.drift, 32) > 0:
+        event = DRIFT
     return event
 
 
 @njit()
-def _carry_out(tree: Arrays, drawn: Ints, n_numeric: int, rules: Rules) -> None:
-    """Carry out what is pending. A split by a place in its leaf becomes one by the feature there."""
+def _apply_pending(tree: Arrays, drawn: Ints, n_numeric: int, rules: SplitOptions) -> None:
+    """Apply the pending changes. The feature of a split is translated from its position in the leaf."""
     n_places = tree.gaussians.shape[3]
     for k in range(tree.state[PENDING]):
         what, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
@@ -271,23 +272,23 @@ def _carry_out(tree: Arrays, drawn: Ints, n_numeric: int, rules: Rules) -> None:
 
 @njit(allocates=False)
 def _learn_row(
-    tree: Arrays, drawn: Ints, row: Floats, cells: Ints, y: int, count: float, rules: Rules, draws: Draws,
+    tree: Arrays, drawn: Ints, row: Floats, cells: Ints, y: int, count: float, rules: SplitOptions, sampling: Sampling,
     part: Floats, part_cells: Ints, no_guesses: Ints, votes: Floats,
 ) -> tuple[bool, int, bool]:  # fmt: skip
-    """Learn a row as often as it counts; return whether the tree knew its class, its way, and if its leaf may split."""
+    """Learn a row; return whether its prediction was correct, the path length, and whether to attempt a split."""
     length = walk(tree, tree.state[ROOT], row, cells)
     leaf = tree.notes[PATH, length - 1]
     own = drawn[tree.links[leaf, SLOT]]
     if own[own.shape[0] - 1] != tree.links[leaf, BORN]:
-        _draw(own, tree.links[leaf, BORN], row.shape[0] + cells.shape[0], draws)
-    _keep(own, row, cells, part, part_cells)
-    guess = guess_of(tree, leaf, part, part_cells, y, count, no_guesses, rules, votes)
+        _draw_features(own, tree.links[leaf, BORN], row.shape[0] + cells.shape[0], sampling)
+    _project(own, row, cells, part, part_cells)
+    guess = predict_and_score(tree, leaf, part, part_cells, y, count, no_guesses, rules, votes)
     due = False
     if count > 0.0:
         for p in range(length):
             tree.weights[tree.notes[PATH, p], y] += count
             tree.numbers[tree.notes[PATH, p], WEIGHT] += count
-        due = is_due(tree, leaf, part, part_cells, y, count, rules)
+        due = update_leaf(tree, leaf, part, part_cells, y, count, rules)
     return guess == y, length, due
 
 
@@ -298,18 +299,18 @@ def _learn_row(
 def _add_votes(
     tree: Arrays, drawn: Ints, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats
 ) -> None:
-    """Add the probabilities of each row's classes, times a weight."""
+    """Add the class probabilities of each row, times a weight."""
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
-    found = np.empty(votes.shape[1])
+    proba = np.empty(votes.shape[1])
     for i in range(X.shape[0]):
         leaf = tree.notes[PATH, walk(tree, tree.state[ROOT], X[i], cells[i]) - 1]
         if mode != MAJORITY:
             own = drawn[tree.links[leaf, SLOT]]
             if own[own.shape[0] - 1] == tree.links[leaf, BORN]:
-                _keep(own, X[i], cells[i], part, part_cells)
-            else:  # no row has come to it
+                _project(own, X[i], cells[i], part, part_cells)
+            else:  # no row has reached it
                 part.fill(np.nan)
                 part_cells.fill(MISSING)
-        vote(tree, leaf, part, part_cells, mode, found)
-        for c in range(found.shape[0]):
-            votes[i, c] += weight * found[c]
+        vote(tree, leaf, part, part_cells, mode, proba)
+        for c in range(proba.shape[0]):
+            votes[i, c] += weight * proba[c]

@@ -1,9 +1,9 @@
-"""Trees in flat arrays: nodes, the statistics of their leaves, and detectors, each drawn from a pool that doubles.
+"""Trees in flat arrays: nodes, the statistics of their leaves, and detectors, each allocated from a growing pool.
 
-A node is a row of `links` (whole numbers), of `numbers` and of `weights` (of each class). The children of a node are a
-chain: `LEFT` leads to the first, `NEXT` from one to the next, so a split into many categories is no special case. A
-leaf has a slot in the pool of statistics, which goes back to the pool when the leaf splits or its subtree is dropped.
-Kernels never allocate: what needs room is noted, and carried out once there is room.
+A node is a row of `links` (integers), of `numbers` and of `weights` (one per class). The children of a node are a
+linked list: `LEFT` is the first, `NEXT` the next sibling, so multiway splits need no special treatment. A leaf has a
+slot in the pool of statistics, which is released when the leaf splits or its subtree is dropped. Kernels do not
+allocate: a change that needs room is queued, and applied once the pools have grown.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ Ints = NDArray[np.int64]
 
 # Columns of `links`; LEFT is -1 at a leaf, ALTERNATE and DETECTOR are -1 where there is none.
 LEFT, NEXT, PARENT, DEPTH, FEATURE, KIND, CELL, CUT_CELL, SLOT, DETECTOR, ALTERNATE, BORN, ALIVE = range(13)
-# Columns of `numbers`; RIGHT_SO_FAR: weight of the rows that majority vote, and naive Bayes, predicted right.
+# Columns of `numbers`; RIGHT_BY_*: weight of the rows that the majority vote, and naive Bayes, predicted correctly.
 THRESHOLD, WEIGHT, MERIT, SINCE_TRY, RIGHT_BY_MAJORITY, RIGHT_BY_BAYES = range(6)
 NUMERIC, ONE_AGAINST_REST, MULTIWAY = range(3)  # kinds of splits
-# Entries of `state`: how many places are free, how much is pending, and what has happened.
-FREE_NODES, FREE_SLOTS, FREE_DETECTORS, ROOT, PENDING, BIRTHS, LIVE, ROWS, STARTED, REPLACED, DROPPED = range(
-    11
-)
-# Rows of `notes`: the stacks of free nodes, slots and detectors have the number of their entry in `state`.
+# Entries of `state`: number of free places, number of pending changes, and counters of events.
+FREE_NODES, FREE_SLOTS, FREE_DETECTORS, ROOT, PENDING, BIRTHS = range(6)
+LIVE, ROWS, STARTED, REPLACED, DROPPED = range(6, 11)
+# Rows of `notes`: the stacks of free nodes, slots and detectors have the same index as their entry in `state`.
 WHAT, WHERE, NUMBER, PATH, STACK = range(3, 8)
 FIRST, N_CELLS = range(2)  # rows of `lists`
-SPLIT, START, BRANCH = range(3)  # what may be pending: (what, node, number of new nodes or category)
+SPLIT, START, BRANCH = range(3)  # kinds of pending changes: (kind, node, number of new nodes or category)
 MISSING, UNKNOWN = -1, -2  # instead of a category
-OBSERVED, MEAN, DEVIATION, LOWEST, HIGHEST = range(5)  # what a leaf keeps of a class and a numeric feature
+OBSERVED, MEAN, DEVIATION, LOWEST, HIGHEST = range(5)  # statistics of a class and a numeric feature at a leaf
 
 
 class Arrays(NamedTuple):
-    """What the kernels are given."""
+    """The arrays of a tree, as passed to the kernels."""
 
     links: Ints
     numbers: Floats
@@ -49,13 +48,13 @@ class Arrays(NamedTuple):
     totals: Floats  # (slots, classes, categorical features)
     detectors: Floats  # (detectors, STATE_SIZE)
     state: Ints
-    notes: Ints  # (8, places): stacks of free places, what is pending, and what a row came by
-    lists: Ints  # (2, categorical features): first category of each, and how many it has
-    next_cell: Ints  # of each category: -2 until a row with it was learned from, -1 at the last
+    notes: Ints  # (8, places): stacks of free places, pending changes, and the path of a row
+    lists: Ints  # (2, categorical features): first category of each, and number of its categories
+    next_cell: Ints  # of each category: -2 until a row with it was learned, -1 at the last
 
 
 class Pools:
-    """The arrays of one tree, and how they grow."""
+    """The growing arrays of one tree."""
 
     def __init__(self, n_numeric: int, n_categorical: int, n_classes: int) -> None:
         nodes, slots = 8, 4
@@ -71,11 +70,11 @@ class Pools:
         self.lists: Ints = np.repeat([[-1], [0]], n_categorical, axis=1)
         self.next_cell: Ints = np.full(2 * n_categorical, -2)
         for stack, size in ((FREE_NODES, nodes), (FREE_SLOTS, slots), (FREE_DETECTORS, 1)):
-            self._add_places(stack, 0, size)
+            self._add_free(stack, 0, size)
         self.state[ROOT] = new_leaf(self.arrays(), -1, 0)
 
     def arrays(self) -> Arrays:
-        """Return the arrays as the kernels take them: those of a file mapped for reading are copied first."""
+        """Return the arrays for the kernels; memory-mapped arrays are copied first."""
         if not self.state.flags.writeable:
             self.__dict__.update({name: array.copy() for name, array in vars(self).items()})
         return Arrays(
@@ -84,51 +83,51 @@ class Pools:
         )  # fmt: skip
 
     def make_room(self) -> None:
-        """Double the pools until what is pending has room."""
-        nodes, slots, detectors = (int(n) for n in wanted(self.arrays()))
+        """Double the pools until the pending changes have room."""
+        nodes, slots, detectors = (int(n) for n in required_room(self.arrays()))
         while self.state[FREE_NODES] < nodes:
             size = len(self.links)
-            self.links = _longer(self.links, 0, 2 * size)
+            self.links = _enlarge(self.links, 0, 2 * size)
             self.numbers, self.weights = (
-                _longer(self.numbers, 0, 2 * size),
-                _longer(self.weights, 0, 2 * size),
+                _enlarge(self.numbers, 0, 2 * size),
+                _enlarge(self.weights, 0, 2 * size),
             )
-            self._add_places(FREE_NODES, size, 2 * size)
+            self._add_free(FREE_NODES, size, 2 * size)
         while self.state[FREE_SLOTS] < slots:
             size = len(self.gaussians)
-            self.gaussians = _longer(self.gaussians, 0, 2 * size)
-            self.counts, self.totals = _longer(self.counts, 0, 2 * size), _longer(self.totals, 0, 2 * size)
-            self._add_places(FREE_SLOTS, size, 2 * size)
+            self.gaussians = _enlarge(self.gaussians, 0, 2 * size)
+            self.counts, self.totals = _enlarge(self.counts, 0, 2 * size), _enlarge(self.totals, 0, 2 * size)
+            self._add_free(FREE_SLOTS, size, 2 * size)
         while self.state[FREE_DETECTORS] < detectors:
             size = len(self.detectors)
-            self.detectors = _longer(self.detectors, 0, 2 * size)
-            self._add_places(FREE_DETECTORS, size, 2 * size)
+            self.detectors = _enlarge(self.detectors, 0, 2 * size)
+            self._add_free(FREE_DETECTORS, size, 2 * size)
 
-    def _add_places(self, stack: int, start: int, stop: int) -> None:
-        """Put new places under those that are still free; the lowest is taken first."""
+    def _add_free(self, stack: int, start: int, stop: int) -> None:
+        """Add new places below those still free; the lowest is allocated first."""
         left = self.notes[stack, : self.state[stack]].copy()
-        self.notes = _longer(self.notes, 1, max(stop, self.notes.shape[1]))
+        self.notes = _enlarge(self.notes, 1, max(stop, self.notes.shape[1]))
         self.state[stack] += stop - start
         self.notes[stack, : self.state[stack]] = np.r_[np.arange(start, stop)[::-1], left]
 
     def grow_classes(self, n_classes: int) -> None:
-        """Make room for classes not known before."""
-        self.weights = _longer(self.weights, 1, n_classes)
-        self.gaussians = _longer(self.gaussians, 1, n_classes)
-        self.counts = _longer(self.counts, 1, n_classes)
-        self.totals = _longer(self.totals, 1, n_classes)
+        """Allocate space for new classes."""
+        self.weights = _enlarge(self.weights, 1, n_classes)
+        self.gaussians = _enlarge(self.gaussians, 1, n_classes)
+        self.counts = _enlarge(self.counts, 1, n_classes)
+        self.totals = _enlarge(self.totals, 1, n_classes)
 
     def grow_cells(self, n_cells: int) -> None:
-        """Make room for categories not known before."""
+        """Allocate space for new categories."""
         if n_cells > len(self.next_cell):
             size = max(n_cells, 2 * len(self.next_cell))
-            self.counts = _longer(self.counts, 2, size)
+            self.counts = _enlarge(self.counts, 2, size)
             grown = np.full(size, -2)
             grown[: len(self.next_cell)] = self.next_cell
             self.next_cell = grown
 
 
-def _longer(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
+def _enlarge(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
     shape = list(array.shape)
     shape[axis] = size
     grown = np.zeros(shape, dtype=array.dtype)
@@ -136,12 +135,12 @@ def _longer(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
     return grown
 
 
-# -- places ------------------------------------------------------------------------------------------------
+# -- allocation ------------------------------------------------------------------------------------------------
 
 
 @njit(allocates=False)
 def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
-    """Take a node and a slot from their pools, and return the node."""
+    """Allocate a node and a slot from their pools, and return the node."""
     tree.state[FREE_NODES] -= 1
     node: int = tree.notes[FREE_NODES, tree.state[FREE_NODES]]
     tree.state[FREE_SLOTS] -= 1
@@ -161,8 +160,8 @@ def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
 
 
 @njit(allocates=False)
-def give_back(tree: Arrays, node: int, slot: bool, detector: bool) -> None:
-    """Return the slot or the detector of a node to its pool, if it has one."""
+def release(tree: Arrays, node: int, slot: bool, detector: bool) -> None:
+    """Return the slot or the detector of a node to the pool, if it has one."""
     links = tree.links[node]
     if slot and links[SLOT] >= 0:
         tree.notes[FREE_SLOTS, tree.state[FREE_SLOTS]] = links[SLOT]
@@ -176,7 +175,7 @@ def give_back(tree: Arrays, node: int, slot: bool, detector: bool) -> None:
 
 @njit(allocates=False)
 def drop_subtree(tree: Arrays, top: int) -> None:
-    """Return a node and all below it to the pools. The nodes to do are a chain through PARENT."""
+    """Return a subtree to the pools. PARENT links the nodes that remain to be processed."""
     links = tree.links
     links[top, PARENT] = -1
     node = top
@@ -190,7 +189,7 @@ def drop_subtree(tree: Arrays, top: int) -> None:
         if links[node, ALTERNATE] >= 0:
             links[links[node, ALTERNATE], PARENT] = last
             last = links[node, ALTERNATE]
-        give_back(tree, node, True, True)
+        release(tree, node, True, True)
         links[node, ALIVE] = -1
         tree.notes[FREE_NODES, tree.state[FREE_NODES]] = node
         tree.state[FREE_NODES] += 1
@@ -199,8 +198,8 @@ def drop_subtree(tree: Arrays, top: int) -> None:
 
 
 @njit(allocates=False)
-def give_detector(tree: Arrays, node: int) -> None:
-    """Give a node a detector that has seen nothing."""
+def assign_detector(tree: Arrays, node: int) -> None:
+    """Assign a reset detector to a node."""
     if tree.links[node, DETECTOR] < 0:
         tree.state[FREE_DETECTORS] -= 1
         tree.links[node, DETECTOR] = tree.notes[FREE_DETECTORS, tree.state[FREE_DETECTORS]]
@@ -208,16 +207,16 @@ def give_detector(tree: Arrays, node: int) -> None:
 
 
 @njit(allocates=False)
-def note(tree: Arrays, what: int, node: int, number: int) -> None:
-    """Note what is to be done once there is room."""
+def queue_change(tree: Arrays, what: int, node: int, number: int) -> None:
+    """Queue a change that is applied once the pools have room."""
     at = tree.state[PENDING]
     tree.notes[WHAT, at], tree.notes[WHERE, at], tree.notes[NUMBER, at] = what, node, number
     tree.state[PENDING] += 1
 
 
 @njit(allocates=False)
-def wanted(tree: Arrays) -> tuple[int, int, int]:
-    """Return how many nodes, slots and detectors the pending changes need."""
+def required_room(tree: Arrays) -> tuple[int, int, int]:
+    """Return the numbers of nodes, slots and detectors that the pending changes need."""
     nodes, detectors = 0, 0
     for k in range(tree.state[PENDING]):
         nodes += tree.notes[NUMBER, k] if tree.notes[WHAT, k] != BRANCH else 1
@@ -225,12 +224,12 @@ def wanted(tree: Arrays) -> tuple[int, int, int]:
     return nodes, nodes, detectors
 
 
-# -- ways --------------------------------------------------------------------------------------------------
+# -- paths --------------------------------------------------------------------------------------------------
 
 
 @njit(allocates=False)
 def heaviest_child(tree: Arrays, node: int) -> int:
-    """Return the first of the children that the most rows have come to."""
+    """Return the child with the largest weight; the first of those with equal weight."""
     best: int = tree.links[node, LEFT]
     child = tree.links[best, NEXT]
     while child >= 0:
@@ -242,7 +241,7 @@ def heaviest_child(tree: Arrays, node: int) -> int:
 
 @njit(allocates=False)
 def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
-    """Return the child that a row goes to, or -1 if its value is missing or its category has no branch."""
+    """Return the child for a row, or -1 if its value is missing or its category has no branch."""
     links = tree.links[node]
     feature, first = links[FEATURE], links[LEFT]
     child: int = first
@@ -265,7 +264,7 @@ def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
 
 @njit(allocates=False)
 def walk(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
-    """Write the nodes from `top` to the row's leaf into row PATH of `notes`, and return how many there are."""
+    """Write the nodes from `top` to the row's leaf into row PATH of `notes`, and return their number."""
     node, n = top, 0
     while True:
         tree.notes[PATH, n] = node

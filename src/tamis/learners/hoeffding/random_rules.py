@@ -1,29 +1,30 @@
-"""RandomRules: several sets of rules, each on a random subset of the features and of the rows.
+"""RandomRules: an ensemble of rule sets, each on a random subset of the features and of the rows.
 
 Almeida, Kosina, Gama: Random rules from data streams, ACM SAC 2013.
 
 ===========  ==================  ==================================================================
 paper        here                meaning
 ===========  ==================  ==================================================================
-N            `n_estimators`      sets of rules
-M            `max_features`      features of a set, which it keeps
-T_rand       `skip`              a set learns a row if its number, even in [0, 1), is at least this
+N            `n_estimators`      rule sets
+M            `max_features`      features of a rule set, sampled once
+T_rand       `skip`              a set learns a row if a uniform number in [0, 1) is at least this
 ===========  ==================  ==================================================================
 
-Each set is a :class:`VFDR` of its features. The probability of a class is the mean over the sets::
+Each set is a :class:`VFDR` on its features. The probability of a class is the mean over the sets::
 
     P[y] = 1 / N sum_t P_t[y]                                                                                  (1)
 
-The two votes of the paper are what a rule says: `leaf="majority"` takes the classes of the rows that it covered, P[y],
-and `leaf="nb"` the posterior of its naive Bayes, P[y | x].
+The two kinds of votes of the paper: `leaf="majority"` uses the class frequencies of the covered rows, P[y], and
+`leaf="nb"` the posterior of the rule's naive Bayes, P[y | x].
 
 Deviations, each with its reason:
 
-* Subsets are dealt: each feature is in as many as another, or one more. Drawn freely, some features are in none.
-* A number that is drawn depends on the seed, the set and the row alone: how rows are cut into batches changes nothing.
-* Rules grow sooner than those of one set, and are dropped when their errors rise. The paper's are had by the values of
-  VFDR's parameters and `drift=None`.
-* What VFDR does otherwise than its papers, it does here too.
+* Subsets are balanced: the numbers of subsets that contain two features differ by at most one. With independent draws,
+  some features are in no subset.
+* A random number depends only on the seed, the set and the row: the result does not depend on the batch size.
+* Rules grow earlier than those of a single set, and are dropped when their errors rise. The defaults of VFDR and
+  `drift=None` give the algorithm of the paper.
+* The deviations of VFDR apply here too.
 """
 
 from __future__ import annotations
@@ -41,50 +42,59 @@ from tamis._jit import njit
 from tamis._parameters import SEED, integer, number, parameters
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.classifier import TreeClassifier
-from tamis.learners.hoeffding.vfdr import VFDR, Rule, gains_of
-from tamis.learners.subsets import SHARE_OR_COUNT, dealt, n_drawn
+from tamis.learners.hoeffding.vfdr import VFDR, Rule, literal_importances
+from tamis.learners.subsets import COUNT_OR_FRACTION, balanced_subsets, resolve_max_features
 
 __all__ = ["RandomRules"]
 
-_OF_A_SET = ("grace_period", "delta", "tie_threshold", "ordered", "leaf", "drift", "n_cuts", "max_rules")
+_SET_PARAMETERS = (
+    "grace_period",
+    "delta",
+    "tie_threshold",
+    "ordered",
+    "leaf",
+    "drift",
+    "n_cuts",
+    "max_rules",
+)
 
 
 @njit()
-def _learned(seed: int, first: int, n_rows: int, skip: float) -> NDArray[np.bool_]:
-    """Return which rows a set learns, the first of them having a number."""
-    found = np.empty(n_rows, np.bool_)
+def _rows_to_learn(seed: int, first: int, n_rows: int, skip: float) -> NDArray[np.bool_]:
+    """Return which of the rows a set learns; `first` is the number of the first row."""
+    is_learned = np.empty(n_rows, np.bool_)
     for i in range(n_rows):
-        found[i] = uniform(seed, first + i, 0) >= skip
-    return found
+        is_learned[i] = uniform(seed, first + i, 0) >= skip
+    return is_learned
 
 
 class RandomRules(TreeClassifier):
-    """Sets of rules on random features and rows that vote together; each can be read.
+    """An ensemble of interpretable rule sets on random subsets of the features and rows.
 
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
-        Sets of rules.
+        Number of rule sets.
     max_features : "sqrt", int, float in (0, 1] or None, default=0.6
-        Number of features of a set: this share of them, this many, sqrt(n_features) + 1, or all.
+        Number of features of a set: this fraction of them, this many, sqrt(n_features) + 1, or all.
     skip : float in [0, 1), default=0.25
-        Share of the rows that a set passes over, drawn for each set and row.
+        Fraction of the rows that a set skips, sampled for each set and row.
     ordered : bool, default=False
         As in :class:`VFDR`: whether the first rule of a set that covers a row learns it and votes alone, or all do.
     drift : float in (0, 1) or None, default=0.002
-        As in :class:`VFDR`: chance of a false alarm of the ADWIN that drops a rule when its errors rise. None: never,
-        as in the paper.
+        As in :class:`VFDR`: false-alarm rate of the ADWIN that drops a rule when its errors rise. None: never, as in
+        the paper.
     grace_period, delta, tie_threshold, n_cuts
-        As in :class:`VFDR`. The first two are by default those of trees in a forest, as many sets forgive a wrong
-        literal; `grace_period=200, delta=1e-7` is VFDR's.
+        As in :class:`VFDR`. The defaults of the first two are those of trees in a forest, because an ensemble tolerates
+        wrong literals; VFDR's are `grace_period=200, delta=1e-7`.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
         What a rule predicts, as in :class:`VFDR`. The first two are the votes of the paper.
     categorical : None, "all", list of int or str, or bool mask, default=None
         The columns whose values are categories: any finite numbers.
     max_rules : int, at least 1, or None, default=None
-        Rules of a set beside its default rule. This bounds the memory.
+        Maximum number of rules of a set, not counting its default rule. This bounds the memory.
     random_state : int, at least 0, default=0
-        Seed of the subsets, and of the rows that a set passes over.
+        Seed of the subsets, and of the rows that a set skips.
 
     Attributes
     ----------
@@ -93,11 +103,11 @@ class RandomRules(TreeClassifier):
     rule_sets_ : list of list of Rule
         The rules of each set, the oldest first, and its default rule at the end.
     n_rules_ : ndarray of shape (n_estimators,), int64
-        Rules of each set beside its default rule.
+        Number of rules of each set, without its default rule.
     n_dropped_ : int
-        Number of rules dropped so far, and of restarts of a default rule, in all sets.
+        Number of rules dropped so far, and of resets of a default rule, in all sets.
     feature_importances_ : ndarray of shape (n_features,), float64
-        What the literals of all rules gain: merit times weight, summed by feature and divided by the sum of all.
+        Gain of the literals of all rules: merit times weight, summed by feature and divided by the sum of all.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
@@ -113,9 +123,9 @@ class RandomRules(TreeClassifier):
 
     Notes
     -----
-    Time and memory are those of `n_estimators` sets of rules, each of its own features and 1 - `skip` of the rows. A
+    Time and memory are those of `n_estimators` rule sets, each with its own features and 1 - `skip` of the rows. A
     batch leaves the same state as its rows one at a time. Missing values are treated as in :class:`VFDR`; sparse rows
-    are refused.
+    are rejected.
 
     References
     ----------
@@ -123,7 +133,7 @@ class RandomRules(TreeClassifier):
 
     Examples
     --------
-    Two of ten features tell the class, and the rules that name them are found:
+    Two of ten features determine the class, and the rules use them:
 
     >>> import numpy as np
     >>> from tamis import RandomRules
@@ -149,7 +159,7 @@ class RandomRules(TreeClassifier):
 
     _allowed = parameters(
         n_estimators=integer("[1, 1000]"),
-        max_features=("sqrt", SHARE_OR_COUNT, None),
+        max_features=("sqrt", COUNT_OR_FRACTION, None),
         skip=number("[0, 1)"),
         ordered=(True, False),
         drift=(number("(0, 1)"), None),
@@ -200,8 +210,8 @@ class RandomRules(TreeClassifier):
         self._is_category_[columns_of(self.categorical, n_features, names)] = True
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         self.n_seen_, self._size_ = 0, int(self.n_estimators)
-        self._width_ = n_drawn(self.max_features, n_features)
-        self.subsets_ = dealt(self._size_, self._width_, n_features, int(self.random_state))
+        self._width_ = resolve_max_features(self.max_features, n_features)
+        self.subsets_ = balanced_subsets(self._size_, self._width_, n_features, int(self.random_state))
         self._sets_ = [self._new_set(columns) for columns in self.subsets_]
 
     def _new_set(self, columns: NDArray[np.int64]) -> VFDR:
@@ -225,25 +235,25 @@ class RandomRules(TreeClassifier):
         return rows, np.empty((len(rows), 0), dtype=np.int64)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        seed, told = (
+        seed, shared = (
             (int(self.random_state) << 24) + (1 << 23),
-            {name: getattr(self, name) for name in _OF_A_SET},
+            {name: getattr(self, name) for name in _SET_PARAMETERS},
         )
         for t, (columns, rules) in enumerate(zip(self.subsets_, self._sets_, strict=True)):
-            rules.__dict__.update(told)  # they may have been set between two batches
-            learned = _learned(seed + t, self.n_seen_, len(codes), float(self.skip))
+            rules.__dict__.update(shared)  # parameters may have been set between two batches
+            learned = _rows_to_learn(seed + t, self.n_seen_, len(codes), float(self.skip))
             rules._learn(rows[learned].take(columns, axis=1), codes[learned])
             rules.n_seen_ += int(learned.sum())
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
-        found = np.empty_like(votes)
+        proba = np.empty_like(votes)
         votes[:] = 0.0
         for columns, rules in zip(self.subsets_, self._sets_, strict=True):
             own = rows.take(columns, axis=1)
-            rules._vote(own, *rules._encoded(own, learn=False), found)
-            votes += found
+            rules._vote(own, *rules._encoded(own, learn=False), proba)
+            votes += proba
         votes /= len(self._sets_)  # (1)
 
     @property
@@ -251,29 +261,29 @@ class RandomRules(TreeClassifier):
         """The rules of each set, the oldest first, and its default rule at the end."""
         check_is_fitted(self)
         return [
-            [_of_columns(rule, columns) for rule in rules.rules_]
+            [_to_input_columns(rule, columns) for rule in rules.rules_]
             for columns, rules in zip(self.subsets_, self._sets_, strict=True)
         ]
 
     @property
     def n_rules_(self) -> NDArray[np.int64]:
-        """Rules of each set beside its default rule."""
+        """Number of rules of each set, without its default rule."""
         check_is_fitted(self)
         return np.array([rules.n_rules_ for rules in self._sets_])
 
     @property
     def n_dropped_(self) -> int:
-        """Number of rules dropped so far, and of restarts of a default rule, in all sets."""
+        """Number of rules dropped so far, and of resets of a default rule, in all sets."""
         check_is_fitted(self)
         return sum(rules.n_dropped_ for rules in self._sets_)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of all literals, summed by feature, in all 1; zeros while there is none."""
-        return gains_of(chain.from_iterable(self.rule_sets_), self.n_features_in_)
+        """Merit times weight of all literals, summed by feature and normalised to 1; zeros without literals."""
+        return literal_importances(chain.from_iterable(self.rule_sets_), self.n_features_in_)
 
 
-def _of_columns(rule: Rule, columns: NDArray[np.int64]) -> Rule:
-    """Return a rule of a set as one of the rows that the ensemble is given."""
+def _to_input_columns(rule: Rule, columns: NDArray[np.int64]) -> Rule:
+    """Return a rule of a set with the column numbers of the ensemble's input."""
     literals = tuple(replace(one, feature=int(columns[one.feature])) for one in rule.literals)
     return replace(rule, literals=literals)

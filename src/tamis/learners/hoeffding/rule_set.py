@@ -1,18 +1,18 @@
-"""Rules in flat arrays: what a rule covers, how it grows, how rules vote.
+"""Rules in flat arrays: coverage, growth and voting of rules.
 
-A rule is a leaf of the pools of :mod:`.nodes` that belongs to no tree, with literals instead of a way from a root. It
-covers a row if all of its literals hold there; of a missing value none holds::
+A rule is a leaf of the pools of :mod:`.nodes` outside any tree, with literals instead of a path from a root. It covers
+a row if all of its literals hold; no literal holds for a missing value::
 
-    x <= v    x > v    of numbers,      x == v    x != v    of categories
+    x <= v    x > v    for numbers,      x == v    x != v    for categories
 
-The default rule, at ROOT, has no literals: it learns the rows that no other rule covers. A rule grows by the split in
-two that (2) of :mod:`.splits` chooses for a leaf, n being the rows that it has covered since its last literal. It keeps
-the side of less entropy; when the default rule grows, a new rule gets the literal, and the default rule the other side.
-A set votes by the mean of the rules that cover a row::
+The default rule, at ROOT, has no literals: it learns the rows that no other rule covers. A rule grows by the binary
+split that (2) of :mod:`.splits` chooses for a leaf, where n is the number of rows covered since its last literal. It
+keeps the side with less entropy; when the default rule grows, a new rule gets the literal, and the default rule the
+other side. The vote of a set is the mean of the rules that cover a row::
 
     P[y] = 1 / R sum_r P_r[y],   r = 1 .. R the rules that cover the row; the default rule alone where R = 0     (1)
 
-In an ordered set only the first of them learns and votes.
+In an ordered set, only the first covering rule learns and votes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tamis._jit import njit
 from tamis.dependence.split_gain import entropy_times_weight
 from tamis.drift.adwin import STATE_SIZE, check_windows, watch
 from tamis.learners.hoeffding.categories import Categories
-from tamis.learners.hoeffding.learning import admit, guess_of, has_room
+from tamis.learners.hoeffding.learning import has_room, predict_and_score, register_categories
 from tamis.learners.hoeffding.leaves import vote
 from tamis.learners.hoeffding.nodes import (
     ALIVE,
@@ -54,24 +54,24 @@ from tamis.learners.hoeffding.nodes import (
     Pools,
     drop_subtree,
     new_leaf,
-    note,
+    queue_change,
 )
-from tamis.learners.hoeffding.splits import Rules, best_split, observe, sides
+from tamis.learners.hoeffding.splits import SplitOptions, best_split, split_weights, update_statistics
 from tamis.learners.hoeffding.validation import check_trees, require
 
-__all__ = ["NOTHING", "OPERATORS", "RIGHT", "SEEN", "How", "RuleSet", "learn", "votes_of"]
+__all__ = ["NOTHING", "OPERATORS", "RIGHT", "SEEN", "RuleOptions", "RuleSet", "learn", "predict_votes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 OPERATORS = ("<=", ">", "==", "!=")
-AT_MOST, ABOVE, IS, IS_NOT = range(4)
-NOTHING = -1  # the feature of a place that holds no literal
+AT_MOST, ABOVE, EQUAL, NOT_EQUAL = range(4)
+NOTHING = -1  # the feature of a place without a literal
 RIGHT, SEEN = range(2)  # columns of `tally`
 
 
-class How(NamedTuple):
-    """What a set of rules does that a tree does not."""
+class RuleOptions(NamedTuple):
+    """Options of a rule set that a tree does not have."""
 
     ordered: bool
     drift: float  # the detectors' delta; 0: none
@@ -79,20 +79,20 @@ class How(NamedTuple):
 
 
 class RuleArrays(NamedTuple):
-    """What the kernels are given. The literals of a rule stand in its first places."""
+    """The arrays of a rule set, as passed to the kernels. The literals of a rule are in its first places."""
 
     pool: Arrays
     features: Ints  # (nodes, places)
     operators: Ints  # (nodes, places)
     values: Floats  # (nodes, places): threshold, or cell of the category
-    gains: Floats  # (nodes, places): merit times the weight of the rows that the rule had then
+    gains: Floats  # (nodes, places): merit times the weight of the rule at that time
     order: Ints  # (nodes,): the rules, the oldest first
-    tally: Floats  # (nodes, 2): rows known right, and all, since the last literal
-    detectors: Floats  # (nodes, STATE_SIZE), or (0, STATE_SIZE) where nothing is watched
+    tally: Floats  # (nodes, 2): rows predicted correctly, and all rows, since the last literal
+    detectors: Floats  # (nodes, STATE_SIZE), or (0, STATE_SIZE) without drift detection
 
 
 class RuleSet:
-    """The arrays of a set of rules, and how they grow."""
+    """The growing arrays of a rule set."""
 
     def __init__(self, n_numeric: int, n_categorical: int, n_classes: int) -> None:
         self.pools = Pools(n_numeric, n_categorical, n_classes)
@@ -111,7 +111,7 @@ class RuleSet:
             self.detectors = np.zeros((len(self.tally), STATE_SIZE))
 
     def arrays(self) -> RuleArrays:
-        """Return the arrays as the kernels take them: those of a file mapped for reading are copied first."""
+        """Return the arrays for the kernels; memory-mapped arrays are copied first."""
         if not self.tally.flags.writeable:
             own = {name: array.copy() for name, array in vars(self).items() if name != "pools"}
             self.__dict__.update(own)
@@ -141,7 +141,7 @@ class RuleSet:
         is_literal = features != NOTHING
         # A dropped rule leaves its literals behind.
         is_literal[np.flatnonzero(pools.links[:, ALIVE] != 1)] = False
-        require(((operators >= AT_MOST) & (operators <= IS_NOT)).all(), "operators")
+        require(((operators >= AT_MOST) & (operators <= NOT_EQUAL)).all(), "operators")
         require((of_numbers == (features < n_numeric))[is_literal].all(), "operators")
         cells = values[is_literal & ~of_numbers]
         require(np.isin(cells, np.arange(categories.n_cells)).all(), "values")
@@ -149,7 +149,7 @@ class RuleSet:
         require(((self.tally >= 0.0) & np.isfinite(self.tally)).all(), "tally")
 
     def make_room(self) -> None:
-        """Make room for what is pending: another rule, or another literal of the longest one."""
+        """Allocate space for the pending changes: another rule, or another literal of the longest one."""
         self.pools.make_room()
         nodes, places = self.features.shape
         more = len(self.pools.links) - nodes, places * bool((self.features[:, -1] != NOTHING).any())
@@ -162,17 +162,17 @@ class RuleSet:
         self.detectors = np.pad(self.detectors, ((0, more[0] * bool(len(self.detectors))), (0, 0)))
 
 
-# -- covering ----------------------------------------------------------------------------------------------
+# -- coverage ----------------------------------------------------------------------------------------------
 
 
 @njit(allocates=False)
-def _holds(operator: int, value: float, f: int, row: Floats, cells: Ints) -> bool:
+def _literal_holds(operator: int, value: float, f: int, row: Floats, cells: Ints) -> bool:
     if operator == AT_MOST:
         return bool(row[f] <= value)
     if operator == ABOVE:
         return bool(row[f] > value)
     cell = cells[f - row.shape[0]]
-    return bool(cell != MISSING and (cell == value) == (operator == IS))
+    return bool(cell != MISSING and (cell == value) == (operator == EQUAL))
 
 
 @njit(allocates=False)
@@ -181,7 +181,7 @@ def _covers(rules: RuleArrays, rule: int, row: Floats, cells: Ints) -> bool:
         f = rules.features[rule, place]
         if f == NOTHING:
             return True
-        if not _holds(rules.operators[rule, place], rules.values[rule, place], f, row, cells):
+        if not _literal_holds(rules.operators[rule, place], rules.values[rule, place], f, row, cells):
             return False
     return True
 
@@ -190,8 +190,16 @@ def _covers(rules: RuleArrays, rule: int, row: Floats, cells: Ints) -> bool:
 
 
 @njit()
-def learn(rules: RuleArrays, X: Floats, cells: Ints, codes: Ints, start: int, growth: Rules, how: How) -> int:
-    """Learn the rows from `start`; return which row is next: earlier than the end where something needs room."""
+def learn(
+    rules: RuleArrays,
+    X: Floats,
+    cells: Ints,
+    codes: Ints,
+    start: int,
+    growth: SplitOptions,
+    options: RuleOptions,
+) -> int:
+    """Learn the rows from `start`; return the next row, which is before the end if a pending change needs room."""
     pool = rules.pool
     votes, no_guesses = np.empty(pool.weights.shape[1]), np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
@@ -199,18 +207,18 @@ def learn(rules: RuleArrays, X: Floats, cells: Ints, codes: Ints, start: int, gr
             if not _has_room(rules):
                 return i
             for k in range(pool.state[PENDING]):
-                _grow(rules, pool.notes[WHERE, k], how)
+                _grow(rules, pool.notes[WHERE, k], options)
             pool.state[PENDING] = 0
         if i < len(codes):
-            admit(pool, cells[i])
-            _learn_row(rules, X[i], cells[i], codes[i], growth, how, no_guesses, votes)
+            register_categories(pool, cells[i])
+            _learn_row(rules, X[i], cells[i], codes[i], growth, options, no_guesses, votes)
             pool.state[ROWS] += 1
     return len(codes)
 
 
 @njit()
 def _has_room(rules: RuleArrays) -> bool:
-    """Return whether there is room for what is pending."""
+    """Return whether the arrays have room for the pending changes."""
     pool, last = rules.pool, rules.features.shape[1] - 1
     for k in range(pool.state[PENDING]):
         if rules.features[pool.notes[WHERE, k], last] != NOTHING:
@@ -224,76 +232,76 @@ def _learn_row(
     row: Floats,
     cells: Ints,
     y: int,
-    growth: Rules,
-    how: How,
+    growth: SplitOptions,
+    options: RuleOptions,
     no_guesses: Ints,
     votes: Floats,
 ) -> None:
-    """Learn a row in the rules that cover it, or in the first of them, or in the default rule."""
+    """Update the rules that cover a row, or the first of them, or the default rule."""
     pool = rules.pool
     covered, k = False, 0
     while k < pool.state[LIVE] - 1:
         rule = rules.order[k]
         if _covers(rules, rule, row, cells):
-            if _errors_rise(rules, rule, row, cells, y, growth, how, no_guesses, votes):
+            if _errors_rise(rules, rule, row, cells, y, growth, options, no_guesses, votes):
                 _drop(rules, k)
                 continue
-            _learn_in(rules, rule, row, cells, y, growth)
+            _learn_rule(rules, rule, row, cells, y, growth)
             covered = True
-            if how.ordered:
+            if options.ordered:
                 return
         k += 1
     if not covered:
         default = pool.state[ROOT]
-        if _errors_rise(rules, default, row, cells, y, growth, how, no_guesses, votes):
+        if _errors_rise(rules, default, row, cells, y, growth, options, no_guesses, votes):
             _restart(rules, default, np.zeros(votes.shape[0]))
             pool.state[DROPPED] += 1
-        _learn_in(rules, default, row, cells, y, growth)
+        _learn_rule(rules, default, row, cells, y, growth)
 
 
 @njit()
 def _errors_rise(
-    rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, growth: Rules, how: How, no_guesses: Ints,
-    votes: Floats,
+    rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, growth: SplitOptions, options: RuleOptions,
+    no_guesses: Ints, votes: Floats,
 ) -> bool:  # fmt: skip
-    """Count whether a rule knows the class of a row that it covers, and return whether its errors have risen."""
+    """Count whether a rule predicts a covered row correctly, and return whether its errors have risen."""
     pool = rules.pool
-    right = guess_of(pool, rule, row, cells, y, 1.0, no_guesses, growth, votes) == y
+    right = predict_and_score(pool, rule, row, cells, y, 1.0, no_guesses, growth, votes) == y
     rules.tally[rule, RIGHT] += right
     rules.tally[rule, SEEN] += 1.0
-    if how.drift <= 0.0:
+    if options.drift <= 0.0:
         return False
-    return bool(watch(rules.detectors[rule], 0.0 if right else 1.0, how.drift, 32) > 0)
+    return bool(watch(rules.detectors[rule], 0.0 if right else 1.0, options.drift, 32) > 0)
 
 
 @njit()
-def _learn_in(rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, growth: Rules) -> None:
-    """Learn a row into the statistics of a rule, and look from time to time whether it should get a literal."""
+def _learn_rule(rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, growth: SplitOptions) -> None:
+    """Update the statistics of a rule with a row, and attempt to add a literal every `grace_period` rows."""
     pool = rules.pool
     numbers, n = pool.numbers[rule], rules.tally[rule, SEEN]
     pool.weights[rule, y] += 1.0
     numbers[WEIGHT] += 1.0
-    observe(pool, pool.links[rule, SLOT], row, cells, y, 1.0)
+    update_statistics(pool, pool.links[rule, SLOT], row, cells, y, 1.0)
     numbers[SINCE_TRY] += 1.0
     if numbers[SINCE_TRY] < growth.grace_period:
         return
     numbers[SINCE_TRY] = 0.0
     if best_split(pool, rule, n, growth) > 0:
-        note(pool, SPLIT, rule, 1 if rule == pool.state[ROOT] else 0)
+        queue_change(pool, SPLIT, rule, 1 if rule == pool.state[ROOT] else 0)
 
 
 # -- growing -----------------------------------------------------------------------------------------------
 
 
 @njit()
-def _grow(rules: RuleArrays, rule: int, how: How) -> None:
-    """Give a rule the literal that was written into it; of the default rule, a new rule gets it."""
+def _grow(rules: RuleArrays, rule: int, options: RuleOptions) -> None:
+    """Add the literal that was written into a rule; for the default rule, add it to a new rule."""
     pool = rules.pool
-    if rule == pool.state[ROOT] and pool.state[LIVE] - 1 == how.max_rules:
+    if rule == pool.state[ROOT] and pool.state[LIVE] - 1 == options.max_rules:
         return
     first, second = np.empty(pool.weights.shape[1]), np.empty(pool.weights.shape[1])
     for c in range(first.shape[0]):
-        first[c], second[c] = sides(pool, rule, c)
+        first[c], second[c] = split_weights(pool, rule, c)
     in_first = _is_purer(first, second)
     kept, rest = (first, second) if in_first else (second, first)
     links, numbers, grown = pool.links[rule], pool.numbers[rule], rule
@@ -301,7 +309,7 @@ def _grow(rules: RuleArrays, rule: int, how: How) -> None:
     if links[KIND] == NUMERIC:
         operator, value = (AT_MOST if in_first else ABOVE), numbers[THRESHOLD]
     else:
-        operator, value = (IS if in_first else IS_NOT), float(links[CUT_CELL])
+        operator, value = (EQUAL if in_first else NOT_EQUAL), float(links[CUT_CELL])
     if rule == pool.state[ROOT]:
         grown = new_leaf(pool, -1, 0)
         rules.features[grown].fill(NOTHING)
@@ -314,7 +322,7 @@ def _grow(rules: RuleArrays, rule: int, how: How) -> None:
 
 @njit()
 def _is_purer(one: Floats, other: Floats) -> bool:
-    """Return whether one side has less entropy than the other, or more rows where both have as much."""
+    """Return whether the first side has less entropy than the other, or as many rows or more if both are equal."""
     n, m = one.sum(), other.sum()
     h, g = entropy_times_weight(one) / n, entropy_times_weight(other) / m
     return bool(h < g or (h == g and n >= m))
@@ -322,7 +330,7 @@ def _is_purer(one: Floats, other: Floats) -> bool:
 
 @njit()
 def _add_literal(rules: RuleArrays, rule: int, f: int, operator: int, value: float, gain: float) -> None:
-    """Add a literal; a threshold takes the place of an older one on the same side, which it implies."""
+    """Add a literal; a threshold replaces an older one on the same side, which it implies."""
     place = 0
     while rules.features[rule, place] != NOTHING:
         same = rules.features[rule, place] == f and rules.operators[rule, place] == operator
@@ -336,7 +344,7 @@ def _add_literal(rules: RuleArrays, rule: int, f: int, operator: int, value: flo
 
 @njit()
 def _restart(rules: RuleArrays, rule: int, weights: Floats) -> None:
-    """Forget the statistics of a rule, but for the classes that it would have had."""
+    """Reset the statistics of a rule, except for its initial class weights."""
     pool, slot = rules.pool, rules.pool.links[rule, SLOT]
     pool.gaussians[slot].fill(0.0)
     pool.counts[slot].fill(0.0)
@@ -353,7 +361,7 @@ def _restart(rules: RuleArrays, rule: int, weights: Floats) -> None:
 
 @njit()
 def _drop(rules: RuleArrays, k: int) -> None:
-    """Drop the k-th rule; those after it move up."""
+    """Drop the k-th rule; later rules move up."""
     pool = rules.pool
     drop_subtree(pool, rules.order[k])
     for at in range(k, pool.state[LIVE] - 1):
@@ -365,7 +373,7 @@ def _drop(rules: RuleArrays, k: int) -> None:
 
 
 @njit()
-def votes_of(rules: RuleArrays, X: Floats, cells: Ints, mode: int, ordered: bool, votes: Floats) -> None:
+def predict_votes(rules: RuleArrays, X: Floats, cells: Ints, mode: int, ordered: bool, votes: Floats) -> None:
     """Write the class probabilities of each row, by (2)."""
     pool, one = rules.pool, np.empty(votes.shape[1])
     for i in range(X.shape[0]):

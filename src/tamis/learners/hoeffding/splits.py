@@ -1,13 +1,13 @@
-"""What leaves keep of their rows, and how good a split by it would be.
+"""Statistics of leaves, and the merit of splits.
 
-A numeric feature is kept as a normal distribution of each class with its range, a categorical one as counts. With N
+A numeric feature is summarised by a normal distribution and a range for each class, a categorical one by counts. With N
 the weight of the rows, N_b that of branch b, and H the entropy of the class in bits::
 
     merit = H - sum_b N_b / N H_b                                                                (1)
     split if  merit_1 - merit_2 > eps  or  eps < tie_threshold,  eps = sqrt(R^2 ln(1 / delta) / (2 n))  (2)
 
-R = log2 of the number of classes at the leaf, n the weight of its rows, merit_2 the second best feature's or that of no
-split: 0.
+R = log2 of the number of classes at the leaf, n the weight of its rows, merit_2 that of the second best feature or of
+no split: 0.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ from tamis.learners.hoeffding.nodes import (
     THRESHOLD,
     WEIGHT,
     Arrays,
-    give_back,
     new_leaf,
+    release,
 )
 
 __all__ = [
-    "Rules",
+    "SplitOptions",
+    "add_children",
     "best_split",
-    "bound_of",
-    "branch",
-    "merit_of",
-    "observe",
-    "sides",
+    "hoeffding_bound",
     "split",
+    "split_merit",
+    "split_weights",
+    "update_statistics",
     "write_split",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _SLACK = 1.000001 / float(np.log(2.0))
-_ROUNDING = 1e-12  # bits that a split may seem to gain where it gains none
+_ROUNDING = 1e-12  # apparent gain in bits of a split without gain
 
 
-class Rules(NamedTuple):
-    """The parameters of a tree as the kernels are given them; -1 where there is no limit."""
+class SplitOptions(NamedTuple):
+    """The parameters of a tree, as passed to the kernels; -1 for no limit."""
 
     leaf: int
     grace_period: float
@@ -75,14 +75,14 @@ class Rules(NamedTuple):
     binary: bool
     max_depth: int
     max_nodes: int
-    watched: bool  # whether the errors of its rows are
+    watched: bool  # whether errors are monitored for drift
     seed: int
     step: bool  # whether to stop at each change of the tree
 
 
 @njit(allocates=False)
-def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: float) -> None:
-    """Learn a row into the statistics of a leaf; missing values are left out."""
+def update_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: float) -> None:
+    """Update the statistics of a leaf with a row; missing values are ignored."""
     kept = tree.gaussians[slot, y]
     observed, mean, deviation = kept[OBSERVED], kept[MEAN], kept[DEVIATION]
     lowest, highest = kept[LOWEST], kept[HIGHEST]
@@ -107,7 +107,7 @@ def observe(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: f
 
 
 @njit(allocates=False)
-def deviation_of(kept: Floats, f: int) -> float:
+def standard_deviation(kept: Floats, f: int) -> float:
     """Return the standard deviation of a numeric feature in a class."""
     n = kept[OBSERVED, f]
     deviation: float = np.sqrt(max(kept[DEVIATION, f], 0.0) / (n - 1.0)) if n > 1.0 else 0.0
@@ -115,23 +115,23 @@ def deviation_of(kept: Floats, f: int) -> float:
 
 
 @njit(allocates=False)
-def share_of(kept: Floats, f: int, cut: float, deviation: float) -> float:
-    """Return which share of a class has a numeric feature at or below a cut."""
+def share_at_or_below(kept: Floats, f: int, cut: float, deviation: float) -> float:
+    """Return the fraction of a class whose value of a numeric feature is at or below a cut."""
     return share_below(cut, kept[MEAN, f], deviation, kept[LOWEST, f], kept[HIGHEST, f])
 
 
 @njit(allocates=False)
 def _best_cut(kept: Floats, f: int, n_cuts: int, least: float, work: Floats) -> tuple[float, float]:
-    """Return the merit and the threshold of the best of some equally spaced cuts; merit -1 if none is above `least`.
+    """Return the merit and the threshold of the best of `n_cuts` equally spaced cuts; -1 if none is above `least`.
 
-    Logarithms are taken only where (1) may be above the best so far: at most log2(e) chi^2 / N, which is
+    Logarithms are computed only where (1) may exceed the best so far: its upper bound is log2(e) chi^2 / N, which is
 
-        log2(e) sum_c n_c (s_c - s)^2 / (N s (1 - s)),   s_c, s: the share of class c, and of all, below the cut
+        log2(e) sum_c n_c (s_c - s)^2 / (N s (1 - s)),   s_c, s: the fraction of class c, and of all, below the cut
     """
     total, part, rest, deviation = work[0], work[1], work[2], work[3]
     low, high, n = np.inf, -np.inf, 0.0
     for c in range(kept.shape[0]):
-        total[c], deviation[c] = kept[c, OBSERVED, f], deviation_of(kept[c], f)
+        total[c], deviation[c] = kept[c, OBSERVED, f], standard_deviation(kept[c], f)
         n += total[c]
         if total[c] > 0.0:
             low, high = min(low, kept[c, LOWEST, f]), max(high, kept[c, HIGHEST, f])
@@ -142,7 +142,7 @@ def _best_cut(kept: Floats, f: int, n_cuts: int, least: float, work: Floats) -> 
             continue
         inside = 0.0
         for c in range(kept.shape[0]):
-            part[c] = total[c] * share_of(kept[c], f, cut, deviation[c]) if total[c] > 0.0 else 0.0
+            part[c] = total[c] * share_at_or_below(kept[c], f, cut, deviation[c]) if total[c] > 0.0 else 0.0
             inside += part[c]
         share, spread = inside / n, 0.0
         for c in range(kept.shape[0]):
@@ -187,8 +187,8 @@ def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats
 
 
 @njit(allocates=False)
-def merit_of(
-    tree: Arrays, slot: int, f: int, least: float, rules: Rules, work: Floats
+def split_merit(
+    tree: Arrays, slot: int, f: int, least: float, rules: SplitOptions, work: Floats
 ) -> tuple[float, float, int, int]:
     """Return the merit of a feature, the threshold or category, and the number of branches."""
     n_numeric = tree.gaussians.shape[3]
@@ -200,7 +200,7 @@ def merit_of(
 
 
 @njit(allocates=False)
-def bound_of(n_classes: int | np.integer[Any], n: float, rules: Rules) -> float:
+def hoeffding_bound(n_classes: int | np.integer[Any], n: float, rules: SplitOptions) -> float:
     """Return eps of (2)."""
     weight_range = np.log2(n_classes)
     eps: float = np.sqrt(weight_range * weight_range * np.log(1.0 / rules.delta) / (2.0 * n))
@@ -217,8 +217,8 @@ def write_split(tree: Arrays, node: int, feature: int, threshold: float, categor
 
 
 @njit()
-def best_split(tree: Arrays, node: int, n: float, rules: Rules) -> int:
-    """Write the split that (2) chooses into the leaf, and return its number of branches; 0 if there is none yet."""
+def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions) -> int:
+    """Write the split chosen by (2) into the leaf, and return its number of branches; 0 if there is none yet."""
     slot = tree.links[node, SLOT]
     n_classes = np.count_nonzero(tree.weights[node])
     if n_classes < 2:
@@ -227,13 +227,13 @@ def best_split(tree: Arrays, node: int, n: float, rules: Rules) -> int:
     work = np.empty((4, tree.gaussians.shape[1]))
     best, second, feature, threshold, category, branches = _ROUNDING, _ROUNDING, -1, 0.0, -1, 0
     for f in range(n_numeric + tree.totals.shape[2]):
-        merit, at, cell, n_branches = merit_of(tree, slot, f, second, rules, work)
+        merit, at, cell, n_branches = split_merit(tree, slot, f, second, rules, work)
         if merit > best:
             best, second = merit, best
             feature, threshold, category, branches = f, at, cell, n_branches
         elif merit > second:
             second = merit
-    eps = bound_of(n_classes, n, rules)
+    eps = hoeffding_bound(n_classes, n, rules)
     if feature < 0 or not (best - second > eps or eps < rules.tie_threshold):
         return 0
     if rules.max_nodes >= 0 and tree.state[LIVE] + branches > rules.max_nodes:
@@ -258,14 +258,14 @@ def _add_child(tree: Arrays, node: int, before: int, cell: int) -> int:
 
 
 @njit()
-def _settle(tree: Arrays, node: int) -> None:
-    """Sum up the weight that a child begins with."""
+def _sum_weights(tree: Arrays, node: int) -> None:
+    """Set the initial weight of a child to the sum over the classes."""
     tree.numbers[node, WEIGHT] = tree.weights[node].sum()
 
 
 @njit()
-def sides(tree: Arrays, node: int, c: int) -> tuple[float, float]:
-    """Return how much weight a class has on either side of the split in two that is written into a leaf."""
+def split_weights(tree: Arrays, node: int, c: int) -> tuple[float, float]:
+    """Return the weight of a class on either side of the binary split written into a leaf."""
     links, slot = tree.links[node], tree.links[node, SLOT]
     feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
     if links[KIND] == NUMERIC:
@@ -274,7 +274,7 @@ def sides(tree: Arrays, node: int, c: int) -> tuple[float, float]:
         part = 0.0
         if all_of_it > 0.0:
             cut = tree.numbers[node, THRESHOLD]
-            part = all_of_it * share_of(kept, feature, cut, deviation_of(kept, feature))
+            part = all_of_it * share_at_or_below(kept, feature, cut, standard_deviation(kept, feature))
     else:
         all_of_it = tree.totals[slot, c, feature - n_numeric]
         part = tree.counts[slot, c, links[CUT_CELL]]
@@ -282,8 +282,8 @@ def sides(tree: Arrays, node: int, c: int) -> tuple[float, float]:
 
 
 @njit()
-def branch(tree: Arrays, node: int) -> None:
-    """Give a node children as was written into it; they begin with the classes that they would have had."""
+def add_children(tree: Arrays, node: int) -> None:
+    """Add the children of the split written into a node; its statistics give their initial class weights."""
     links, slot = tree.links[node], tree.links[node, SLOT]
     feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
     n_classes = tree.weights.shape[1]
@@ -294,27 +294,27 @@ def branch(tree: Arrays, node: int) -> None:
                 child = _add_child(tree, node, child, cell)
                 for c in range(n_classes):
                     tree.weights[child, c] = tree.counts[slot, c, cell]
-                _settle(tree, child)
+                _sum_weights(tree, child)
             cell = tree.next_cell[cell]
     else:
         left = _add_child(tree, node, -1, links[CUT_CELL])
         right = _add_child(tree, node, left, -1)
         for c in range(n_classes):
-            tree.weights[left, c], tree.weights[right, c] = sides(tree, node, c)
-        _settle(tree, left)
-        _settle(tree, right)
+            tree.weights[left, c], tree.weights[right, c] = split_weights(tree, node, c)
+        _sum_weights(tree, left)
+        _sum_weights(tree, right)
 
 
 @njit()
 def split(tree: Arrays, node: int) -> None:
-    """Split a leaf as was written into it, which needs no statistics from then on."""
-    branch(tree, node)
-    give_back(tree, node, True, False)
+    """Split a leaf by the split written into it, and release its statistics."""
+    add_children(tree, node)
+    release(tree, node, True, False)
 
 
 @njit()
 def add_branch(tree: Arrays, node: int, cell: int) -> None:
-    """Add a leaf for a category that a split into many has not met."""
+    """Add a leaf for a new category to a multiway split."""
     child = tree.links[node, LEFT]
     while tree.links[child, NEXT] >= 0:
         child = tree.links[child, NEXT]

@@ -1,4 +1,4 @@
-"""StreamingStacking: a tree for every pair of features, and perceptrons that weigh what the trees say.
+"""StreamingStacking: a tree for every pair of features, combined by perceptrons.
 
 Bifet, Frank, Holmes, Pfahringer: Accurate ensembles for data streams: combining restricted Hoeffding trees using
 stacking, ACML 2010.
@@ -6,19 +6,20 @@ stacking, ACML 2010.
 =============  ==================  ====================================================================
 paper          here                meaning
 =============  ==================  ====================================================================
-k              `size`              features of a tree; there is one for every subset of as many
-a_ij           a                   what tree i says of class j, by (1)
-alpha          r                   step of the perceptrons, by (3)
+k              `size`              features of a tree; there is a tree for every subset of this size
+a_ij           a                   log odds of class j by tree i, by (1)
+alpha          r                   learning rate of the perceptrons, by (3)
 =============  ==================  ====================================================================
 
-With T trees that give class c of K the probability p_tc, before they learn the row, and y_c = 1 for its class::
+With T trees whose probability of class c of K is p_tc, before they learn the row, and y_c = 1 for its class::
 
-    a_tc = log((p_tc + e) / (1 - p_tc + (K - 1) e)),   e = 0.001; with one class, as with two          (1)
+    a_tc = log((p_tc + e) / (1 - p_tc + (K - 1) e)),   e = 0.001; K at least 2                         (1)
     z_c = 1 / (1 + exp(-(b_c + sum_t w_tc a_tc))),     P[c] ~ z_c                                      (2)
     w_tc += r (y_c - z_c) z_c (1 - z_c) a_tc,          r = 2 / (n + T + 2)                             (3)
 
-and b_c as a weight whose a is 1. Weights begin at 1 / T, and n counts rows. An ADWIN watches the errors of each tree:
-where they rise, the tree restarts, its weights become 0, and n becomes 10, so that the perceptrons learn fast again.
+and b_c as a weight with a = 1. Weights are initialised to 1 / T, and n counts rows. An ADWIN monitors the errors of
+each tree: when they rise, the tree is reset, its weights become 0, and n becomes 10, so that the perceptrons adapt
+quickly.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tamis._parameters import integer, number, parameters
 from tamis.drift.adwin import STATE_SIZE, check_windows, watch
 from tamis.errors import DataError
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
-from tamis.learners.hoeffding.learning import guess_of, has_room, is_due, try_to_split
+from tamis.learners.hoeffding.learning import attempt_split, has_room, predict_and_score, update_leaf
 from tamis.learners.hoeffding.leaves import vote
 from tamis.learners.hoeffding.nodes import (
     PATH,
@@ -49,36 +50,36 @@ from tamis.learners.hoeffding.nodes import (
     Pools,
     drop_subtree,
     new_leaf,
-    note,
+    queue_change,
     walk,
 )
-from tamis.learners.hoeffding.splits import Rules, split
+from tamis.learners.hoeffding.splits import SplitOptions, split
 from tamis.learners.hoeffding.validation import check_trees
 
 __all__ = ["StreamingStacking"]
 
-_LITTLE = 0.001  # e
-_AFTER_DRIFT = 10.0  # n
+_SMOOTHING = 0.001  # e
+_CLOCK_AFTER_DRIFT = 10.0  # n
 _SEEN, _DRIFTS = range(2)
-_LEARNED, _DUE, _FIRED = range(3)  # of a row: nothing more, a try to split, a tree that restarts
+_LEARNED, _DUE, _RESTARTED = range(3)  # outcome of a row: learned, split to be attempted, tree reset
 
 
 class Stack(NamedTuple):
-    """What the kernels are given beside the trees."""
+    """The arrays of the ensemble besides the trees, as passed to the kernels."""
 
     subsets: Array  # (T, m) int64
     roots: Array  # (T,)   int64: the node of each tree's root
     detectors: Array  # (T, STATE_SIZE)
     weights: Array  # (K, T) w
     bias: Array  # (K,)   b
-    clock: Array  # (2,)   n, and how many trees were restarted
+    clock: Array  # (2,)   n, and the number of trees reset
 
 
 @njit(allocates=False)
-def _ask(
+def _tree_votes(
     pool: Arrays, stack: Stack, t: int, row: Array, part: Array, no_cells: Array, mode: int, votes: Array
 ) -> int:
-    """Write what a tree says of a row, and return how long the way to its leaf is."""
+    """Write a tree's class probabilities of a row, and return the length of its path."""
     for k in range(part.shape[0]):
         part[k] = row[stack.subsets[t, k]]
     length: int = walk(pool, stack.roots[t], part, no_cells)
@@ -88,32 +89,38 @@ def _ask(
 
 @njit(allocates=False)
 def _combine(stack: Stack, votes: Array, c: int, a: Array) -> float:
-    """Return z of a class by (2), and write its a."""
+    """Return z of a class by (2), and write its log odds into `a`."""
     n_trees, n_classes = votes.shape
-    total, others = stack.bias[c], max(n_classes - 1, 1) * _LITTLE
+    total, others = stack.bias[c], max(n_classes - 1, 1) * _SMOOTHING
     for t in range(n_trees):
-        a[t] = np.log((votes[t, c] + _LITTLE) / (1.0 - votes[t, c] + others))  # (1)
+        a[t] = np.log((votes[t, c] + _SMOOTHING) / (1.0 - votes[t, c] + others))  # (1)
         total += stack.weights[c, t] * a[t]
     z: float = 1.0 / (1.0 + np.exp(-total))  # (2)
     return z
 
 
 @njit(allocates=False)
-def _move(stack: Stack, votes: Array, c: int, wanted: float, r: float, a: Array) -> None:
-    """Move the perceptron of a class by (3)."""
+def _update_perceptron(stack: Stack, votes: Array, c: int, target: float, r: float, a: Array) -> None:
+    """Update the perceptron of a class by (3)."""
     z = _combine(stack, votes, c, a)
-    step = r * (wanted - z) * z * (1.0 - z)
+    step = r * (target - z) * z * (1.0 - z)
     stack.bias[c] += step
     for t in range(a.shape[0]):
         stack.weights[c, t] += step * a[t]
 
 
 @njit()
-def _learn(pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift: float, rules: Rules) -> int:
-    """Learn the rows from `start`; return which row is next: earlier than the end where something needs room."""
+def _learn(
+    pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift: float, rules: SplitOptions
+) -> int:
+    """Learn the rows from `start`; return the next row, which is before the end if a pending change needs room."""
     n_classes, n_trees = stack.weights.shape
     part, a, work = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty(n_classes)
-    votes, fired, nothing = np.empty((n_trees, n_classes)), np.empty(n_trees, np.bool_), np.empty(0, np.int64)
+    votes, restarted, nothing = (
+        np.empty((n_trees, n_classes)),
+        np.empty(n_trees, np.bool_),
+        np.empty(0, np.int64),
+    )
     for i in range(start, len(codes) + 1):
         if pool.state[PENDING] > 0:
             if not has_room(pool):
@@ -124,25 +131,25 @@ def _learn(pool: Arrays, stack: Stack, X: Array, codes: Array, start: int, drift
         if i == len(codes):
             break
         for t in range(n_trees):
-            length = _ask(pool, stack, t, X[i], part, nothing, rules.leaf, votes[t])
-            after = _learn_in(pool, stack, t, length, part, nothing, codes[i], drift, rules, work)
-            fired[t] = after == _FIRED
-            if after == _DUE:
-                try_to_split(pool, pool.notes[PATH, length - 1], rules)
+            length = _tree_votes(pool, stack, t, X[i], part, nothing, rules.leaf, votes[t])
+            outcome = _learn_tree(pool, stack, t, length, part, nothing, codes[i], drift, rules, work)
+            restarted[t] = outcome == _RESTARTED
+            if outcome == _DUE:
+                attempt_split(pool, pool.notes[PATH, length - 1], rules)
         r = 2.0 / (stack.clock[_SEEN] + n_trees + 2.0)
         for c in range(n_classes):
-            _move(stack, votes, c, 1.0 if codes[i] == c else 0.0, r, a)
+            _update_perceptron(stack, votes, c, 1.0 if codes[i] == c else 0.0, r, a)
         stack.clock[_SEEN] += 1.0
         for t in range(n_trees):
-            if fired[t]:
+            if restarted[t]:
                 stack.weights[:, t] = 0.0
-                stack.clock[_SEEN] = _AFTER_DRIFT
+                stack.clock[_SEEN] = _CLOCK_AFTER_DRIFT
                 stack.clock[_DRIFTS] += 1.0
     return len(codes)
 
 
 @njit(allocates=False)
-def _learn_in(
+def _learn_tree(
     pool: Arrays,
     stack: Stack,
     t: int,
@@ -151,51 +158,51 @@ def _learn_in(
     nothing: Array,
     y: int,
     drift: float,
-    rules: Rules,
+    rules: SplitOptions,
     work: Array,
 ) -> int:
-    """Learn a row in a tree, or restart the tree if its errors have risen; return what comes of it."""
+    """Update a tree with a row, or reset the tree if its errors have risen; return the outcome."""
     leaf = pool.notes[PATH, length - 1]
-    error = 0.0 if guess_of(pool, leaf, part, nothing, y, 1.0, nothing, rules, work) == y else 1.0
+    error = 0.0 if predict_and_score(pool, leaf, part, nothing, y, 1.0, nothing, rules, work) == y else 1.0
     if drift > 0.0 and watch(stack.detectors[t], error, drift, 32) > 0:
         drop_subtree(pool, stack.roots[t])
         stack.roots[t] = new_leaf(pool, -1, 0)
         stack.detectors[t].fill(0.0)
-        return _FIRED
+        return _RESTARTED
     for p in range(length):
         pool.weights[pool.notes[PATH, p], y] += 1.0
         pool.numbers[pool.notes[PATH, p], WEIGHT] += 1.0
-    return _DUE if is_due(pool, leaf, part, nothing, y, 1.0, rules) else _LEARNED
+    return _DUE if update_leaf(pool, leaf, part, nothing, y, 1.0, rules) else _LEARNED
 
 
 @njit()
-def _votes_of(pool: Arrays, stack: Stack, X: Array, mode: int, found: Array) -> None:
-    """Write z of each row."""
+def _predict_votes(pool: Arrays, stack: Stack, X: Array, mode: int, z: Array) -> None:
+    """Write z of each row and class."""
     n_classes, n_trees = stack.weights.shape
     part, a, votes = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty((n_trees, n_classes))
     nothing = np.empty(0, np.int64)
     for i in range(X.shape[0]):
         for t in range(n_trees):
-            _ask(pool, stack, t, X[i], part, nothing, mode, votes[t])
+            _tree_votes(pool, stack, t, X[i], part, nothing, mode, votes[t])
         for c in range(n_classes):
-            found[i, c] = _combine(stack, votes, c, a)
+            z[i, c] = _combine(stack, votes, c, a)
 
 
 class StreamingStacking(TreeClassifier):
-    """Hoeffding trees on every subset of a few features, weighed by perceptrons (restricted trees, stacked).
+    """Stacking of Hoeffding trees, one for every small subset of the features, by perceptrons (restricted trees).
 
     Parameters
     ----------
     size : int, at least 1, default=2
-        Features of a tree. There is a tree for every subset of as many.
+        Number of features of a tree. There is a tree for every subset of this size.
     drift : float in (0, 1) or None, default=0.002
-        Chance of a false alarm of the ADWIN that restarts a tree when its errors rise. None: never.
+        False-alarm rate of the ADWIN that resets a tree when its errors rise. None: never.
     grace_period, delta, tie_threshold, n_cuts, max_depth
-        As in :class:`HoeffdingTree`, of each tree.
+        As in :class:`HoeffdingTree`, for each tree.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
         What a leaf predicts, as in :class:`HoeffdingTree`.
     max_trees : int, at least 1, default=5000
-        Where more subsets than this are needed, rows are refused: select features first.
+        If more subsets than this are needed, rows are rejected: select features first.
 
     Attributes
     ----------
@@ -204,7 +211,7 @@ class StreamingStacking(TreeClassifier):
     weights_ : ndarray of shape (n_classes, n_trees), float64
         Weight of each tree in the perceptron of each class.
     n_drifts_ : int
-        Number of trees restarted so far.
+        Number of trees reset so far.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
@@ -223,8 +230,8 @@ class StreamingStacking(TreeClassifier):
     Notes
     -----
     A row costs O(trees (depth + size times classes)): 1,225 trees for the pairs of 50 features. All columns are
-    numbers. A batch leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse
-    rows are refused.
+    numeric. A batch leaves the same state as its rows one at a time. Missing values are treated as in a tree; sparse
+    rows are rejected.
 
     References
     ----------
@@ -233,7 +240,7 @@ class StreamingStacking(TreeClassifier):
 
     Examples
     --------
-    The class is whether two of eight features have the same sign, so that no feature tells of it alone:
+    The class is whether two of eight features have the same sign, so no feature is relevant by itself:
 
     >>> import numpy as np
     >>> from tamis import HoeffdingTree, StreamingStacking
@@ -298,13 +305,13 @@ class StreamingStacking(TreeClassifier):
         if n_trees > self.max_trees:
             raise DataError(
                 f"{n_features} features have {n_trees} subsets of {size}, more than max_trees ="
-                f" {self.max_trees}: select features first, or set size=1 or max_trees."
+                f" {self.max_trees}: select features first, set size=1, or increase max_trees."
             )
         super()._open(n_features, names, classes)
         n_classes = len(self.classes_)
         self.subsets_ = np.array(list(combinations(range(n_features), size)))
         self._pools_ = Pools(size, 0, n_classes)
-        note(self._pools_.arrays(), SPLIT, 0, n_trees)
+        queue_change(self._pools_.arrays(), SPLIT, 0, n_trees)
         self._pools_.make_room()
         self._pools_.state[PENDING] = 0
         pool = self._pools_.arrays()
@@ -314,7 +321,7 @@ class StreamingStacking(TreeClassifier):
         self._bias_, self._clock_ = np.zeros(n_classes), np.zeros(2)
 
     def _stack(self) -> Stack:
-        """Return the arrays as the kernels take them: those of a file mapped for reading are copied first."""
+        """Return the arrays for the kernels; memory-mapped arrays are copied first."""
         if not self._clock_.flags.writeable:
             for name in ("_roots_", "_detectors_", "weights_", "_bias_", "_clock_"):
                 setattr(self, name, getattr(self, name).copy())
@@ -331,10 +338,15 @@ class StreamingStacking(TreeClassifier):
         self._pools_.grow_classes(n_classes)
 
     def _grow_cells(self, n_cells: int) -> None:
-        """Do nothing: all columns are numbers."""
+        """Do nothing: all columns are numeric."""
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        stack, rules, drift, at = self._stack(), self._rules(watched=True), float(self.drift or 0.0), 0
+        stack, rules, drift, at = (
+            self._stack(),
+            self._split_options(watched=True),
+            float(self.drift or 0.0),
+            0,
+        )
         while at < len(codes) or self._pools_.state[PENDING]:
             at = _learn(self._pools_.arrays(), stack, rows, codes, at, drift, rules)
             if self._pools_.state[PENDING]:
@@ -343,10 +355,10 @@ class StreamingStacking(TreeClassifier):
     # -- reading -------------------------------------------------------------------------------------------
 
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
-        _votes_of(self._pools_.arrays(), self._stack(), rows, LEAVES.index(self.leaf), votes)
+        _predict_votes(self._pools_.arrays(), self._stack(), rows, LEAVES.index(self.leaf), votes)
         votes /= np.maximum(votes.sum(axis=1, keepdims=True), 1e-300)
 
     @property
     def n_drifts_(self) -> int:
-        """Number of trees restarted so far."""
+        """Number of trees reset so far."""
         return int(self._clock_[_DRIFTS])

@@ -1,4 +1,4 @@
-"""HoeffdingTree and HoeffdingAdaptiveTree: decision trees that grow with the stream.
+"""HoeffdingTree and HoeffdingAdaptiveTree: incremental decision trees.
 
 Domingos, Hulten: Mining high-speed data streams, KDD 2000 (VFDT); Bifet, Gavalda: Adaptive learning from evolving data
 streams, IDA 2009 (HAT); Barddal's thesis, section 7.3: leaves that own a classifier with feature weights.
@@ -6,22 +6,22 @@ streams, IDA 2009 (HAT); Barddal's thesis, section 7.3: leaves that own a classi
 ===============  ==================  ====================================================================
 papers           here                meaning
 ===============  ==================  ====================================================================
-n_min            `grace_period`      weight between two tries of a leaf to split
-delta            `delta`             chance that a split is not the best one, were there rows enough
-tau              `tie_threshold`     a bound so small that the best two are as good as each other
+n_min            `grace_period`      weight between two attempts to split a leaf
+delta            `delta`             probability that a split is not the best one
+tau              `tie_threshold`     the bound below which the best two features count as tied
 ===============  ==================  ====================================================================
 
-The formulas stand where they are computed: splits in `splits.py`, votes in `leaves.py`, alternate trees in
-`adaptive.py`; the arrays in `nodes.py`.
+The formulas are next to their code: splits in `splits.py`, votes in `leaves.py`, alternate trees in `adaptive.py`; the
+arrays in `nodes.py`.
 
 Errata and deviations, each with its reason:
 
-* The rows that n counts in the Hoeffding bound include the weight with which a leaf was born, as in all programs.
-* No split has merit 0, not minus infinity: with one feature, or one that is of use, others must be beaten too.
-* A leaf of hardly more than one class still tries to split; elsewhere it never does, and rare classes stay hidden.
-* Errors have risen if the mean of the ADWIN's window has, not if the last row was wrong.
-* Alternate trees begin with the row after the drift, and do not vote until they are in place.
-* A class of which a leaf has no rows gets no vote from its naive Bayes.
+* n of the Hoeffding bound includes the initial weight of a leaf, as in all published programs.
+* Not splitting has merit 0, not minus infinity: even a single relevant feature must exceed it by the bound.
+* An almost pure leaf still attempts to split; in other programs it does not, and rare classes are not learned.
+* Errors have risen if the mean of the ADWIN's window has increased, not if the last row was misclassified.
+* Alternate trees start with the row after the drift, and do not vote until they replace the split.
+* A class without rows at a leaf gets no vote from its naive Bayes.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array
 from tamis._parameters import SEED, having, parameters
-from tamis.learners.dense_rows import is_foreign
+from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
-from tamis.learners.hoeffding.components import LeafClassifiers
-from tamis.learners.hoeffding.learning import learn, reach, votes_of
+from tamis.learners.hoeffding.leaf_classifiers import LeafClassifiers
+from tamis.learners.hoeffding.learning import find_leaves, learn, predict_votes
 from tamis.learners.hoeffding.leaves import MAJORITY
 from tamis.learners.hoeffding.nodes import (
     BIRTHS,
@@ -50,8 +50,8 @@ from tamis.learners.hoeffding.nodes import (
     STARTED,
     Pools,
 )
-from tamis.learners.hoeffding.shape import Node, importances, nodes_of
-from tamis.learners.hoeffding.splits import Rules
+from tamis.learners.hoeffding.records import Node, importances, node_records
+from tamis.learners.hoeffding.splits import SplitOptions
 from tamis.learners.hoeffding.validation import check_trees
 
 __all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree"]
@@ -60,36 +60,36 @@ _NO_GUESSES = np.zeros(0, dtype=np.int64)
 
 
 class HoeffdingTree(TreeClassifier):
-    """A decision tree that splits a leaf once enough rows show which feature is best there (VFDT).
+    """An incremental decision tree that splits a leaf once the Hoeffding bound identifies the best feature (VFDT).
 
     Parameters
     ----------
     grace_period : int, at least 1, default=200
         Weight of the rows between two attempts of a leaf to split.
     delta : float in (0, 1), default=1e-7
-        Chance that the feature of a split is not the best one.
+        Probability that the feature of a split is not the best one.
     tie_threshold : float, at least 0, default=0.05
-        If the Hoeffding bound is below this, the best feature is taken, however close the next is.
+        If the Hoeffding bound is below this, the best feature is used even if the second best is equally good.
     leaf : {"majority", "nb", "nb-adaptive"} or classifier, default="nb-adaptive"
         What a leaf predicts. "majority": its most frequent class. "nb": naive Bayes from its statistics. "nb-adaptive":
-        whichever of these two has been right more often there. Or a classifier with `partial_fit` and `predict_proba`,
-        such as :class:`~tamis.learners.WeightedNaiveBayes`, of which each leaf owns a copy. New leaves start with a
-        copy of their parent's.
+        the more accurate of these two at the leaf. Or a classifier with `partial_fit` and `predict_proba`, such as
+        :class:`~tamis.learners.WeightedNaiveBayes`: each leaf trains a separate copy. New leaves start with a copy of
+        their parent's classifier.
     n_cuts : int, at least 1, default=10
-        Number of thresholds tried for a numeric feature, equally spaced over its range.
+        Number of candidate thresholds of a numeric feature, equally spaced over its range.
     categorical : None, "all", list of int or str, or bool mask, default=None
         The columns whose values are categories: any finite numbers.
     binary_splits : bool, default=False
-        Whether a categorical feature splits one category from the rest; otherwise each category has its branch.
+        Whether a categorical feature splits one category from the rest; otherwise each category has a branch.
     max_depth : int, at least 0, or None, default=None
-        The most splits between the root and a leaf.
+        Maximum number of splits between the root and a leaf.
     max_nodes : int, at least 1, or None, default=None
-        The most nodes of the tree, including alternate trees. This bounds the memory.
+        Maximum number of nodes of the tree, including alternate trees. This bounds the memory.
 
     Attributes
     ----------
     n_nodes_, n_leaves_, depth_ : int
-        Size of the tree as it is now.
+        Current size of the tree.
     nodes_ : list of Node
         The nodes, each before its children.
     feature_importances_ : ndarray of shape (n_features,), float64
@@ -111,10 +111,10 @@ class HoeffdingTree(TreeClassifier):
     -----
     A row costs O(depth + features times classes), an attempt to split O(features times classes times cuts). Memory: 5
     float64 per leaf, class and numeric feature, and one per leaf, class and category. A batch leaves the same state as
-    its rows one at a time. Sparse rows are refused.
+    its rows one at a time. Sparse rows are rejected.
 
-    A missing value (NaN) is left out of the statistics; at a split on it the row goes where most rows go. So does a
-    category that has no branch; it gets one as soon as a row with it was learned from.
+    A missing value (NaN) is ignored by the statistics; at a split on its feature, the row follows the branch with the
+    largest weight. So does a category without a branch; it gets one as soon as a row with it has been learned.
 
     References
     ----------
@@ -184,8 +184,8 @@ class HoeffdingTree(TreeClassifier):
     # -- learning ------------------------------------------------------------------------------------------
 
     @property
-    def _has_foreign_parts(self) -> bool:
-        return self._own_ is not None and is_foreign(self.leaf)
+    def _has_third_party_parts(self) -> bool:
+        return self._own_ is not None and is_third_party(self.leaf)
 
     def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         super()._open(n_features, names, classes)
@@ -206,7 +206,7 @@ class HoeffdingTree(TreeClassifier):
         self._pools_.grow_cells(n_cells)
 
     def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
-        pools, own, rules, at = self._pools_, self._own_, self._rules(), 0
+        pools, own, rules, at = self._pools_, self._own_, self._split_options(), 0
         births = np.empty(len(codes), dtype=np.int64)
         while at < len(codes) or pools.state[PENDING]:
             start = at
@@ -222,18 +222,18 @@ class HoeffdingTree(TreeClassifier):
 
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
         mode = MAJORITY if self._own_ is not None else LEAVES.index(self.leaf)
-        votes_of(self._pools_.arrays(), numbers, cells, mode, votes)
+        predict_votes(self._pools_.arrays(), numbers, cells, mode, votes)
         if self._own_ is not None:
             self._own_.votes(self._births(numbers, cells), rows, votes)
 
     def _births(self, numbers: Array, cells: Array) -> NDArray[np.int64]:
         leaves = np.empty(len(numbers), dtype=np.int64)
-        reach(self._pools_.arrays(), numbers, cells, False, leaves)
-        found: NDArray[np.int64] = self._pools_.links[leaves, BORN]
-        return found
+        find_leaves(self._pools_.arrays(), numbers, cells, False, leaves)
+        births: NDArray[np.int64] = self._pools_.links[leaves, BORN]
+        return births
 
     def leaf_of(self, row: Any) -> Any:
-        """Return the classifier of the leaf that a row reaches, if leaves own classifiers.
+        """Return the classifier of the leaf that a row reaches, if leaves have classifiers.
 
         Parameters
         ----------
@@ -242,11 +242,11 @@ class HoeffdingTree(TreeClassifier):
         Returns
         -------
         classifier or None
-            None if leaves own none, or if no row has reached the leaf yet. It was trained with the positions of the
-            labels in `classes_`.
+            None if leaves have no classifiers, or if no row has reached the leaf yet. It was trained with the positions
+            of the labels in `classes_`.
         """
         check_is_fitted(self)
-        rows = self._bounded(self._rows(np.asarray(row, dtype=np.float64)[None, :], False))
+        rows = self._check_range(self._rows(np.asarray(row, dtype=np.float64)[None, :], False))
         return (
             None
             if self._own_ is None
@@ -255,9 +255,11 @@ class HoeffdingTree(TreeClassifier):
 
     @property
     def nodes_(self) -> list[Node]:
-        """The nodes of the tree, each before its children; alternate trees are left out."""
+        """The nodes of the tree, each before its children, without alternate trees."""
         check_is_fitted(self)
-        return nodes_of(self._pools_, self._categories_, np.concatenate([self._numeric_, self._categorical_]))
+        return node_records(
+            self._pools_, self._categories_, np.concatenate([self._numeric_, self._categorical_])
+        )
 
     @property
     def n_nodes_(self) -> int:
@@ -280,8 +282,8 @@ class HoeffdingTree(TreeClassifier):
         return importances(self.nodes_, self.n_features_in_)
 
 
-class TreeOfAlternates(HoeffdingTree):
-    """A tree whose splits may have alternate trees, which may take their places."""
+class AlternateTreeBase(HoeffdingTree):
+    """Base class of trees whose splits may be replaced with alternate trees."""
 
     @property
     def n_alternates_started_(self) -> int:
@@ -295,30 +297,30 @@ class TreeOfAlternates(HoeffdingTree):
 
     @property
     def n_alternates_dropped_(self) -> int:
-        """Number of alternate trees given up so far, because they were worse or came too late."""
+        """Number of alternate trees dropped so far, because they were worse or outdated."""
         return int(self._pools_.state[DROPPED])
 
 
-class HoeffdingAdaptiveTree(TreeOfAlternates):
-    """A Hoeffding tree that replaces its outdated parts, which it finds by their errors (HAT).
+class HoeffdingAdaptiveTree(AlternateTreeBase):
+    """A Hoeffding tree that detects and replaces outdated subtrees by their errors (HAT).
 
     Each split has an ADWIN on the errors of the rows that pass it. When these errors rise, an alternate tree is
-    started. It replaces the split once its own errors are significantly fewer.
+    started. It replaces the split once its error rate is significantly lower.
 
     Parameters
     ----------
     grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
-        As in :class:`HoeffdingTree`. A `leaf` classifier starts untrained in alternate trees.
+        As in :class:`HoeffdingTree`. A `leaf` classifier starts unfitted in alternate trees.
     bootstrap : bool, default=True
         Whether a row counts a Poisson(1) number of times, at least once, as in the published programs. This is 1.37
-        times on average, so trees grow, and recover from drifts, sooner.
+        times on average, so trees grow, and recover from drifts, faster.
     random_state : int, at least 0, default=0
         Seed of `bootstrap`.
 
     Attributes
     ----------
     n_alternates_started_, n_alternates_replaced_, n_alternates_dropped_ : int
-        Number of alternate trees started, put in place, and given up.
+        Number of alternate trees started, promoted to replace a split, and dropped.
     n_nodes_, n_leaves_, depth_, nodes_, feature_importances_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`HoeffdingTree`.
 
@@ -330,7 +332,7 @@ class HoeffdingAdaptiveTree(TreeOfAlternates):
     Notes
     -----
     As for :class:`HoeffdingTree`. A split needs 5 kB more for its ADWIN, and a row some 50 ns for each split it passes.
-    Leaves that own classifiers learn row by row in Python, because each row is predicted before it is learned from.
+    Leaves with classifiers learn row by row in Python, because each row is predicted before it is learned.
 
     References
     ----------
@@ -338,7 +340,7 @@ class HoeffdingAdaptiveTree(TreeOfAlternates):
 
     Examples
     --------
-    Feature 0 tells the class, and feature 1 from row 6000 on:
+    Feature 0 determines the class, and feature 1 from row 6000 on:
 
     >>> import numpy as np
     >>> from tamis import HoeffdingAdaptiveTree
@@ -380,8 +382,8 @@ class HoeffdingAdaptiveTree(TreeOfAlternates):
         self.bootstrap = bootstrap
         self.random_state = random_state
 
-    def _rules(self, **_: Any) -> Rules:
-        return super()._rules(watched=True, seed=int(self.random_state) if self.bootstrap else -1)
+    def _split_options(self, **_: Any) -> SplitOptions:
+        return super()._split_options(watched=True, seed=int(self.random_state) if self.bootstrap else -1)
 
     def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
         if self._own_ is None:
@@ -394,17 +396,24 @@ class HoeffdingAdaptiveTree(TreeOfAlternates):
     def _learn_row(
         self, own: LeafClassifiers, rows: Array, numbers: Array, cells: Array, codes: Array
     ) -> None:
-        """Learn a row of which the leaves' classifiers say first what they predict, then learn it."""
+        """Predict a row with the classifiers of its leaves, then learn it."""
         pools, at = self._pools_, 0
         leaves = np.empty(len(pools.links), dtype=np.int64)
-        leaves = leaves[: reach(pools.arrays(), numbers, cells, True, leaves)]
+        leaves = leaves[: find_leaves(pools.arrays(), numbers, cells, True, leaves)]
         births = pools.links[leaves, BORN]
         guesses = np.full(len(pools.links), -1)
         guesses[leaves] = own.guess(births, rows, pools.weights[leaves])
         before = pools.state[[BIRTHS, LIVE]]
         while at < 1 or pools.state[PENDING]:
             at = learn(
-                pools.arrays(), numbers, cells, codes, at, guesses, np.empty_like(codes), self._rules()
+                pools.arrays(),
+                numbers,
+                cells,
+                codes,
+                at,
+                guesses,
+                np.empty_like(codes),
+                self._split_options(),
             )
             if pools.state[PENDING]:
                 pools.make_room()

@@ -1,7 +1,8 @@
-"""What the arrays of a tree must satisfy, so that no kernel leaves them or walks in a circle.
+"""Validation of the arrays of a tree, so that no kernel reads out of bounds or follows a cycle.
 
-Kernels follow links from node to node without a limit, so ranges alone are not enough: every node that is in use must
-be reached exactly once from a root, every place is either used or free, and the categories of a feature form a chain.
+Kernels follow links from node to node without a limit, so range checks are not sufficient: every node in use must be
+reached exactly once from a root, every place is either used or free, and the categories of a feature form a linked
+list.
 """
 
 from __future__ import annotations
@@ -50,23 +51,23 @@ _ROUNDING = 1e-6  # relative: the weight of a node is the sum of those of its cl
 
 
 def check_trees(pools: Pools, roots: Any, n_numeric: int, categories: Categories) -> None:
-    """Reject trees whose links leave their arrays, or lead in a circle.
+    """Reject trees whose links are out of bounds or form a cycle.
 
     Parameters
     ----------
     pools : Pools
         The arrays of all the trees.
     roots : sequence of int
-        The nodes that kernels start from.
+        The root nodes of the trees.
     n_numeric : int
-        Numeric features of a row.
+        Number of numeric features of a row.
     categories : Categories
-        Those that the cells are numbers of.
+        The categories that the cells index.
 
     Raises
     ------
     StateError
-        If so.
+        If the arrays are inconsistent.
     """
     links, state, n_cells = pools.links, pools.state, categories.n_cells
     _check_categories(categories, pools.lists.shape[1])
@@ -90,24 +91,24 @@ def check_trees(pools: Pools, roots: Any, n_numeric: int, categories: Categories
         "detectors",
     )
     require(state[LIVE] == len(used), "state")
-    _check_ways(links.tolist(), [int(root) for root in roots], len(used), n_numeric)
+    _check_paths(links.tolist(), [int(root) for root in roots], len(used), n_numeric)
     _check_chains(pools)
     _check_sums(pools, alive)
     check_windows(pools.detectors)
 
 
 def require(condition: Any, name: str) -> None:
-    """Reject a tree unless a condition holds of one of its arrays.
+    """Reject a tree unless a condition on one of its arrays holds.
 
     Raises
     ------
     StateError
-        If it does not.
+        If the condition is false.
     """
     if not condition:
         raise StateError(
-            f"{name!r} of a tree has values that fit no tree: the model was changed from outside, so fit it again or"
-            " load it from where it was saved."
+            f"{name!r} of a tree has inconsistent values: the model was changed from outside, so fit it again or load"
+            " it from where it was saved."
         )
 
 
@@ -118,8 +119,8 @@ def _check_places(stack: Ints, n_free: Any, used: Ints, n_places: int, name: str
     require(np.array_equal(np.sort(places), np.arange(n_places)), f"free {name}")
 
 
-def _check_ways(links: list[list[int]], roots: list[int], n_used: int, n_numeric: int) -> None:
-    """Reject trees in which a node is reached twice or never, or a split lacks what sends rows on."""
+def _check_paths(links: list[list[int]], roots: list[int], n_used: int, n_numeric: int) -> None:
+    """Reject trees in which a node is reached twice or never, or a split lacks a feature or children."""
     todo, reached = [(root, -1) for root in roots], 0
     seen = bytearray(len(links))
     while todo:
@@ -144,7 +145,7 @@ def _check_ways(links: list[list[int]], roots: list[int], n_used: int, n_numeric
 
 
 def _check_chains(pools: Pools) -> None:
-    """Reject lists of categories that share one, or lead in a circle."""
+    """Reject lists of categories that share an element or form a cycle."""
     follows, n_cells = pools.next_cell.tolist(), 0
     require(all(-2 <= cell < len(follows) for cell in follows), "next_cell")
     seen = bytearray(len(follows))
@@ -161,7 +162,7 @@ def _check_chains(pools: Pools) -> None:
 
 
 def _check_sums(pools: Pools, alive: NDArray[np.bool_]) -> None:
-    """Reject statistics that no rows have: what is negative, or too large to be squared."""
+    """Reject impossible statistics: negative weights, or values whose squares overflow."""
     kept = pools.gaussians
     for name in ("weights", "counts", "totals"):
         require(_all_in(getattr(pools, name), 0.0, np.inf), name)
@@ -177,7 +178,7 @@ def _all_in(array: NDArray[Any], low: float, high: float) -> bool:
 
 
 def _check_categories(categories: Categories, n_features: int) -> None:
-    """Reject a table that is too full to be searched, or whose cells are none."""
+    """Reject a table that is too full to be searched, or whose cells are invalid."""
     table, n = categories._table, categories.n_cells
     taken = table[table[:, 0] >= 0]
     require(0 <= n <= len(categories.values) and len(taken) == n, "_table")

@@ -1,4 +1,4 @@
-"""VFDR: a set of rules that grows with the stream.
+"""VFDR: incremental decision rules.
 
 Gama, Kosina: Learning decision rules from data streams, IJCAI 2011; Kosina, Gama: Very fast decision rules for
 classification in data streams, Data Mining and Knowledge Discovery 29, 2015 (also AVFDR, which drops rules).
@@ -6,23 +6,23 @@ classification in data streams, Data Mining and Knowledge Discovery 29, 2015 (al
 ===============  ==================  ====================================================================
 papers           here                meaning
 ===============  ==================  ====================================================================
-N_min            `grace_period`      rows that a rule covers between two tries to grow
-delta            `delta`             chance that a literal is not the best one, were there rows enough
-tau              `tie_threshold`     a bound so small that the best two are as good as each other
+N_min            `grace_period`      rows that a rule covers between two attempts to grow
+delta            `delta`             probability that a literal is not the best one
+tau              `tie_threshold`     the bound below which the best two features count as tied
 ===============  ==================  ====================================================================
 
-The formulas stand where they are computed: literals and votes in `rule_set.py`, merits in `splits.py`, what one rule
-predicts in `leaves.py`.
+The formulas are next to their code: literals and votes in `rule_set.py`, merits in `splits.py`, the prediction of a
+rule in `leaves.py`.
 
 Errata and deviations, each with its reason:
 
-* The best literal is half of the best split: information gain of both sides chooses feature and threshold, entropy the
-  side. The entropy of one side alone is least where that side is smallest, so that rules would cover next to nothing.
-* The bound counts the rows since the last literal, because the statistics restart with it.
-* A rule that got a literal, and the default rule that gave one away, begin with the classes that they would have had.
-* A threshold takes the place of an older one that it implies, so a number stands at most twice in a rule.
+* The best literal is one side of the best split: the information gain of both sides determines feature and threshold,
+  the entropy the side. The entropy of a single side is lowest for the smallest sides, so rules would cover few rows.
+* n of the bound is the number of rows since the last literal, because the statistics are reset with it.
+* After a literal is added, the rule (or the default rule that it was split from) starts with estimated class weights.
+* A threshold replaces an older one that it implies, so a numeric feature occurs at most twice in a rule.
 * An unordered set grows one literal at a time, as an ordered one does; the papers also grow a rule for each class.
-* Errors are watched by ADWIN, as elsewhere in this library; AVFDR has another detector.
+* Errors are monitored by ADWIN, as elsewhere in this library; AVFDR uses a different detector.
 """
 
 from __future__ import annotations
@@ -39,7 +39,16 @@ from tamis._check import Array
 from tamis._parameters import integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.nodes import DROPPED, LIVE, PENDING, ROOT
-from tamis.learners.hoeffding.rule_set import NOTHING, OPERATORS, RIGHT, SEEN, How, RuleSet, learn, votes_of
+from tamis.learners.hoeffding.rule_set import (
+    NOTHING,
+    OPERATORS,
+    RIGHT,
+    SEEN,
+    RuleOptions,
+    RuleSet,
+    learn,
+    predict_votes,
+)
 
 __all__ = ["VFDR", "Literal", "Rule"]
 
@@ -53,11 +62,11 @@ class Literal:
     feature : int
         Column.
     operator : {"<=", ">", "==", "!="}
-        The first two of numbers, the others of categories.
+        The first two for numbers, the others for categories.
     value : float
         Threshold or category.
     gain : float
-        Information gain in bits, times the weight of the rows that the rule had when it got the literal.
+        Information gain in bits, times the weight of the rule when the literal was added.
     """
 
     feature: int
@@ -75,9 +84,9 @@ class Rule:
     literals : tuple of Literal
         The rule covers a row if all of them hold.
     class_weights : ndarray of shape (n_classes,), float64
-        Weight of the rows of each class, with that which it began with at its last literal.
+        Weight of the rows of each class, including the initial weight after its last literal.
     n_covered, n_right : int
-        Rows that it covered since its last literal, and those of which it knew the class before it learned them.
+        Number of rows covered since its last literal, and of those that it predicted correctly before learning them.
     """
 
     literals: tuple[Literal, ...]
@@ -87,31 +96,31 @@ class Rule:
 
 
 class VFDR(TreeClassifier):
-    """Rules that get a literal once enough rows say which is best, and that can be read (VFDR, AVFDR).
+    """Interpretable rules that add a literal once the Hoeffding bound identifies the best one (VFDR, AVFDR).
 
     Parameters
     ----------
     grace_period : int, at least 1, default=200
-        Rows that a rule covers between two tries to grow.
+        Rows that a rule covers between two attempts to grow.
     delta : float in (0, 1), default=1e-7
-        Chance that the feature of a literal is not the best one.
+        Probability that the feature of a literal is not the best one.
     tie_threshold : float, at least 0, default=0.05
-        Where the Hoeffding bound is below it, the best feature wins however close the next is.
+        If the Hoeffding bound is below this, the best feature is used even if the second best is equally good.
     ordered : bool, default=True
         A rule covers a row that meets all its conditions. True: only the first rule that covers a row learns from it
         and predicts it, so rules are read from top to bottom. False: all rules that cover a row learn from it and vote,
-        so each can be read by itself.
+        so each rule can be interpreted separately.
     leaf : {"majority", "nb", "nb-adaptive"}, default="nb-adaptive"
         What a rule predicts, as a leaf of :class:`HoeffdingTree` does: its most frequent class, naive Bayes from its
-        statistics, or whichever has been right more often.
+        statistics, or the more accurate of the two.
     drift : float in (0, 1) or None, default=None
-        Chance of a false alarm of the ADWIN that drops a rule when its errors rise (AVFDR); None: rules stay.
+        False-alarm rate of the ADWIN that drops a rule when its errors rise (AVFDR); None: rules are never dropped.
     n_cuts : int, at least 1, default=10
-        Thresholds tried for a numeric feature, equally spaced over its range.
+        Number of candidate thresholds of a numeric feature, equally spaced over its range.
     categorical : None, "all", list of int or str, or bool mask, default=None
         The columns whose values are categories: any finite numbers.
     max_rules : int, at least 1, or None, default=None
-        Rules beside the default rule. This bounds the memory.
+        Maximum number of rules, not counting the default rule. This bounds the memory.
 
     Attributes
     ----------
@@ -138,12 +147,12 @@ class VFDR(TreeClassifier):
 
     Notes
     -----
-    A row costs O(literals + features times classes) for each rule that learns it, a try to grow O(features times
+    A row costs O(literals + features times classes) for each rule that learns it, an attempt to grow O(features times
     classes times cuts). Memory: 5 float64 per rule, class and numeric feature, one per rule, class and category, and
-    5 kB per rule with `drift`. A batch leaves the same state as its rows one at a time. Sparse rows are refused.
+    5 kB per rule with `drift`. A batch leaves the same state as its rows one at a time. Sparse rows are rejected.
 
-    No literal holds of a missing value (NaN), so that the row goes to a rule that does not ask for it; statistics leave
-    it out. A category never met is none of those that a literal names.
+    No literal holds for a missing value (NaN), so the row is covered by rules without literals on that feature only;
+    the statistics ignore it. A new category differs from all categories in literals.
 
     References
     ----------
@@ -184,7 +193,7 @@ class VFDR(TreeClassifier):
         max_rules=(integer("[1, inf)"), None),
     )
 
-    binary_splits = True  # a literal names one category
+    binary_splits = True  # a literal refers to one category
     max_depth = None
     max_nodes = None
     _rules_: RuleSet
@@ -229,20 +238,22 @@ class VFDR(TreeClassifier):
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
         numbers, cells = self._encoded(rows, learn=True)
-        rules, growth, at = self._rules_, self._rules(watched=True), 0
+        rules, growth, at = self._rules_, self._split_options(watched=True), 0
         max_rules = -1 if self.max_rules is None else int(self.max_rules)
         if self.drift is not None:
             rules.watch()
-        how = How(bool(self.ordered), float(self.drift or 0.0), max_rules)
+        options = RuleOptions(bool(self.ordered), float(self.drift or 0.0), max_rules)
         while at < len(codes) or rules.pools.state[PENDING]:
-            at = learn(rules.arrays(), numbers, cells, codes, at, growth, how)
+            at = learn(rules.arrays(), numbers, cells, codes, at, growth, options)
             if rules.pools.state[PENDING]:
                 rules.make_room()
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
-        votes_of(self._rules_.arrays(), numbers, cells, LEAVES.index(self.leaf), bool(self.ordered), votes)
+        predict_votes(
+            self._rules_.arrays(), numbers, cells, LEAVES.index(self.leaf), bool(self.ordered), votes
+        )
 
     @property
     def rules_(self) -> list[Rule]:
@@ -272,24 +283,24 @@ class VFDR(TreeClassifier):
 
     @property
     def n_rules_(self) -> int:
-        """Rules beside the default rule."""
+        """Number of rules, without the default rule."""
         check_is_fitted(self)
         return int(self._rules_.pools.state[LIVE]) - 1
 
     @property
     def n_dropped_(self) -> int:
-        """Number of rules dropped so far, and of restarts of the default rule."""
+        """Number of rules dropped so far, and of resets of the default rule."""
         check_is_fitted(self)
         return int(self._rules_.pools.state[DROPPED])
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of the literals, summed by feature, in all 1; zeros while there is none."""
-        return gains_of(self.rules_, self.n_features_in_)
+        """Merit times weight of the literals, summed by feature and normalised to 1; zeros without literals."""
+        return literal_importances(self.rules_, self.n_features_in_)
 
 
-def gains_of(rules: Iterable[Rule], n_features: int) -> NDArray[np.float64]:
-    """Return what the literals of some rules gain, summed by feature, in all 1; zeros where there is none."""
+def literal_importances(rules: Iterable[Rule], n_features: int) -> NDArray[np.float64]:
+    """Return the gain of the literals of some rules, summed by feature and normalised to 1; zeros without literals."""
     gains = np.zeros(n_features)
     for rule in rules:
         for literal in rule.literals:

@@ -1,4 +1,4 @@
-"""The nodes of a tree as records: what exports, pictures and importances read."""
+"""The nodes of a tree as records, for exports, plots and feature importances."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tamis.learners.hoeffding.nodes import (
     Pools,
 )
 
-__all__ = ["Node", "importances", "nodes_of"]
+__all__ = ["Node", "importances", "node_records"]
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Node:
     merit : float
         Information gain of the split when it was made, in bits; 0 at a leaf.
     weight : float
-        Weight of the rows that reached it, plus the weight at its start.
+        Weight of the rows that reached it, plus its initial weight.
     class_weights : ndarray of shape (n_classes,), float64
-        The same by class.
+        The weight of each class.
     """
 
     parent: int
@@ -60,23 +60,23 @@ class Node:
     class_weights: NDArray[np.float64]
 
 
-def nodes_of(pools: Pools, categories: Categories, columns: NDArray[np.intp]) -> list[Node]:
-    """Return the nodes, each before its children; `columns` says which column each feature of the arrays is."""
+def node_records(pools: Pools, categories: Categories, columns: NDArray[np.intp]) -> list[Node]:
+    """Return the nodes, each before its children; `columns` maps features of the arrays to input columns."""
     links, numbers = pools.links, pools.numbers
-    found: list[Node] = []
+    nodes: list[Node] = []
     todo = [(int(pools.state[ROOT]), -1)]
     while todo:
         at, parent = todo.pop()
         leaf = links[at, LEFT] < 0
         numeric = not leaf and links[at, KIND] == NUMERIC
-        named = parent >= 0 and found[parent].threshold is None and links[at, CELL] >= 0
-        found.append(
+        has_category = parent >= 0 and nodes[parent].threshold is None and links[at, CELL] >= 0
+        nodes.append(
             Node(
                 parent=parent,
-                depth=0 if parent < 0 else found[parent].depth + 1,
+                depth=0 if parent < 0 else nodes[parent].depth + 1,
                 feature=None if leaf else int(columns[links[at, FEATURE]]),
                 threshold=float(numbers[at, THRESHOLD]) if numeric else None,
-                category=float(categories.values[links[at, CELL]]) if named else None,
+                category=float(categories.values[links[at, CELL]]) if has_category else None,
                 merit=0.0 if leaf else float(numbers[at, MERIT]),
                 weight=float(numbers[at, WEIGHT]),
                 class_weights=pools.weights[at].copy(),
@@ -84,14 +84,14 @@ def nodes_of(pools: Pools, categories: Categories, columns: NDArray[np.intp]) ->
         )
         children, child = [], int(links[at, LEFT])
         while child >= 0:
-            children.append((child, len(found) - 1))
+            children.append((child, len(nodes) - 1))
             child = int(links[child, NEXT])
         todo.extend(reversed(children))
-    return found
+    return nodes
 
 
 def importances(nodes: Iterable[Node], n_features: int) -> NDArray[np.float64]:
-    """Return merit times weight of the splits, summed by feature, in all 1; zeros while there is none."""
+    """Return merit times weight of the splits, summed by feature and normalised to 1; zeros without splits."""
     gains = np.zeros(n_features)
     for node in nodes:
         if node.feature is not None:

@@ -1,4 +1,4 @@
-"""Leaves that own a classifier each: a copy of their parent's when they begin, trained with none but their own rows."""
+"""Classifiers at the leaves: a copy of the parent's classifier at first, trained with the rows of the leaf only."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Ints = NDArray[np.int64]
 
 
 class LeafClassifiers:
-    """The classifiers of the leaves, by the birth of the leaf; a leaf without rows has none yet.
+    """The classifiers of the leaves, by the birth number of the leaf; a leaf without rows has none yet.
 
     Parameters
     ----------
     prototype : classifier with partial_fit and predict_proba
-        Cloned for a leaf that has no parent to inherit from.
+        Cloned for a leaf without a parent.
     """
 
     def __init__(self, prototype: Any) -> None:
         self._prototype = prototype
         self._by_birth: dict[int, Any] = {}
-        self._births = 0  # those before are settled
+        self._births = 0  # leaves born earlier have inherited already
 
     def train(self, births: Ints, X: Floats, codes: Ints, n_classes: int) -> None:
-        """Train each leaf's classifier with the rows that came to it, in their order."""
+        """Train each leaf's classifier with the rows that reached it, in order."""
         for birth in dict.fromkeys(births.tolist()):
             rows = births == birth
             known = self._by_birth.get(birth)
@@ -43,16 +43,16 @@ class LeafClassifiers:
                 known.partial_fit(X[rows], codes[rows])
 
     def guess(self, births: Ints, X: Floats, weights: Floats) -> Ints:
-        """Return the class that each leaf predicts of one row: its majority while it has no classifier, -1 if empty."""
-        found = np.where(weights.any(axis=1), weights.argmax(axis=1), -1)
+        """Return the prediction of each leaf for one row: the majority class without a classifier, -1 if empty."""
+        guesses = np.where(weights.any(axis=1), weights.argmax(axis=1), -1)
         for k, birth in enumerate(births.tolist()):
             known = self._by_birth.get(birth)
             if known is not None:
-                found[k] = known.predict(X)[0]
-        return found
+                guesses[k] = known.predict(X)[0]
+        return guesses
 
     def inherit(self, pools: Pools) -> None:
-        """Give leaves born by a split a copy of their parent's classifier, and forget those of leaves that are gone."""
+        """Copy the parent's classifier to leaves created by a split, and drop those of leaves that no longer exist."""
         links = pools.links
         leaves = np.flatnonzero((links[:, ALIVE] == 1) & (links[:, LEFT] < 0))
         for leaf in leaves[links[leaves, BORN] >= self._births]:
@@ -64,7 +64,7 @@ class LeafClassifiers:
         self._births = int(pools.state[BIRTHS])
 
     def votes(self, births: Ints, X: Floats, votes: Floats) -> None:
-        """Overwrite the votes of rows whose leaf has a classifier with its probabilities."""
+        """Overwrite the votes of rows whose leaf has a classifier with the probabilities of that classifier."""
         for birth in dict.fromkeys(births.tolist()):
             known = self._by_birth.get(birth)
             if known is not None:

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 
 from tamis.catalog import LEARNERS
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
-from tamis.learners.leaving_out import narrowed, way_of
+from tamis.learners.column_masking import masking_strategy, restrict_columns
 
 WHOLE = {
     "gaussian": GaussianNB(var_smoothing=0),  # otherwise by the largest variance of all columns
@@ -56,7 +56,7 @@ def test_narrowed_is_as_if_it_had_learned_these_columns_alone(name):
         whole.partial_fit(X[part], y[part], classes=[0, 1])
         alone.partial_fit(X[part][:, COLUMNS], y[part], classes=[0, 1])
     before = whole.predict(X[300:])
-    view = narrowed(whole, COLUMNS)
+    view = restrict_columns(whole, COLUMNS)
     asked = np.ascontiguousarray(X[300:, COLUMNS])
     np.testing.assert_array_equal(view.predict(asked), alone.predict(asked))
     np.testing.assert_allclose(view.predict_proba(asked), alone.predict_proba(asked), rtol=1e-9)
@@ -75,7 +75,7 @@ def test_naive_bayes_narrowed_is_bit_for_bit_what_the_columns_alone_would_teach(
     whole = WeightedNaiveBayes(categorical=[2, 5, 6], **settings).partial_fit(X[:200], y[:200])
     alone = WeightedNaiveBayes(categorical=[1, 3], **settings).partial_fit(some[:200], y[:200])
     np.testing.assert_array_equal(
-        whole.narrowed(columns).predict_proba(some[200:]), alone.predict_proba(some[200:])
+        whole.restrict_columns(columns).predict_proba(some[200:]), alone.predict_proba(some[200:])
     )
 
 
@@ -83,7 +83,7 @@ def test_a_view_of_columns_that_tell_nothing_counts_them_alike():
     X, y = rows()
     X[:, [0, 2]] = 7.0
     for model in (WeightedNaiveBayes(), WeightedKNN()):
-        view = narrowed(model.partial_fit(X, y), np.array([0, 2]))
+        view = restrict_columns(model.partial_fit(X, y), np.array([0, 2]))
         assert np.isfinite(view.predict_proba(X[:5, [0, 2]])).all()
 
 
@@ -120,6 +120,8 @@ def test_every_learner_has_a_way():
     for entry in LEARNERS:
         default = "missing" if entry.key.startswith("river-") else "whole"
         learner = entry.load()(**dict(entry.parameters))
-        assert way_of(learner) == expected.get(entry.key, default), entry.key
-    assert [way_of(model) for model in (Plain(), Stranger(), SGDClassifier(), Perceptron())] == ["zeros"] * 4
-    assert way_of(HoeffdingTree()) == "missing"
+        assert masking_strategy(learner) == expected.get(entry.key, default), entry.key
+    assert [masking_strategy(model) for model in (Plain(), Stranger(), SGDClassifier(), Perceptron())] == [
+        "zeros"
+    ] * 4
+    assert masking_strategy(HoeffdingTree()) == "missing"

@@ -144,6 +144,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
+    _linear_in_stored_values = True
     _numbers_count = False  # whether the state keeps the values themselves
 
     @abstractmethod

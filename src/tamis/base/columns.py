@@ -135,6 +135,8 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     _takes_weights = True  # False: the method cannot weigh rows, so `sample_weight` is refused
     _statistic = "dependency"  # what `trace_` says of each offer where there is no p-value
+    _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # kinds of target that the method learns from
+    _linear_in_stored_values = False  # True: sparse columns take time proportional to the stored values
     _whole_blocks = False  # True: `_consider_block` is given each block of offers in one piece
     _parts: tuple[str, ...] = ()  # attributes with state that hooks change in place, to be copied before
 

@@ -87,6 +87,12 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     # where an update takes so long that the copy takes less than a tenth of it.
     _copied_per_byte = 1
 
+    # Kinds of target that the method learns from.
+    _target_kinds: tuple[str, ...] = ("binary", "multiclass")
+
+    # True: learning from CSR rows takes time proportional to the stored values.
+    _linear_in_stored_values = False
+
     _allows_nan = False  # True: NaN is passed over, feature by feature
 
     _ignores_target = False  # True: no row says anything about which features are relevant

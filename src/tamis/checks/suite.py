@@ -48,8 +48,8 @@ class Report:
 
 def entry_of(estimator: Any) -> Entry | None:
     """Return what the catalogue says of the class of an estimator, if it is in it."""
-    where = type(estimator).__module__, type(estimator).__name__
-    return next((entry for entry in CATALOG if (entry.module, entry.name) == where), None)
+    cls = type(estimator)
+    return next((entry for entry in CATALOG if entry.name == cls.__name__ and entry.load() is cls), None)
 
 
 def named(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -45,10 +44,10 @@ def _show_catalogue(as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "selectors": [asdict(e) for e in selectors()],
-                "learners": [asdict(e) for e in LEARNERS],
-                "cells": [asdict(e) for e in cells()],
-                "from_python": [asdict(e) for e in others()],
+                "selectors": [e.as_dict() for e in selectors()],
+                "learners": [e.as_dict() for e in LEARNERS],
+                "cells": [e.as_dict() for e in cells()],
+                "from_python": [e.as_dict() for e in others()],
             }
         )
         return
@@ -69,7 +68,7 @@ def _show_parameters(entry: Entry, as_json: bool) -> None:
         )
     ]
     if as_json:
-        print_json({**asdict(entry), "parameters": shown})
+        print_json({**entry.as_dict(), "parameters": shown})
         return
     from tamis.terminal import show_parameters
 

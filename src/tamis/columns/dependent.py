@@ -31,6 +31,8 @@ class DependenceSelector(ColumnSelector):
     Columns that do not depend on the class are rejected many at a time; `_decide` is asked about each of the others.
     """
 
+    _linear_in_stored_values = True
+
     _allowed = parameters(
         test=(*_TESTS, DependenceTest),
         alpha=number("(0, 1)"),

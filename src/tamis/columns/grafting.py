@@ -234,6 +234,7 @@ class Grafting(ColumnSelector):
     _shapes = "_target (n)  _share (n)  _eta (n)  _pull (n)  _columns (q, n)  _weights (q)"
 
     _statistic = "slope"
+    _target_kinds = ("binary", "regression")
 
     _allowed = parameters(
         penalty=(number("(0, inf)"), None),

@@ -36,6 +36,9 @@ def check_two_classes(classes: Array) -> None:
 class RegressionSelector(ColumnSelector):
     """A selector that tests columns against a regression on the features selected so far."""
 
+    _target_kinds = ("binary", "regression")
+    _linear_in_stored_values = True
+
     _allowed = parameters(
         model=("linear", "logistic", "poisson"),
         intercept=(True, False),

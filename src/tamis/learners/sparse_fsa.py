@@ -218,6 +218,8 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
     True
     """
 
+    _equals_rows = ""
+    _linear_in_stored_values = True
     _shapes = """
         n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j) float in [-1e150, 1e150]
         intercept_ (c-(c==2)) float in [-1e150, 1e150]  _support (j)

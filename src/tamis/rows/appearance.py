@@ -21,6 +21,7 @@ class ByAppearance(RowSelector):
     _order: Array  # codes of the classes in order of appearance
 
     _equals_rows = "exactly"
+    _linear_in_stored_values = True
 
     @abstractmethod
     def _open_class(self, code: int) -> None:

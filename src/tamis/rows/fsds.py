@@ -153,6 +153,7 @@ class FSDS(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _target_kinds = ("binary", "multiclass", "regression")
     _shapes = "_sketch (l, j)  _squares (l)  _waiting (w, j)  _n_waiting (=w)"
 
     _ignores_target = True

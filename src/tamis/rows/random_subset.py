@@ -72,6 +72,8 @@ class RandomSubset(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _target_kinds = ("binary", "multiclass", "regression")
+    _linear_in_stored_values = True
     _shapes = "_rank (j)"
 
     _ignores_target = True

@@ -104,7 +104,7 @@ def _count(codes: Array, weight: Array, keep: float, counts: Array, n_classes: i
 
 
 class FIRES(RowSelector):
-    """Selects the features whose coefficients are large and certain in a Bayesian linear model of the label.
+    """Selects the features whose coefficients are large and certain in a Bayesian probit or linear model.
 
     The coefficients of a linear model of the label, the number or the count are normal random variables. Each batch
     moves their means and standard deviations one step up the log marginal likelihood. A feature scores ``mu**2 -
@@ -203,6 +203,8 @@ class FIRES(RowSelector):
         _models.averaged (=a)  _models.mu (m, j)  _models.sigma (m, j)  _models.bias (m, 2)  _models._average (a*m, j)
     """
 
+    _target_kinds = ("binary", "multiclass", "regression")
+    _linear_in_stored_values = True
     _finite_in_kernel = True
 
     _allowed = parameters(

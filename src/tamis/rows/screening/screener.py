@@ -61,6 +61,7 @@ class Screener(RowSelector):
     """Selects by one score of a feature by itself; a subclass names its scores."""
 
     _equals_rows = "up to rounding"
+    _linear_in_stored_values = True
     _shapes = """
         _ticks (c?)  _moments._weight (c)
         _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)

@@ -291,7 +291,7 @@ def test_memory_that_runs_out_before_anything_changes_closes_nothing(monkeypatch
             assert tamis.dumps(model) == before
 
 
-@pytest.mark.parametrize("key", ["fires-mc", "cancel-out", "discuss", "auto"])
+@pytest.mark.parametrize("key", ["fires-mc", "cancel-out", "discuss", "forward", "auto"])
 def test_a_state_much_larger_than_the_batch_is_restored_where_learning_takes_long(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,7 +84,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     _equals_rows = ""
 
     # Bytes of the state that may be copied for each byte of a batch, so that an error within an update is undone; more
-    # where an update takes so long that the copy takes less than a tenth of it.
+    # where an update takes so long that the copy takes a tenth of it at most.
     _copied_per_byte = 1
 
     # Kinds of target that the method learns from.

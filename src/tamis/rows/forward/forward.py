@@ -185,6 +185,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     _equals_rows = "up to rounding"
     _target_kinds = ("binary", "multiclass", "regression")
+    _copied_per_byte = 12
     _shapes = """
         _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)  _order (o)  _entered (o)
         _more? (*)  _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)

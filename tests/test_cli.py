@@ -388,7 +388,7 @@ def wrong(path, row):
         ([*RUN, "--checkpoint", "."], 2, "is a folder"),
         ([*RUN, "--checkpoint", "table.csv"], 2, "is the file that is read"),
         ([*RUN, "--learner", "multinomial-nb"], 1, "Negative values"),
-        (["run", "table.csv", "--label", "heat"], 1, "different numbers, which are no classes"),
+        (["run", "table.csv", "--label", "heat"], 1, "different numbers, which are not classes"),
         (["run", "table.csv", "--label", "heat"], 1, "predict a number with --task regression"),
         ([*NUMBERS, "--task", "number"], 2, "--task number is not known: write classification or regression"),
         ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, fsds, forward, random"),
@@ -433,7 +433,7 @@ def test_a_file_of_one_row_is_told_what_it_lacks(call, here):
         ("1,2,3,4,", "1 row has no label, the first is row 1,500; add --drop-unlabelled."),
         (
             "1,,3,4,on",
-            "sound (0.1 %) lacks values, the first in row 1,500; add --missing mean.",
+            "sound (0.1 %) has missing values, the first in row 1,500; add --missing mean.",
         ),
     ],
 )
@@ -509,7 +509,7 @@ def test_results_before_a_wrong_row_are_kept(call, here, tmp_path):
     code, out, err = call(*line, "--quiet", "--report", tmp_path / "late.html")
     assert code == 1
     assert out.startswith("FIRES on late.csv")
-    assert err == "tamis: 'late.csv' has 4 values in line 60002, the others have 5: mend that line.\n"
+    assert err == "tamis: 'late.csv' has 4 values in line 60002, the others have 5: fix that line.\n"
     assert (tmp_path / "late.html").is_file()
     found = json.loads(call(*line, "--json", "--quiet")[1])
     assert found["error"] in err

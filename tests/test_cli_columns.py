@@ -313,7 +313,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1) or None, got 2.0."),
         (("--max-candidates", "0"), 2, "--max-candidates must be 1 or more, got 0."),
         (("--missing", "keep"), 2, "--missing keep is not known here: write mean or error."),
-        (("--missing", "error"), 1, "'table.csv': c (11.3 %) lacks values, the first in row 1; add --missing mean."),
+        (("--missing", "error"), 1, "'table.csv': c (11.3 %) has missing values, the first in row 1; add"),
         (("--report", "no/a.html"), 2, "Cannot write the report 'no/a.html': the folder 'no' does not exist"),
         (("--save", "no/a.tamis"), 2, "--save no/a.tamis: the folder"),
     ],

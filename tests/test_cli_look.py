@@ -128,7 +128,7 @@ def test_one_list_has_every_problem_in_words_of_the_command_line(call):
         "tamis: 'sensors.csv' cannot be used as it is:\n"
         "  the label column is not named: --label state\n"
         "  firmware holds '1.5.2' among numbers, first in row 4: --na 1.5.2\n"
-        "  heat (3.3 %) lacks values, the first in row 4: --missing mean\n"
+        "  heat (3.3 %) has missing values, the first in row 4: --missing mean\n"
         "Mended: tamis run sensors.csv --label state --na 1.5.2 --missing mean\n"
     )
 
@@ -256,7 +256,7 @@ def test_a_decimal_mark_that_was_said_and_is_another_one_is_told(call, tmp_path)
     path.write_text("a;b;y\n" + "1,5;2,25;0\n2,5;1,75;1\n" * 30)
     code, _, err = call("run", path, "--label", "y", "--decimal", ".")
     assert code == 1
-    assert "a holds '1,5', '2,5', but decimal mark . was said; add --decimal ,." in err
+    assert "a holds '1,5', '2,5', but the decimal mark is set to .; add --decimal ,." in err
     words = shlex.split(
         json.loads(call("look", path, "--label", "y", "--decimal", ".", "--json")[1])["command"]
     )

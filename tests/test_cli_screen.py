@@ -189,9 +189,9 @@ class _Interrupted(ArrayStream):
     [
         (KeyboardInterrupt(), 130, "tamis: interrupted\n"),
         (
-            tamis.errors.StreamError("line 501 is damaged: mend it."),
+            tamis.errors.StreamError("line 501 is damaged: fix it."),
             1,
-            "tamis: line 501 is damaged: mend it.\n",
+            "tamis: line 501 is damaged: fix it.\n",
         ),
     ],
 )
@@ -229,7 +229,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
         (
             ("--missing", "error"),
             1,
-            "'table.csv': light (33.3 %), empty (100.0 %) lack values; add --missing mean.",
+            "'table.csv': light (33.3 %), empty (100.0 %) have missing values; add --missing mean.",
         ),
         (("--max-rows", "1"), 1, "Each of the 1 rows is of class "),
     ],

@@ -135,7 +135,7 @@ def test_a_late_letter_that_is_not_utf8_is_told(tmp_path):
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
-    with pytest.raises(StreamError, match="no text"):
+    with pytest.raises(StreamError, match="not text"):
         open_file(path, label="y")
 
 
@@ -265,14 +265,14 @@ def test_lines_above_the_names_are_passed_over(tmp_path, above, delimiter, encod
         np.testing.assert_array_equal(stream.take(3)[0], other.take(3)[0])
     n = above.count("\n")
     assert profile_table(open_table(path), "y").notes[0] == (
-        f"{n} line{'s' * (n > 1)} above the names passed over, the first is {above.splitlines()[0]!r}"
+        f"{n} line{'s' * (n > 1)} above the header skipped, the first is {above.splitlines()[0]!r}"
     )
 
 
 def test_lines_above_the_names_count_where_a_line_is_named(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("# one\n# two\na,y\n" + "1.5,0\n" * 50 + "1,2,3\n")
-    with pytest.raises(StreamError, match=r"has 3 values in line 54, the others have 2: mend that line\."):
+    with pytest.raises(StreamError, match=r"has 3 values in line 54, the others have 2: fix that line\."):
         open_file(path, label="y")
 
 
@@ -288,7 +288,7 @@ def test_names_below_other_lines_are_hinted_at(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("made by hand\n\na,b,y\n1,2,0\n3,4,1\n")
     with pytest.raises(
-        StreamError, match=r"has 3 values in line .*, or delete what stands above it if it holds the names"
+        StreamError, match=r"has 3 values in line .*, or delete the lines above it if it is the header"
     ):
         open_file(path, label="y")
 

@@ -226,7 +226,7 @@ BAD = {
     ),
     "position.csv": (b"a,y\n1,0\n", {"label": 2}, "has 2 columns, so there is none at position 2"),
     "twice.csv": (b"y,y\n1,0\n", {}, "has 2 columns named 'y'"),
-    "onlylabel.csv": (b"y\n1\n", {}, "has no column but the label 'y'"),
+    "onlylabel.csv": (b"y\n1\n", {}, "has no column besides the label 'y'"),
     "missing.csv": (b"a,y\n1,0\n,1\n", {}, "Column 'a' is missing in row 2"),
     "infinite.csv": (b"a,y\n1,0\ninf,1\n", {}, "Column 'a' is infinite in row 2"),
     "unlabelled.csv": (b"a,y\n1,0\n1,\n", {}, "has no label in row 2"),
@@ -242,7 +242,7 @@ BAD = {
     "text.parquet": (b"a,y\n1,0\n", {}, "cannot be read"),
     "junk.arrow": (b"a,y\n1,0\n" * 9, {}, "cannot be read"),
     "nodata.arff": (b"@relation r\n@attribute y numeric\n", {}, "ends before its @data"),
-    "csv.arff": (b"a,y\n1,0\n", {}, "is no ARFF file"),
+    "csv.arff": (b"a,y\n1,0\n", {}, "is not an ARFF file"),
     "number.arff": (b"@attribute a real\n@attribute y {0}\n@data\n1,0\nq,0\n", {}, "holds 'q' in row 2"),
     "undeclared.arff": (
         b"@attribute a {u,v}\n@attribute y {0}\n@data\nu,0\nw,0\n",
@@ -290,7 +290,7 @@ BAD = {
         {"label": None, "n_features": 3},
         "has more than 3 columns): give more n_features",
     ),
-    "what.xyz": (b"a,y\n1,0\n", {}, "cannot be told from its name"),
+    "what.xyz": (b"a,y\n1,0\n", {}, "cannot be inferred from its name"),
     "whole.parquet.gz": (b"x", {}, "compressed as a whole"),
 }
 
@@ -586,7 +586,7 @@ def test_standard_input_is_read_once(format, text):
 def test_columns_can_be_dropped(tmp_path):
     stream = open_file(write(tmp_path, "t.csv"), label="kind", drop=["colour", "b"])
     assert stream.feature_names == ["a", "c"]
-    with pytest.raises(ValueError, match="drop leaves out the label 'kind'"):
+    with pytest.raises(ValueError, match="drop contains the label 'kind'"):
         open_file(tmp_path / "t.csv", label="kind", drop=["kind"])
 
 

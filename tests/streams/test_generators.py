@@ -320,7 +320,7 @@ def test_what_is_relevant_settles_the_class(concept):
         (lambda: RandomRBF(n_classes=3, n_centres=2), "n_centres must be an integer in \\[3, inf\\), got 2"),
         (
             lambda: RandomTree(tuple(range(10)), max_depth=2),
-            "No tree of 2 levels asks for all of the relevant",
+            "No tree of 2 levels tests all of the relevant",
         ),
         (lambda: Redundant(2, "log"), "kind must be one of 'linear'"),
     ],

@@ -92,7 +92,7 @@ def test_labels(file, tmp_path):
     found = look(file)
     assert found.classes == {"no": 196, "yes": 4}
     assert any("rare class: yes (2.0 %)" in note for note in found.notes)
-    assert "no classes" in look(file, "distance").problems[0].text
+    assert "not classes" in look(file, "distance").problems[0].text
     assert look(file, "distance", classes=False).classes == {}
     assert "different texts" in look(file, "person").problems[0].text
     holes = tmp_path / "holes.csv"

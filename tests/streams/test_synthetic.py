@@ -274,7 +274,7 @@ def test_names_forgive_and_suggest():
         ),
         (
             lambda: SyntheticStream([STAGGER()], 9, appended=[Redundant(1, "cosine")]),
-            "has no numeric column to be made from",
+            "has no numeric source column",
         ),
         (
             lambda: SyntheticStream([LinearWindow(0, 1, 3, target="number")], 9, label_noise=0.1),

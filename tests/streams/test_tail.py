@@ -444,7 +444,7 @@ def test_numbers_of_rows_are_compared_exactly(feed):
 @pytest.mark.parametrize("number", ["a7", "2.5", "1e400", "99999999999999999999"])
 def test_what_is_no_number_of_a_row_is_refused(feed, number):
     feed(numbered(lines(20), [*range(12), number, *range(13, 20)]))
-    with pytest.raises(StreamError, match="'serial' is no whole number in row 13"):
+    with pytest.raises(StreamError, match="'serial' is not a whole number in row 13"):
         batches(follow("-", number="serial"))
 
 

@@ -1,4 +1,4 @@
-"""Features that are appended to those of a concept: irrelevant ones, and redundant ones made from another column.
+"""Irrelevant and redundant features that are appended to the features of a concept.
 
 | kind | value, from x in [low, high] with middle E and width A | disturbed |
 |---|---|---|
@@ -122,7 +122,7 @@ class Redundant:
         Raises
         ------
         ValueError
-            If there is no suitable column.
+            If no column is suitable.
         """
         if isinstance(self.source, str):
             columns = relevant if self.source == "relevant" else tuple(range(len(features)))
@@ -135,13 +135,11 @@ class Redundant:
         if self.kind not in ("linear", "copy"):
             columns = tuple(j for j in columns if not features[j].n_values)
         if not columns:
-            raise ValueError(
-                f"{self!r} has no numeric column to be made from: choose kind='copy' or another source."
-            )
+            raise ValueError(f"{self!r} has no numeric source column: choose kind='copy' or another source.")
         return tuple(columns[i % len(columns)] for i in range(self.n))
 
     def features(self, sources: Sequence[Feature]) -> tuple[Feature, ...]:
-        """Return the appended features, given their source columns; the names tell the source and the kind."""
+        """Return the appended features, given their source columns; their names combine source and kind."""
         return tuple(
             Feature(f"{feature.name}_{self.kind}", *self._bounds(feature), feature.n_values)
             for feature in sources
@@ -171,17 +169,23 @@ def _cosine(z: float) -> float:
 
 
 @njit(strict=True)
+def _replace_codes(x: Array, u: Array, noise: float, n_values: float) -> None:
+    """Replace each code with probability `noise` by another one, in place."""
+    for i in range(x.shape[0]):
+        if u[i] < noise:  # u / noise is again uniform: it picks the other code
+            x[i] = (x[i] + 1.0 + math.floor(u[i] / noise * (n_values - 1.0))) % n_values
+
+
+@njit(strict=True)
 def _transform(kind: int, line: Array, x: Array, u: Array) -> None:
-    """Turn values of one column into what is made from them, in place, by uniform numbers."""
+    """Transform the values of one source column into the redundant column, in place; `u` are uniform numbers."""
     noise, low, span, made_low, made_span, n_values = line[0], line[1], line[2], line[3], line[4], line[5]
     if kind == _LINEAR:
         for i in range(x.shape[0]):
             x[i] += (2.0 * u[i] - 1.0) * noise * span
         return
     if n_values > 0:
-        for i in range(x.shape[0]):
-            if u[i] < noise:  # u / noise is uniform once more: another code
-                x[i] = (x[i] + 1.0 + math.floor(u[i] / noise * (n_values - 1.0))) % n_values
+        _replace_codes(x, u, noise, n_values)
         return
     if kind == _COSINE:
         for i in range(x.shape[0]):
@@ -215,7 +219,7 @@ def _write(key: Any, rows: Array, at: Array, kinds: Array, plan: Array, X: Array
 
 
 class RedundantColumns:
-    """Redundant columns side by side, as a plan for one pass over the rows.
+    """Neighbouring redundant columns, written in one pass over the rows.
 
     Parameters
     ----------

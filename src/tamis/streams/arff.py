@@ -1,7 +1,7 @@
 """Weka's ARFF: a header that declares the columns, then rows, dense (CSV) or sparse ({index value, ...}).
 
-No library serves here: scipy reads the whole file at once and no sparse rows, texts or escaped quotes; liac-arff
-streams, but either dense or sparse rows as it is told, knows no dates, and takes for ever over a brace left open.
+No library fits: scipy reads the whole file at once, without sparse rows, strings or escaped quotes; liac-arff
+streams, but reads either dense or sparse rows as configured, does not support dates, and hangs on an unclosed brace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tamis.streams.tables import Table, pyarrow_module
 
 __all__ = ["ARFFTable"]
 
-Row: TypeAlias = "list[str | None] | dict[int, str | None]"  # of a sparse one, the values that it names
+Row: TypeAlias = "list[str | None] | dict[int, str | None]"  # a sparse row contains only its explicit values
 
 # Each character can be matched in one way only, so that no line takes longer than its length.
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|[^\s'\"]\S*)\s+(?=\S)", re.IGNORECASE)
@@ -68,12 +68,12 @@ class ARFFTable(Table):
                 found = _ATTRIBUTE.match(line)
                 if found is None:
                     raise StreamError(
-                        f"{self.source.name!r} declares a column it does not name: {line[:80]!r}."
+                        f"{self.source.name!r} declares a column without a name: {line[:80]!r}."
                     )
                 columns.append((_unquote(found[1]), self._parse_type(line[found.end() :])))
             elif not line.lower().startswith("@relation"):
                 raise StreamError(
-                    f"{self.source.name!r} is no ARFF file: its statement {number} is {line[:40]!r}."
+                    f"{self.source.name!r} is not an ARFF file: its statement {number} is {line[:40]!r}."
                 )
         raise StreamError(f"{self.source.name!r} ends before its @data: copy it again.")
 
@@ -82,14 +82,14 @@ class ARFFTable(Table):
             if not text.endswith("}"):
                 raise StreamError(
                     f"{self.source.name!r} declares the values {short_repr(text)} without a brace"
-                    f" at their end: mend it."
+                    f" at their end: fix it."
                 )
             return [_unquote(value) for value in _split(text.strip("{} \t"))]
         kind = text.lower().split()[0]
         if kind not in _PARSERS:
             raise StreamError(
-                f"{self.source.name!r} declares a column of type {short_repr(text)}, which is not known: write numeric,"
-                " string, date or {values}."
+                f"{self.source.name!r} declares a column of type {short_repr(text)}, which is not supported: write"
+                " numeric, string, date or {values}."
             )
         return kind
 
@@ -98,12 +98,12 @@ class ARFFTable(Table):
         return [name for name, _ in self._columns]
 
     def categories(self, name: str) -> list[str] | None:
-        """Return the values that a nominal column is declared to have, in that order."""
+        """Return the declared values of a nominal column, in order."""
         declared = dict(self._columns)[name]
         return None if isinstance(declared, str) else declared
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
-        """Yield the columns of a block of rows, and how many rows it has."""
+        """Yield the columns of each block of rows, and its number of rows."""
         lines, self._head = self._head, None
         if lines is None:
             lines = self._lines()
@@ -135,7 +135,7 @@ class ARFFTable(Table):
                 kind = f"{declared} column" if isinstance(declared, str) else "column"
                 raise StreamError(
                     f"{self.source.name!r} holds {short_repr(values[at])} in row {before + places[at] + 1} of {kind}"
-                    f" {name!r}, which declares other values: mend it."
+                    f" {name!r}, which declares other values: fix it."
                 ) from None
             if len(typed) < len(rows):
                 absent = _sparse_default(declared)
@@ -147,7 +147,7 @@ class ARFFTable(Table):
         return columns
 
     def _cells(self, rows: list[Row]) -> Iterator[tuple[Sequence[int], list[str | None]]]:
-        """Yield of each column which rows name a value, and the values."""
+        """Yield for each column the rows with an explicit value, and the values."""
         if not any(isinstance(row, dict) for row in rows):
             for j in range(len(self._columns)):
                 yield range(len(rows)), [row[j] for row in rows]
@@ -170,7 +170,7 @@ class ARFFTable(Table):
         if len(values) != len(self._columns):
             raise StreamError(
                 f"{self.source.name!r} has {len(values)} values in row {number}, but declares {len(self._columns)}"
-                " columns: mend that row."
+                " columns: fix that row."
             )
         return values
 
@@ -181,7 +181,7 @@ class ARFFTable(Table):
             known = index.isascii() and index.isdigit() and len(index) < 10
             if not known or int(index) >= len(self._columns):
                 raise StreamError(
-                    f"{self.source.name!r} has no column {short_repr(index)}, which row {number} fills: mend that row."
+                    f"{self.source.name!r} has no column {short_repr(index)}, which row {number} fills: fix that row."
                 )
             values[int(index)] = None if value == "?" else _unquote(value)
         return values
@@ -193,7 +193,7 @@ def _split(text: str) -> list[str]:
         return [part.strip() for part in text.split(",")] if text else []
     parts: list[str] = []
     begin = at = 0
-    unclosed: set[str] = set()  # quotes of which none is left that is closed: mere signs
+    unclosed: set[str] = set()  # quote characters without a closing one: literal characters
     while (found := _SIGN.search(text, at)) is not None:
         sign, at = found[0], found.end()
         if sign == ",":
@@ -213,7 +213,7 @@ def _unquote(text: str) -> str:
 
 
 def _sparse_default(declared: str | list[str]) -> str | None:
-    """Return what a sparse row means by not naming a column: 0, the first of the values, an empty text, no date."""
+    """Return the implicit value of a sparse row: 0, the first declared value, an empty string, or no date."""
     if not isinstance(declared, str):
         return declared[0]
     return {"string": "", "date": None}.get(declared, "0")

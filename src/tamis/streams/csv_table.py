@@ -49,10 +49,10 @@ _MAX_DISTINCT = 1000  # values of a column that are looked at to see how it is w
 
 
 class CSVTable(Table):
-    """Separated text, as :mod:`tamis.streams.dialect` finds it written; types are inferred from the first block.
+    """Delimited text in the dialect that :mod:`tamis.streams.dialect` detects; types are inferred from the first block.
 
-    Numbers are read as float64. What the options do not say is judged by the first block: separator, decimal mark (the
-    other one may set thousands apart), encoding, and how dates are put. Notes above the names are passed over.
+    Numbers are read as float64. What the options leave open is detected in the first block: delimiter, decimal mark
+    (the other one may group thousands), encoding and date format. Notes above the header are skipped.
     """
 
     format = "csv"
@@ -66,9 +66,7 @@ class CSVTable(Table):
         self._na = [form.format(word) for form in _PADDED for word in words]
         # Columns of numbers whose thousands are set apart, or that have a sign of a currency or of per cent: which one.
         self.grouped: dict[str, str] = {}
-        self.time_formats: dict[
-            str, str
-        ] = {}  # of the columns that hold dates; "" if day and month may be either
+        self.time_formats: dict[str, str] = {}  # of date columns; "" if ambiguous
         self._first: Any = None
         head = self._read_head()
         try:
@@ -79,7 +77,7 @@ class CSVTable(Table):
             self._check_names()
 
     def _read_head(self) -> bytes:
-        """Return the first block of whole rows, having found encoding and separator."""
+        """Detect encoding and delimiter; return the first block of whole rows."""
         size = _BLOCK_BYTES
         while True:
             head = self.source.peek(size)
@@ -98,7 +96,7 @@ class CSVTable(Table):
             size *= 2
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the table, as plain values: to read more rows of its kind without its first ones."""
+        """Return the state of the table as plain values, with which later rows can be read without the first ones."""
         import pyarrow as pa
 
         schema = pa.schema(list(zip(map(str, range(len(self._types))), self._types, strict=True)))
@@ -107,7 +105,7 @@ class CSVTable(Table):
 
     @classmethod
     def of(cls, source: Source, facts: dict[str, Any]) -> CSVTable:
-        """Return a table of which these facts are known."""
+        """Return a table from such a state."""
         table = cls.__new__(cls)
         Table.__init__(table, source)
         table.__dict__.update({name: facts[name] for name in _FACTS})
@@ -118,10 +116,10 @@ class CSVTable(Table):
         )
         return table
 
-    # -- how it is written ---------------------------------------------------------------------------------
+    # -- dialect -------------------------------------------------------------------------------------------
 
     def _find_dialect(self, head: bytes) -> None:
-        """Find encoding and separator; the decimal mark takes a look at the values."""
+        """Detect encoding and delimiter; the decimal mark is detected later, from the values."""
         self.encoding = self.options.get("encoding") or detect_encoding(head, self._is_whole)
         try:
             text = head[: 1 << 16].decode(self.encoding, errors="ignore")
@@ -131,7 +129,7 @@ class CSVTable(Table):
             ) from None
         if "\0" in text:
             raise StreamError(
-                f"{self.source.name!r} holds bytes that are no text: check that it is a CSV file (utf-16 is said with"
+                f"{self.source.name!r} holds bytes that are not text: check that it is a CSV file (for UTF-16, set"
                 " encoding='utf-16')."
             )
         self.above, said = split_preamble(text)
@@ -145,7 +143,7 @@ class CSVTable(Table):
         self.newline = b"\r" if "\r" in text and "\n" not in text else b"\n"
 
     def _read_first(self, head: bytes) -> None:
-        """Read the first block, once more if it turns out to be written with decimal commas or unusual dates."""
+        """Read the first block, twice if it has decimal commas or unusual date formats."""
         import pyarrow as pa
 
         texts = self._texts(head)
@@ -184,7 +182,7 @@ class CSVTable(Table):
                 " names should be: choose header=False."
             )
 
-    # -- what is in it -------------------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
@@ -200,7 +198,7 @@ class CSVTable(Table):
         return kinds | dict.fromkeys(self.grouped, pa.float64())
 
     def times(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns of times, and what of a time each of them tells; dates alone have no hour."""
+        """Return the columns of times and the parts that each of them provides; dates have no hour."""
         days = {name for name, form in self.time_formats.items() if "%H" not in form}
         return {name: parts[:2] if name in days else parts for name, parts in super().times().items()}
 
@@ -245,7 +243,7 @@ class CSVTable(Table):
     # -- blocks of whole rows ------------------------------------------------------------------------------
 
     def _as_utf8(self) -> Callable[[bytes, bool], bytes]:
-        """Return what makes UTF-8 of the file's bytes, piece by piece."""
+        """Return the incremental conversion of the file's bytes to UTF-8."""
         if codecs.lookup(self.encoding).name == "utf-8":
             return lambda piece, last: piece
         decoder = codecs.getincrementaldecoder(self.encoding)()
@@ -314,7 +312,7 @@ class CSVTable(Table):
             )
 
     def _column_types(self) -> dict[str, Any]:
-        """Whole numbers are read as float64, so that a first decimal late in the file is no surprise."""
+        """Return the column types: whole numbers are read as float64, so that decimals may appear late in the file."""
         import pyarrow as pa
 
         types = dict(zip(self.read_names, self._types, strict=True))
@@ -341,12 +339,12 @@ class CSVTable(Table):
                 self.fail(error, row + self._header if known else 0)
 
     def check_mixed(self) -> None:
-        """Raise if a column holds numbers and other values."""
+        """Raise if a column mixes numbers and other values."""
         for one in self.mixed():
             raise StreamError(one.message(self.source.name))
 
     def begin(self) -> None:
-        """Begin with the first row: labels are whole numbers until one is not."""
+        """Start with the first row: labels are whole numbers until one is not."""
         import pyarrow as pa
 
         kind = self._types[self.names().index(self.label)]
@@ -370,7 +368,7 @@ class CSVTable(Table):
         if (at := block.find(b"\0")) >= 0:
             line = (row + self._header if known else 0) + 1 + block.count(self.newline, 0, at)
             raise StreamError(
-                f"{self.source.name!r} has a NUL byte in line {line}, which is no text: delete the line, or copy the"
+                f"{self.source.name!r} has a NUL byte in line {line}, which is not text: delete the line, or copy the"
                 " file again."
             )
         if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
@@ -423,11 +421,11 @@ class CSVTable(Table):
             raise StreamError(
                 f"{self.source.name!r} holds {short_repr(values[at])} in row {row + at} of column"
                 f" {short_repr(name)}, which began"
-                f" as numbers: mend it, or choose categorical=[{short_repr(name)}]."
+                f" as numbers: fix it, or choose categorical=[{short_repr(name)}]."
             ) from None
 
     def mixed(self) -> list[MixedColumn]:
-        """Return the columns of words that are mostly numbers: they must not pass for categories."""
+        """Return the text columns whose values are mostly numbers: they must not be read as categories."""
         import pyarrow as pa
 
         found = []
@@ -449,7 +447,7 @@ class CSVTable(Table):
         return found
 
     def fail(self, error: Exception, before: int = 0) -> None:
-        """Say what is wrong in a block that begins after so many lines."""
+        """Raise the error of a block that begins after `before` lines, with the position in the file."""
         before += self.above.count("\n")
         text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
         found = re.search(
@@ -465,7 +463,7 @@ class CSVTable(Table):
         place = f"line {line} of " if line else ""
         raise StreamError(
             f"{self.source.name!r} holds {short_repr(value)} in {place}column {short_repr(name)}, which"
-            f" began as {kind}: mend it, or choose categorical=[{short_repr(name)}]."
+            f" began as {kind}: fix it, or choose categorical=[{short_repr(name)}]."
         ) from error
 
 
@@ -477,11 +475,11 @@ class MixedColumn:
     ----------
     name : str
     words : tuple of str
-        The values that are no numbers.
+        The values that are not numbers.
     row : int
-        Where the first of them is, from 1 on.
+        Row of the first of them, counted from 1.
     decimal : str
-        The decimal mark with which they are numbers, if they are.
+        The decimal mark with which they are numbers, or "".
     """
 
     name: str
@@ -490,17 +488,17 @@ class MixedColumn:
     decimal: str
 
     def message(self, path: str) -> str:
-        """Return what is wrong and what to do."""
+        """Return the error message, with the fix."""
         where = (
             f"{path!r} holds {short_repr(self.words[0])} in row {self.row} of column {short_repr(self.name)}"
         )
         if self.decimal:
             other = "a point" if self.decimal == "," else "a comma"
             return (
-                f"{where}, but the other columns have {other} as decimal mark: mend it, or choose"
+                f"{where}, but the other columns have {other} as decimal mark: fix it, or choose"
                 f" categorical=[{self.name!r}]."
             )
-        return f"{where}, where most values are numbers: mend it, or choose categorical=[{self.name!r}]."
+        return f"{where}, where most values are numbers: fix it, or choose categorical=[{self.name!r}]."
 
 
 def _try_int64(column: Any) -> tuple[bool, Any]:

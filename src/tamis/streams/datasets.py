@@ -44,9 +44,9 @@ class DatasetStream(ArrayStream):
         self._options = options
 
     def baselines(self) -> dict[str, float]:
-        """Return what a prediction is worth that looks at no feature, in this order of the rows.
+        """Return the accuracy of the majority-class and no-change baselines, in this order of the rows.
 
-        A sorted set gives itself away: there the last label is nearly always right.
+        In a set sorted by class the no-change baseline is nearly always right.
 
         Returns
         -------
@@ -95,7 +95,7 @@ def load_dataset(
         Seed to shuffle the rows with; by default they stay in the order of the source.
     fetch : bool, default=True
         Whether a set that is not in the folder may be downloaded from OpenML, and kept in the folder. The download is
-        compared with the known SHA-256 of the rows of this set. If none is known, a warning says so.
+        compared with the known SHA-256 of the rows of this set. If none is known, a warning is issued.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def load_dataset(
     Raises
     ------
     UnknownNameError
-        If there is no such set; the message suggests the nearest names.
+        If the name is unknown; the message suggests the nearest names.
     StreamError
         If the set cannot be downloaded, does not have the expected contents, or its file is damaged.
 
@@ -133,7 +133,7 @@ def load_dataset(
 
 
 def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """Return a description of every data set that is at hand or on OpenML, sorted by name.
+    """Return a description of every data set that is available locally or on OpenML, sorted by name.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def _unpack(path: Path) -> tuple[Rows, Array, list[str] | None]:
 
 
 def _fetch(name: str, home: Path, allowed: bool) -> None:
-    """Bring a set from OpenML into the folder, all of it or nothing."""
+    """Download a set from OpenML into the folder, completely or not at all."""
     if name not in OPENML:
         import difflib
 

@@ -1,6 +1,6 @@
-"""How a CSV file is written: its encoding, what separates the values, the decimal mark, and how dates are put.
+"""Detection of the dialect of a CSV file: encoding, delimiter, decimal mark and date format.
 
-Nobody can know for sure; each function returns the one reading under which the first rows make sense.
+These are heuristics: each function returns the interpretation under which the first rows are consistent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # what a spreadsheet 
 
 
 def escape_formula(cell: str) -> str:
-    """Return a text so that no spreadsheet takes it for a formula: an apostrophe stands before what would be one.
+    """Return a text that no spreadsheet evaluates as a formula: an apostrophe is put before a formula.
 
     Readers of files that begin with `RANKING` take that apostrophe off again.
 
@@ -83,7 +83,7 @@ def detect_encoding(head: bytes, whole: bool) -> str:
 
 
 def detect_delimiter(text: str, whole: bool, preferred: str = ",") -> str:
-    r"""Return what separates the values: the candidate that cuts all lines into equally many, most of them numbers.
+    r"""Return the delimiter: the candidate that splits all lines into equally many values, most of them numbers.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ _NOTES = re.compile(r"\ufeff?(?:#[^\n]*\n)+")
 
 
 def split_preamble(text: str) -> tuple[str, str | None]:
-    r"""Return the lines above the names, and the separator that they say.
+    r"""Return the lines above the header, and the delimiter that they declare.
 
     Spreadsheets write ``sep=;`` there, instruments notes that begin with #. A last line with # that is cut into as many
     values as the line below it holds the names.
@@ -200,14 +200,14 @@ def _sign_of(values: Iterable[str]) -> str:
 
 
 class NumberFormat:
-    """Which decimal mark the values of one column speak for.
+    """The number format of one column: decimal mark, grouping of thousands, currency or percent sign.
 
     Attributes
     ----------
     sign : str
         The sign of a currency, or of per cent, that stands before or after numbers; "" if there is none.
     decimal : str
-        "," or ".", "?" if they may be read with either (1,234), "" if most of them are no numbers.
+        "," or ".", "?" if they may be read with either (1,234), "" if most of them are not numbers.
     grouped : dict of str to bool
         Whether all values are numbers with that decimal mark, some with a sign or with thousands set apart.
     """

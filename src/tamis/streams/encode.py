@@ -12,14 +12,14 @@ from tamis.errors import StreamError
 
 __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "time_parts"]
 
-MAX_CATEGORIES = 10_000  # known ones of a column; a column of free text must not fill the memory
+MAX_CATEGORIES = 10_000  # per column, so that free text cannot exhaust the memory
 
 
 class ColumnEncoder:
     """Turns one column into float64, block by block; how the rows are cut into blocks makes no difference.
 
     Numbers stay as they are, false and true become 0 and 1, dates and times seconds since 1970, times of day seconds
-    since midnight, or what `part` says of them. Text becomes codes 0, 1, 2, ... in the order in which its values first
+    since midnight, or the `part` of the time. Text becomes codes 0, 1, 2, ... in the order in which its values first
     appear (or are declared); a missing text is a value of its own. After `MAX_CATEGORIES` values, those never seen
     before share one more code.
 
@@ -34,7 +34,7 @@ class ColumnEncoder:
     declared : list of str, optional
         Categories known in advance, in the order of their codes.
     part : {"year", "weekday", "hour"}, optional
-        What of a time is told: the year and the part of it that has passed, the day of the week from 1 (Monday) to 7,
+        Part of a time to return: the year with the elapsed fraction of it, the day of the week from 1 (Monday) to 7,
         or the hours since midnight.
 
     Examples
@@ -67,21 +67,21 @@ class ColumnEncoder:
         return list(self._codes)
 
     def mark(self) -> tuple[int, float, int]:
-        """Return what is known now, to come back to."""
+        """Return a mark of the current state, for `rollback`."""
         return len(self._codes), self._sum, self._count
 
     def rollback(self, mark: tuple[int, float, int]) -> None:
-        """Forget what came after a mark."""
+        """Restore the state at a mark."""
         n_codes, self._sum, self._count = mark
         while len(self._codes) > n_codes:
             self._codes.popitem()
 
     def state(self, mark: tuple[int, float, int]) -> list[Any]:
-        """Return all there is to save of what was known at a mark."""
+        """Return the state at a mark, to be saved."""
         return [self.categories[: mark[0]], *mark[1:]]
 
     def restore(self, state: list[Any]) -> None:
-        """Take back what was saved."""
+        """Restore a saved state."""
         values, self._sum, self._count = state
         self._codes = {value: code for code, value in enumerate(values)}
 
@@ -108,8 +108,8 @@ class ColumnEncoder:
         if self.categorical or kinds.is_string(kind) or kinds.is_large_string(kind):
             return self._encode_categories(column)
         if kinds.is_temporal(kind):
-            told = _seconds(column) if self.part is None else _part(column, self.part)
-            return self._impute(told, first_row)
+            values = _seconds(column) if self.part is None else _part(column, self.part)
+            return self._impute(values, first_row)
         if kinds.is_null(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
             column = column.cast(pa.float64())
         elif kinds.is_binary(kind) or kinds.is_large_binary(kind):
@@ -119,7 +119,7 @@ class ColumnEncoder:
             )
         elif not (kinds.is_integer(kind) or kinds.is_floating(kind)):
             raise StreamError(
-                f"Column {self.name!r} is of type {kind}, which is no number and no text: choose"
+                f"Column {self.name!r} is of type {kind}, which is neither a number nor text: choose"
                 f" drop=[{self.name!r}]."
             )
         if kinds.is_integer(kind) and kind.bit_width == 64 and not self._warned:
@@ -159,7 +159,7 @@ class ColumnEncoder:
             if found.any() and not (what == "missing" and self.missing != "error"):
                 row = first_row + int(np.argmax(found))
                 raise StreamError(
-                    f"Column {self.name!r} is {what} in row {row}: mend or drop the row{advice}."
+                    f"Column {self.name!r} is {what} in row {row}: fix or drop the row{advice}."
                 )
 
 
@@ -173,7 +173,7 @@ def _seconds(column: Any) -> NDArray[np.float64]:
 
 
 def time_parts(kind: Any) -> tuple[str, ...]:
-    """Return what a column of that Arrow type tells of a time; nothing if it holds none.
+    """Return the parts of a time that a column of that Arrow type provides; () if it has no times.
 
     >>> import pyarrow as pa
     >>> time_parts(pa.timestamp("s")), time_parts(pa.date32()), time_parts(pa.float64())

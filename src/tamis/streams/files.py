@@ -81,42 +81,42 @@ def open_file(
         Name or position of the label column; negative positions count from the end. Not for svmlight, whose lines
         begin with the label.
     format : {"csv", "parquet", "arrow", "arff", "svmlight"}, optional
-        By default as the name of the file says; "csv" for standard input.
+        By default inferred from the file name; "csv" for standard input.
     delimiter : str, optional
-        Of a CSV file; by default that of comma, semicolon, tab and bar which cuts its first lines into equal parts.
+        Of a CSV file; by default detected among comma, semicolon, tab and bar in the first lines.
     decimal : {".", ","}, optional
-        Decimal mark of a CSV file; by default as its first block is written. The other one may set thousands apart, and
-        a column of numbers may have a sign of a currency or of per cent, which is left out.
+        Decimal mark of a CSV file; by default detected in the first block. The other one may group thousands, and a
+        column of numbers may have a currency or percent sign, which is dropped.
     encoding : str, optional
-        Of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), as its first block is written.
+        Of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), detected in the first block.
     header : bool, default=True
         Whether the first line of a CSV file names the columns; else they are x0, x1, ...
     na : list of str
-        What else means that a value is missing in a CSV file, beside nothing, ``?``, ``NA``, ``NaN`` and their like.
+        Further markers of a missing value in a CSV file, besides the empty string, ``?``, ``NA``, ``NaN`` and similar.
     categorical : list of str
         Columns to be encoded as categories although they look like numbers; the label among them is read as text.
         Patterns such as ``"code_*"`` are columns of such a name.
     drop : list of str
         Columns to leave out, such as names and serial numbers; patterns likewise.
     missing : {"error", "mean", "keep"}, default="error"
-        What happens to missing numbers: refused, replaced by the mean of their column in the rows before, or left NaN.
+        How missing numbers are treated: an error, replaced by the mean of the column in earlier rows, or kept as NaN.
     times : {"seconds", "parts"}, default="seconds"
-        What becomes of a column of dates or times. "seconds": the seconds since 1970, or since midnight for times of
+        How a column of dates or times is encoded. "seconds": the seconds since 1970, or since midnight for times of
         day. "parts": up to three columns, ``NAME.year`` (2024.5 is the middle of 2024), ``NAME.weekday`` (1 is Monday)
         and ``NAME.hour`` (13.5 is half past one in the afternoon).
     time_format : str, optional
-        How dates and times are put in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
-        as the first block shows.
+        Format of dates and times in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
+        detected in the first block.
     max_quoted_lines : int, default=100
-        The most lines that a quoted value of a CSV file may span, at least 1. Beyond that its quote is refused as one
-        that was not closed.
+        The most lines that a quoted value of a CSV file may span, at least 1. Beyond that its quote counts as
+        unclosed, which is an error.
     drop_unlabelled : bool, default=False
-        Whether rows without a label are passed over (and counted in ``n_dropped``) instead of refused.
+        Whether rows without a label are skipped (and counted in ``n_dropped``) instead of an error.
     clock : pair of str
         Two columns for ``prequential(delay=)``: the time of a row, and the time of its label. Dates and times in them
-        become seconds, whatever `times` says. What is missing there stays missing.
+        become seconds, regardless of `times`. Missing values stay missing.
     n_features : int or "any", optional
-        Number of columns of an svmlight file. Without it the file is read once beforehand to find out; standard
+        Number of columns of an svmlight file. Without it the file is read once beforehand to determine it; standard
         input needs it. "any": one pass, in which each batch is as wide as the widest row so far.
     zero_based : bool, optional
         Whether the columns of an svmlight file are counted from 0. By default from 1, unless reading it beforehand
@@ -129,7 +129,7 @@ def open_file(
     Raises
     ------
     StreamError
-        If there is no such file, its format is unknown or damaged, or it has no such label column. While reading:
+        If the file does not exist, its format is unknown or damaged, or it lacks the label column. While reading:
         if a row cannot be read, or the file changes. Each message names the file and the row or column.
     ValueError
         If an option is out of range or not for this format.
@@ -169,14 +169,14 @@ def open_file(
 def open_table(
     path: str | os.PathLike[str], *, format: str | None = None, header: bool = True, **written: Any
 ) -> Table | Source:
-    """Open a file with named columns, not yet as a stream; a file without is returned as it is.
+    """Open a file with named columns as a table, not yet as a stream; a file without names is returned as its source.
 
     Parameters
     ----------
     path, format, header
         As for :func:`open_file`.
     **written
-        How a CSV file is written: `delimiter`, `decimal`, `encoding`, `na`, `time_format`, `max_quoted_lines`.
+        The dialect of a CSV file: `delimiter`, `decimal`, `encoding`, `na`, `time_format`, `max_quoted_lines`.
     """
     _check_path(path)
     if (delimiter := written.get("delimiter")) is not None and len(delimiter) != 1:
@@ -213,12 +213,10 @@ def _detect_format(path: str, format: str | None) -> str:
     stem = re.sub(r"\.(gz|bz2|xz|zst)$", "", path.lower())
     suffix = Path(stem).suffix
     if suffix in (".xlsx", ".xls", ".ods", ".zip", ".json", ".jsonl"):
-        raise StreamError(
-            f"{path!r} is of a kind that is not read ({suffix}): save it as CSV or Parquet first."
-        )
+        raise StreamError(f"{path!r} has an unsupported format ({suffix}): save it as CSV or Parquet first.")
     if suffix not in SUFFIXES:
         raise StreamError(
-            f"The format of {path!r} cannot be told from its name: choose one of {', '.join(FORMATS)}."
+            f"The format of {path!r} cannot be inferred from its name: choose one of {', '.join(FORMATS)}."
         )
     return SUFFIXES[suffix]
 
@@ -240,7 +238,7 @@ class TableStream(FileStream):
         clock: Sequence[str] = (),
     ) -> None:
         super().__init__(table.source)
-        self.categorical: list[int] = []  # columns of text, as far as they were read
+        self.categorical: list[int] = []  # text columns read so far
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of their codes
         self._table = table
         label = int(label) if is_integer(label) else label
@@ -253,29 +251,13 @@ class TableStream(FileStream):
         self._label = find_column(label, names, path)
         text = {name for one in categorical for name in match_columns(one, names, path)}
         dropped = {name for one in drop for name in match_columns(one, names, path)}
-        if names[self._label] in dropped:
-            raise ValueError(f"drop leaves out the label {names[self._label]!r}: take it off the list.")
-        for name in {names[self._label], *text, *dropped}.intersection(self._clock):
-            raise ValueError(
-                f"clock names {name!r}, which is the label, left out or a category: choose another one."
-            )
-        twice, n = Counter(name for name in names if name not in dropped).most_common(1)[0]
-        if n > 1:
-            raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one, or drop them.")
-        parts = table.times() if times == "parts" else {}
-        parts = {name: told for name, told in parts.items() if name not in self._clock}
-        kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
-        kept.sort(key=lambda i: names[i] in self._clock)  # so that the others keep their places without them
-        self._features: list[tuple[int, str | None]] = [
-            (i, part)
-            for i in kept
-            for part in (parts.get(names[i], (None,)) if names[i] not in text else (None,))
-        ]
+        self._check_columns(names, text, dropped)
+        self._features = self._features_of(names, text, dropped)
         self.feature_names = [names[i] + (f".{part}" if part else "") for i, part in self._features]
         self.n_features = len(self._features)
         self.n_rows = None if drop_unlabelled else table.n_rows
         if self.n_features == 0:
-            raise StreamError(f"{path!r} has no column but the label {names[self._label]!r}.")
+            raise StreamError(f"{path!r} has no column besides the label {names[self._label]!r}.")
         declared = table.categories(names[self._label])
         self.classes = np.array(declared) if declared else None
         table.text, table.label = text | dropped, names[self._label]
@@ -284,6 +266,33 @@ class TableStream(FileStream):
             name in text or (name in columns and bool(table.categories(name))) for name in self.feature_names
         ]
         self.categorical = [j for j, is_known in enumerate(known) if is_known]
+
+    def _check_columns(self, names: list[str], text: set[str], dropped: set[str]) -> None:
+        """Raise if the options contradict each other, or names are not unique."""
+        label = names[self._label]
+        if label in dropped:
+            raise ValueError(f"drop contains the label {label!r}: remove it from the list.")
+        for name in {label, *text, *dropped}.intersection(self._clock):
+            raise ValueError(
+                f"clock names {name!r}, which is the label, dropped or a category: choose another column."
+            )
+        twice, n = Counter(name for name in names if name not in dropped).most_common(1)[0]
+        if n > 1:
+            path = self._source.name
+            raise StreamError(f"{path!r} has {n} columns named {twice!r}: rename all but one, or drop them.")
+
+    def _features_of(
+        self, names: list[str], text: set[str], dropped: set[str]
+    ) -> list[tuple[int, str | None]]:
+        """Return the column of each feature, and the part of a time that it takes of it."""
+        times = self._table.times() if self._options["times"] == "parts" else {}
+        encoded_as_parts = {
+            name: parts for name, parts in times.items() if name not in self._clock and name not in text
+        }
+        kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
+        # The clock comes last, so that the other columns keep their positions.
+        kept.sort(key=lambda i: names[i] in self._clock)
+        return [(i, part) for i in kept for part in encoded_as_parts.get(names[i], (None,))]
 
     def _facts(self) -> list[str]:
         return [*super()._facts(), f"label {self._options['label']!r}"]
@@ -297,7 +306,7 @@ class TableStream(FileStream):
         encoders = self.encoders()
         self.n_dropped, first_row = 0, 1  # rows are counted from 1, the header apart
         self._share_read, blocks = None, self._measured_blocks()
-        # Other formats are read in no time. The next rows of standard input may be long in coming, and an interrupt
+        # Other formats are fast to read. The next rows of standard input may take long to arrive, and an interrupt
         # would have to wait for them.
         if isinstance(self._table, CSVTable) and not self._source.is_stdin:
             blocks = prefetch(blocks)
@@ -316,12 +325,12 @@ class TableStream(FileStream):
         self._source.finish()
 
     def _measured_blocks(self) -> Iterator[tuple[list[Any], int, float | None]]:
-        """Yield the blocks of the table, and which fraction of the file is read after each."""
+        """Yield the blocks of the table, and the fraction of the file read after each."""
         for columns, n_rows in self._table.blocks():
             yield columns, n_rows, self._source.progress()
 
     def progress(self) -> float | None:
-        """Return the fraction of the file that the blocks handed out were, however much was read ahead."""
+        """Return the fraction of the file in the blocks returned so far, excluding what was prefetched."""
         return 1.0 if self._source.finished else self._share_read
 
     def as_batch(
@@ -346,7 +355,7 @@ class TableStream(FileStream):
         for j in self.categorical:
             if encoders[j].name in self._clock:
                 raise StreamError(
-                    f"{self._source.name!r}: column {encoders[j].name!r} is to tell times, but holds texts such as"
+                    f"{self._source.name!r}: column {encoders[j].name!r} must contain times, but has text such as"
                     f" {short_repr(encoders[j].categories[0])}: give numbers or dates, or say how"
                     f" they are put (time_format)."
                 )
@@ -358,7 +367,7 @@ class TableStream(FileStream):
         return columns[self._label], [columns[i] for i in dict.fromkeys(i for i, _ in self._features)]
 
     def encoders(self) -> list[ColumnEncoder]:
-        """Return an encoder for each column that knows nothing yet."""
+        """Return a new encoder for each column."""
         missing, table, names = str(self._options["missing"]), self._table, self._table.names()
         return [
             ColumnEncoder(
@@ -381,7 +390,7 @@ class TableStream(FileStream):
             if not self._options["drop_unlabelled"]:
                 row = first_row + int(np.argmax(unknown))
                 raise StreamError(
-                    f"{self._source.name!r} has no label in row {row}: mend it, or choose drop_unlabelled=True."
+                    f"{self._source.name!r} has no label in row {row}: fix it, or choose drop_unlabelled=True."
                 )
             self.n_dropped += int(unknown.sum())
             X, labels = X[~unknown], labels.filter(~unknown)
@@ -406,7 +415,7 @@ class TableStream(FileStream):
 
 
 def match_columns(text: str, names: list[str], path: str) -> list[str]:
-    """Return the columns that a name or a pattern means; the name of a column is never read as a pattern.
+    """Return the columns that match a name or a pattern; the exact name of a column is never treated as a pattern.
 
     Examples
     --------
@@ -422,7 +431,7 @@ def match_columns(text: str, names: list[str], path: str) -> list[str]:
 
 
 def find_column(label: str | int, names: list[str], path: str) -> int:
-    """Return the position of the column of a name or position, or say which ones there are."""
+    """Return the position of a column given by name or position; the error lists the columns."""
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
             raise StreamError(f"{path!r} has {len(names)} columns, so there is none at position {label}.")

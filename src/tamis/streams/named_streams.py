@@ -2,8 +2,8 @@
 
 Two protocols: `"thesis"` (chapters 5 to 8) has 100,000 rows, 10 concepts with a drift every 10,000 rows, and the
 irrelevant and redundant features of Table 4.1; `"chapter9"` has 200,000 rows, 3 concepts, and `n_irrelevant`
-(100, 200, 500) irrelevant features. What neither states, and where the released generators do otherwise than the text
-says, the page on generators tells what was chosen.
+(100, 200, 500) irrelevant features. The page on generators documents the choices that neither states, and
+where the released generators deviate from the text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["list_streams", "load_stream"]
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the concepts of one stream are drawn by."""
+    """How the concepts of one stream are drawn."""
 
     rng: np.random.Generator
     n_concepts: int
@@ -150,7 +150,7 @@ _RECIPES = {
     "AN": _Recipe("five categories of an offer, five rules of interest", _asset_negotiation, 0, 0.05, _LINEAR, True),
     "BG1": _Recipe("whether all of a few bits are 1", _bits(BG1), 31, 0.1, _LINEAR),
     "BG2": _Recipe("whether two of three bits are 1", _bits(BG2), 32, 0.1, _LINEAR),
-    "BG3": _Recipe("whether three bits are equal; none tells by itself", _bits(BG3), 32, 0.1, _LINEAR),
+    "BG3": _Recipe("whether three bits are equal; none is informative by itself", _bits(BG3), 32, 0.1, _LINEAR),
     "RTG": _Recipe("a random decision tree over categories and numbers", _tree, 30, 0.0, _THREE_KINDS),
     "SEA": _Recipe("whether the sum of two numbers exceeds a threshold", _sea, 33, 0.1, _THREE_KINDS),
     "STAGGER": _Recipe("three concepts about size, colour and shape", _stagger, 12, 0.0, (), True),
@@ -218,7 +218,7 @@ def load_stream(
     Raises
     ------
     UnknownNameError
-        If there is no such stream; the message suggests the nearest names.
+        If the name is unknown; the message suggests the nearest names.
     ValueError
         If an option is out of range.
 

@@ -37,8 +37,8 @@ OPENML: dict[str, tuple[int, str | None]] = {
 def contents_digest(X: Rows, y: Array) -> str:
     """Return the SHA-256 of the rows and of which of them share a label, as hexadecimal digits.
 
-    It is the same for every order of the rows and whatever the classes are called, since mirrors of a data set differ
-    in both. Values count as float32.
+    It is independent of the order of the rows and of the names of the classes, since mirrors of a data set differ in
+    both. Values count as float32.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def contents_digest(X: Rows, y: Array) -> str:
 
 
 def download(name: str, home: Path) -> None:
-    """Fetch a set of `OPENML` into the data folder, all of it or nothing.
+    """Download a set of `OPENML` into the data folder, completely or not at all.
 
     Raises
     ------
     StreamError
-        If it cannot be fetched or kept, or does not hold what it is known to hold.
+        If it cannot be downloaded or stored, or its contents are not the expected ones.
     """
     from sklearn.datasets import fetch_openml
 

@@ -1,4 +1,4 @@
-"""The next block of a file is read in a second thread while the present one is learned from."""
+"""Prefetching: the next block of a file is read in a second thread while the current one is processed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 def prefetch(blocks: Iterator[T]) -> Iterator[T]:
-    """Yield what an iterator yields, in its order; the next one is made in a thread meanwhile.
+    """Yield the items of an iterator in order; a thread computes the next one meanwhile.
 
-    An error comes where its block would have come. The thread waits for nothing but the block in work, and it has ended
-    when this iterator is closed, an interrupt goes through it or the process ends. The second block is not begun before
-    it is asked for: one who wants only a look at the first rows has no thread.
+    An error is raised in place of its block. The thread waits for nothing but the current block, and it has ended when
+    this iterator is closed, an interrupt passes through it or the process ends. The second block is started only when
+    it is requested: reading only the first rows needs no thread.
 
     Parameters
     ----------
     blocks : iterator
-        None of what it yields is None. Pays where it spends its time without the GIL.
+        None of its items may be None. Prefetching helps if the iterator releases the GIL.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""A first look at a file: what its columns hold, what is left out, and all that stands in the way at once.
+"""Profile of the first rows of a file: its columns, which of them are excluded, and all problems at once.
 
-What is found speaks of the first rows only, a megabyte of CSV or 10,000 rows; nothing later in the file is read.
+Only the first rows are read, a megabyte of CSV or 10,000 rows; the profile says nothing about later rows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tamis.streams.tables import Head, Table
 __all__ = ["ColumnProfile", "Problem", "TableProfile", "profile_stream", "profile_table"]
 
 _ROWS = 10_000
-_FEW = 20  # rows, below which no column is called an identifier
+_FEW = 20  # rows, below which no column is classified as an identifier
 _UNIQUE, _MANY = 0.95, 0.5  # share of different texts of an identifier, and of free text
 _RARE = 0.05  # share of the rows
-_NUMBERS = 50  # different ones in a label, and a tenth of the rows, beyond which they are no classes
+_NUMBERS = 50  # a label with more distinct numbers, and than a tenth of the rows, is not a set of classes
 _N_LISTED = 4
 _NAMELESS = "(no name)"
 _IDENTIFIER_NAME = re.compile(
@@ -34,7 +34,7 @@ _IDENTIFIER_NAME = re.compile(
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What one column holds.
+    """Profile of one column.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class ColumnProfile:
         and words) or "label".
     n_missing : int
     n_unique : int
-        Different values among those that are there.
+        Number of distinct values that are not missing.
     examples : tuple of str
-        The first different ones.
+        The first distinct values.
     note : str
-        What else there is to say; "" if nothing.
+        A remark; "" if there is none.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that stands in the way, and which option of :func:`open_file` mends it.
+    """A problem with the file, and the option of :func:`open_file` that fixes it.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Problem:
     option : str
         "" if only another file or another label would help.
     value : object
-        What to set it to; None where only the user can know.
+        The value to set; None if only the user can know it.
     """
 
     text: str
@@ -79,27 +79,27 @@ class Problem:
 
 @dataclass(repr=False)
 class TableProfile:
-    """What a first look at some rows found.
+    """Profile of the first rows of a table.
 
     Attributes
     ----------
     path : str
     written : dict
-        How a CSV file is written: `delimiter`, `decimal`, `encoding`.
+        The dialect of a CSV file: `delimiter`, `decimal`, `encoding`.
     n_rows : int
-        Rows looked at.
+        Number of rows profiled.
     whole : bool
-        Whether they are all there are.
+        Whether these are all rows.
     columns : list of ColumnLook
     label : str or None
     classes : dict of str to int
         Rows of each label, the largest class first; empty where the label is a number.
     excluded : dict of str to str
-        Columns that are left out, and why.
+        Excluded columns, and why.
     notes : list of str
-        What else is good to know.
+        Remarks that need no action.
     problems : list of Problem
-        Everything that stands in the way.
+        All problems that prevent reading.
     """
 
     path: str
@@ -137,7 +137,7 @@ class TableProfile:
         return [rows, f"{len(self.columns):,} columns", f"{n:,} problem{'s' * (n != 1)}"]
 
     def change(self, name: str, **what: Any) -> None:
-        """Say something else of a column."""
+        """Update the profile of a column."""
         at = next(j for j, column in enumerate(self.columns) if column.name == name)
         self.columns[at] = replace(self.columns[at], **what)
 
@@ -155,7 +155,7 @@ def profile_table(
     classes: bool = True,
     most_texts: int | None = None,
 ) -> TableProfile:
-    """Look at the first rows of a table.
+    """Profile the first rows of a table.
 
     Parameters
     ----------
@@ -164,16 +164,16 @@ def profile_table(
     label, categorical, drop, missing, times, drop_unlabelled
         As for :func:`tamis.open_file`.
     keep : list of str
-        Columns, or patterns, that are not left out whatever they look like.
+        Columns, or patterns, that are never excluded.
     classes : bool, default=True
-        Whether the label is to be classes, not a number.
+        Whether the label must be classes, not a number.
     most_texts : int, optional
-        Leave columns of more different texts out.
+        Exclude columns with more distinct texts.
 
     Raises
     ------
     StreamError
-        If a column that is named is not there, or the rows cannot be read at all.
+        If a named column does not exist, or the rows cannot be read at all.
     """
     names, path = table.names(), table.source.name
     found = TableProfile(path, n_columns=len(names))
@@ -182,7 +182,7 @@ def profile_table(
         if n := table.above.count("\n"):
             first = _short_text(table.above.lstrip("\ufeff").splitlines()[0])
             found.notes.append(
-                f"{_plural(n, 'line', 'lines')} above the names passed over, the first is {first!r}"
+                f"{_plural(n, 'line', 'lines')} above the header skipped, the first is {first!r}"
             )
     if label is not None:
         found.label = names[find_column(label, names, path)]
@@ -202,9 +202,9 @@ def profile_table(
     _note_signs(found, table, dropped)
     for name, n in Counter(names).items():
         if n > 1 and name not in dropped:
-            told = f"{n:,} columns are named {name!r}: rename all but one"
+            message = f"{n:,} columns are named {name!r}: rename all but one"
             fix = ("", None) if name == found.label else ("drop", name)
-            found.problems.append(Problem(f"{told}{', or leave them out' * (name != found.label)}", *fix))
+            found.problems.append(Problem(f"{message}{', or drop them' * (name != found.label)}", *fix))
     _check_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
     _check_mixed(found, table, dropped)
     _note_times(found, table, dropped | text, times)
@@ -216,7 +216,7 @@ def profile_table(
 
 
 def profile_stream(stream: Stream) -> TableProfile:
-    """Look at the first rows of a stream that is no table: arrays, a named data set, svmlight."""
+    """Profile the first rows of a stream that is not a table: arrays, a named data set, svmlight."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -243,48 +243,57 @@ def profile_stream(stream: Stream) -> TableProfile:
 
 
 def _profile_column(name: str, column: Any, text: set[str]) -> ColumnProfile:
-    """Return what a column of Arrow values holds."""
+    """Return the profile of a column of Arrow values."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
-    kind = column.type
-    if kinds.is_dictionary(kind):
-        column, kind = column.dictionary_decode(), kind.value_type
-    there = column.drop_null()
-    if kinds.is_floating(kind):
-        there = there.filter(pc.invert(pc.is_nan(there)))
-    n_missing = len(column) - len(there)
+    if kinds.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    present = column.drop_null()
+    if kinds.is_floating(column.type):
+        present = present.filter(pc.invert(pc.is_nan(present)))
+    n_missing = len(column) - len(present)
     try:
-        different = there.unique()
-    except Exception:  # lists, structs and their like
-        return ColumnProfile(name, "unreadable", n_missing, 0, (), str(kind))
-    examples = tuple(_short_text(value) for value in different[:3].to_pylist())
-    n = len(different)
+        distinct = present.unique()
+    except Exception:  # lists, structs and similar types
+        return ColumnProfile(name, "unreadable", n_missing, 0, (), str(column.type))
+    examples = tuple(_short_text(value) for value in distinct[:3].to_pylist())
+    if len(distinct) < 2:
+        kind, note = ("empty", "constant")[len(distinct)], ""
+    elif name in text and not kinds.is_boolean(column.type) and not _is_time(column.type):
+        kind, note = "category", ""
+    else:
+        kind, note = _kind_of_values(name, present, len(distinct), has_missing=n_missing > 0)
+    return ColumnProfile(name, kind, n_missing, len(distinct), examples, note)
 
-    def as_(what: str, note: str = "") -> ColumnProfile:
-        return ColumnProfile(name, what, n_missing, n, examples, note)
 
-    if n == 0:
-        return as_("empty")
-    if n == 1:
-        return as_("constant")
+def _is_time(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(time_parts(kind)) or kinds.is_duration(kind)
+
+
+def _kind_of_values(name: str, present: Any, n_unique: int, *, has_missing: bool) -> tuple[str, str]:
+    """Return the kind of a column with two or more distinct values, and a note."""
+    import pyarrow.types as kinds
+
+    kind, n = present.type, len(present)
     if kinds.is_boolean(kind):
-        return as_("flag")
-    if time_parts(kind) or kinds.is_duration(kind):
-        return as_("time")
-    if name in text:
-        return as_("category")
+        return "flag", ""
+    if _is_time(kind):
+        return "time", ""
     if kinds.is_string(kind) or kinds.is_large_string(kind):
-        if len(there) >= _FEW and n >= _UNIQUE * len(there):
-            return as_("identifier", f"{n:,} different texts in {len(there):,} rows")
-        if len(there) >= _FEW and n > _MANY * len(there):
-            return as_("text", f"{n:,} different texts in {len(there):,} rows")
-        return as_("category")
+        if n < _FEW or n_unique <= _MANY * n:
+            return "category", ""
+        return (
+            "identifier" if n_unique >= _UNIQUE * n else "text",
+            f"{n_unique:,} different texts in {n:,} rows",
+        )
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
-        return as_("unreadable", str(kind))
-    if len(there) >= _FEW and n == len(there) and not n_missing and (why := _identifier_reason(name, there)):
-        return as_("identifier", why)
-    return as_("number")
+        return "unreadable", str(kind)
+    if n >= _FEW and n_unique == n and not has_missing and (why := _identifier_reason(name, present)):
+        return "identifier", why
+    return "number", ""
 
 
 def _short_text(value: Any) -> str:
@@ -294,7 +303,7 @@ def _short_text(value: Any) -> str:
 
 
 def _identifier_reason(name: str, column: Any) -> str:
-    """Return why different numbers only number the rows; nothing if they may be more."""
+    """Return why a column of distinct numbers is an identifier; "" if it may be a feature."""
     import numpy as np
 
     values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -318,7 +327,7 @@ def _profile_dense_column(name: str, values: Any, is_category: bool) -> ColumnPr
     )  # fmt: skip
 
 
-# -- what stands in the way --------------------------------------------------------------------------------
+# -- problems ---------------------------------------------------------------------------------------------
 
 
 def _check_label(
@@ -329,27 +338,28 @@ def _check_label(
 
     if found.label is None:
         likely = [column for column in found.columns if _may_be_label(column, found.n_rows)]
-        told = "the label column is not named"
-        found.problems.append(Problem(told, "label", likely[-1].name if likely else None))
+        found.problems.append(
+            Problem("the label column is not named", "label", likely[-1].name if likely else None)
+        )
         return
     at = names.index(found.label)
     column, seen = head.columns[at], found.columns[at]
     found.change(found.label, kind="label", note="")
     if seen.n_missing and not drop_unlabelled:
         first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
-        told = f"{_plural(seen.n_missing, 'row has', 'rows have')} no label, the first is row {first:,}"
-        found.problems.append(Problem(told, "drop_unlabelled", True))
+        text = f"{_plural(seen.n_missing, 'row has', 'rows have')} no label, the first is row {first:,}"
+        found.problems.append(Problem(text, "drop_unlabelled", True))
     counted = pc.value_counts(column.drop_null())
     values, counts = counted.field(0), counted.field(1).to_pylist()
     many = seen.n_unique > max(_NUMBERS, found.n_rows // 10)
     fractions = kinds.is_floating(column.type) and many
     if many and (fractions or kinds.is_integer(column.type)):
         if classes:
-            told = (
-                f"the label {found.label} holds {seen.n_unique:,} different numbers, which are no classes: tamis run"
+            text = (
+                f"the label {found.label} holds {seen.n_unique:,} different numbers, which are not classes: tamis run"
                 " and tamis follow predict a number with --task regression"
             )
-            found.problems.append(Problem(told))
+            found.problems.append(Problem(text))
         return
     if many and seen.kind in ("identifier", "text"):
         found.problems.append(
@@ -371,7 +381,7 @@ def _set_classes(found: TableProfile, values: list[Any], counts: list[int]) -> N
 
 
 def _check_mixed(found: TableProfile, table: Table, dropped: set[str]) -> None:
-    """Columns of numbers and other words: what is missing there, or is it a category?"""
+    """Report columns that mix numbers and other words: missing-value markers, or categories."""
     if not isinstance(table, CSVTable):
         return
     for one in table.mixed():
@@ -379,17 +389,17 @@ def _check_mixed(found: TableProfile, table: Table, dropped: set[str]) -> None:
             continue
         found.change(one.name, kind="mixed")
         few = list(dict.fromkeys(one.words))
-        told = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
+        listed = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
         if one.decimal and table.options.get("decimal"):
-            text = f"{one.name} holds {told}, but decimal mark {table.decimal} was said"
+            text = f"{one.name} holds {listed}, but the decimal mark is set to {table.decimal}"
             fix = Problem(text, "decimal", one.decimal)
             found.problems += [fix] * all(problem.option != "decimal" for problem in found.problems)
             continue
         if one.decimal:
             other = "points" if table.decimal == "." else "commas"
-            text = f"{one.name} holds {told}, but the decimal marks of the others are {other}"
+            text = f"{one.name} holds {listed}, but the decimal marks of the others are {other}"
         else:
-            text = f"{one.name} holds {told} among numbers, first in row {one.row:,}"
+            text = f"{one.name} holds {listed} among numbers, first in row {one.row:,}"
         if not one.decimal and len(few) <= 3:
             for word in few:
                 found.problems.append(Problem(text, "na", word))
@@ -398,7 +408,7 @@ def _check_mixed(found: TableProfile, table: Table, dropped: set[str]) -> None:
 
 
 def _note_signs(found: TableProfile, table: Table, dropped: set[str]) -> None:
-    """Numbers of a currency, or per cent: what is read of them?"""
+    """Note columns of numbers with a currency or percent sign."""
     if not isinstance(table, CSVTable):
         return
     for column in list(found.columns):
@@ -406,24 +416,22 @@ def _note_signs(found: TableProfile, table: Table, dropped: set[str]) -> None:
             continue
         if sign := table.grouped.get(column.name):
             found.change(column.name, note=f"numbers written with {sign}")
-            told = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.examples)}"
-            found.notes.append(f"{told} (--categorical {column.name} makes categories of them)")
+            text = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.examples)}"
+            found.notes.append(f"{text} (--categorical {column.name} makes categories of them)")
 
 
 def _note_times(found: TableProfile, table: Table, apart: set[str], times: str) -> None:
     parts = table.times()
     if isinstance(table, CSVTable):
         for name in [name for name, form in table.time_formats.items() if not form and name not in apart]:
-            found.excluded[name] = (
-                "day and month of its dates cannot be told apart (--time-format %d/%m/%Y says)"
-            )
+            found.excluded[name] = "day and month of its dates are ambiguous (set --time-format %d/%m/%Y)"
     for column in list(found.columns):
         if column.kind != "time" or column.name in apart:
             continue
-        told = "seconds since 1970"
+        encoded = "seconds since 1970"
         if times == "parts" and column.name in parts:
-            told = ", ".join(f".{part}" for part in parts[column.name])
-        found.change(column.name, note=f"becomes {told}")
+            encoded = ", ".join(f".{part}" for part in parts[column.name])
+        found.change(column.name, note=f"becomes {encoded}")
 
 
 def _exclude_columns(found: TableProfile, apart: set[str], most_texts: int | None) -> None:
@@ -434,13 +442,13 @@ def _exclude_columns(found: TableProfile, apart: set[str], most_texts: int | Non
             what = "an identifier" if column.kind == "identifier" else "free text"
             found.excluded.setdefault(column.name, f"{what}, {column.note}")
         elif column.kind == "unreadable":
-            found.excluded[column.name] = f"it is of type {column.note}, which is no number and no text"
+            found.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
         elif column.kind == "category" and most_texts is not None and column.n_unique > most_texts:
             found.excluded[column.name] = f"text: {column.n_unique:,} different ones"
 
 
 def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: str) -> None:
-    """Numbers that are missing, and those that are infinite."""
+    """Report columns with missing or infinite numbers."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
@@ -455,12 +463,12 @@ def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: st
             infinite.append(f"{seen.name} ({n:,})")
     if holes and missing == "error":
         shares = [f"{one.name or _NAMELESS} ({_share(one.n_missing, found.n_rows)})" for one in holes]
-        told = f"{_join(shares)} lack values"
+        text = f"{_join(shares)} have missing values"
         if len(holes) == 1:
             column = head.columns[found.columns.index(holes[0])]
             first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
-            told = f"{shares[0]} lacks values, the first in row {first:,}"
-        found.problems.append(Problem(told, "missing", "mean"))
+            text = f"{shares[0]} has missing values, the first in row {first:,}"
+        found.problems.append(Problem(text, "missing", "mean"))
     if infinite:
         verb = "holds" if len(infinite) == 1 else "hold"
         found.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))
@@ -470,10 +478,10 @@ def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: st
 
 
 def _add_notes(found: TableProfile, gone: set[str]) -> None:
-    """What stands in nobody's way, but is good to know."""
+    """Add remarks on the remaining columns and the classes."""
     used = [column for column in found.columns if column.kind != "label" and column.name not in gone]
     if found.label is not None and found.columns and not used:
-        found.problems.append(Problem("no column is left beside the label", "keep", None))
+        found.problems.append(Problem("no column is left besides the label", "keep", None))
     still = [column.name for column in used if column.kind in ("constant", "empty")]
     if still:
         found.notes.append(f"{_join(still)}: the same in every row so far")

@@ -42,7 +42,7 @@ class UnclosedQuote(NamedTuple):
     at_end: bool
 
     def message(self, name: str, place: str, most: int) -> str:
-        """Return what is wrong; `place` is the line or row where the quote opens."""
+        """Return the error message; `place` is the line or row where the quote opens."""
         if self.at_end:
             return (
                 f"{name!r} ends within a quoted value that begins in {place}: close the quote there, or copy the file"
@@ -163,10 +163,10 @@ def row_ends(
                 is_end = (ends < found.at) & is_end
                 is_end[np.searchsorted(ends, found.at) :][:1] = True
             ends = ends[is_end]
-    told: list[int] = (ends + 1).tolist()
+    stops_at: list[int] = (ends + 1).tolist()
     is_cut = found is not None and (
-        not told or told[-1] <= found.at
+        not stops_at or stops_at[-1] <= found.at
     )  # in the last line, which has no newline
-    if whole and (is_cut or (found is None and len(block) > (told[-1] if told else 0))):
-        told.append(len(block))
-    return told, found
+    if whole and (is_cut or (found is None and len(block) > (stops_at[-1] if stops_at else 0))):
+        stops_at.append(len(block))
+    return stops_at, found

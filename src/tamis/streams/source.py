@@ -45,7 +45,7 @@ def _open_zstd(raw: BinaryIO, mode: str) -> Any:
 
 @dataclass(frozen=True)
 class Codec:
-    """How the bytes of a file are compressed: recognised by the first of them, whatever the name says."""
+    """How the bytes of a file are compressed: recognised by the first bytes, regardless of the file name."""
 
     name: str
     suffix: str
@@ -205,7 +205,7 @@ class Source:
         return min(self.raw.tell() / self.size, 1.0)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the path, and what tells this file from another."""
+        """Return the path, and a fingerprint of the contents."""
         if self.is_stdin:
             return {"path": "-"}
         try:
@@ -215,22 +215,22 @@ class Source:
             raise self._unreadable(error) from None
         return {"path": self.name, "bytes": self.size, "fingerprint": head}
 
-    def fail(self, error: Exception, told: str | None = None) -> NoReturn:
-        """Say in one sentence what a reader found wrong, by default in the error's own words."""
+    def fail(self, error: Exception, message: str | None = None) -> NoReturn:
+        """Raise a StreamError that explains a reader's error in one sentence, by default with its own message."""
         if isinstance(error, StreamError):
             raise error
-        if getattr(error, "signum", None):  # pyarrow was interrupted, and says so by an error of its own
+        if getattr(error, "signum", None):  # pyarrow reports an interrupt by its own exception
             raise KeyboardInterrupt from error
         self.check_unchanged()  # half a new file looks like a damaged one
-        text = told or " ".join(str(error).split())
+        text = message or " ".join(str(error).split())
         if isinstance(error, _DAMAGED):
             raise StreamError(f"{self.name!r} is truncated or damaged ({text}): copy it again.") from error
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
             line, expected, got = ragged.groups()
             names_below = int(line) <= _FIRST_LINES and int(got) > int(expected)
-            also = ", or delete what stands above it if it holds the names" if names_below else ""
+            also = ", or delete the lines above it if it is the header" if names_below else ""
             raise StreamError(
-                f"{self.name!r} has {got} values in line {line}, the others have {expected}: mend that line{also}."
+                f"{self.name!r} has {got} values in line {line}, the others have {expected}: fix that line{also}."
             ) from error
         if "invalid UTF8" in text or "codec can't decode" in text:
             raise StreamError(
@@ -244,7 +244,7 @@ class Source:
 
 
 class BytesSource(Source):
-    """Bytes that were read elsewhere, under the name of where they came from."""
+    """Bytes that were already read elsewhere, with the name of their source."""
 
     def __init__(self, name: str, head: bytes = b"") -> None:
         self.name, self._head = name, head

@@ -91,15 +91,15 @@ class Stream(ABC):
 
     def seek(self, position: Any) -> None:
         """Continue from a `position`: the next pass begins with the row after it."""
-        raise NotImplementedError(f"{type(self).__name__} tells no positions.")
+        raise NotImplementedError(f"{type(self).__name__} has no positions.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._facts())})"
 
     def _repr_html_(self) -> str:
         names = self.feature_names or []
-        shown = {"columns": [", ".join(names[:12]) + (" ..." if len(names) > 12 else "")]} if names else None
-        return glance(type(self).__name__, self._facts(), shown)
+        listed = {"columns": [", ".join(names[:12]) + (" ..." if len(names) > 12 else "")]} if names else None
+        return glance(type(self).__name__, self._facts(), listed)
 
     def _facts(self) -> list[str]:
         """Return what is known of the stream without reading it."""
@@ -186,7 +186,7 @@ class ArrayStream(Stream):
 
 
 class BatchStream(Stream):
-    """A stream of batches that another program makes: an iterable of (X, y), read once if it is an iterator.
+    """A stream of batches from another program: an iterable of (X, y), read once if it is an iterator.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def as_stream(source: Any) -> Stream:
 
 
 def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
-    """Cut and join blocks so that each batch has `size` rows; a block that fits is passed on as it is."""
+    """Cut and join blocks so that each batch has `size` rows; a block of that size is passed on unchanged."""
     kept: list[Batch] = []
     have = 0
     for X, y in blocks:
@@ -291,7 +291,7 @@ def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
 
 
 def join_batches(parts: list[Batch]) -> Batch:
-    """Return batches as one; a single one as it is."""
+    """Concatenate batches; a single one is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     blocks = [X for X, _ in parts]

@@ -27,8 +27,8 @@ _LAST = (1 << 31) - 2  # column, from 0: so that every index of a batch, and its
 class SvmlightStream(FileStream):
     """Rows of an svmlight file, as CSR: ``label index:value index:value ...``.
 
-    The columns are counted from 1, or from 0 where `zero_based` says so. Where neither that nor the number of columns
-    is given, the file is read once beforehand to find out. Labels are int64 as long as all are whole numbers.
+    The columns are counted from 1, or from 0 if `zero_based`. If neither this nor the number of columns is given, the
+    file is read once beforehand to determine both. Labels are int64 as long as all are whole numbers.
 
     With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
     not given either, column j is then the one that the file calls j, and `n_unused` says whether there is one at 0. The
@@ -60,7 +60,7 @@ class SvmlightStream(FileStream):
 
     @property
     def first_index(self) -> int:
-        """What the file calls the first column of a batch: 0 or 1."""
+        """Index in the file of the first column of a batch: 0 or 1."""
         return int(not self._zero_based)
 
     @property
@@ -108,11 +108,11 @@ class SvmlightStream(FileStream):
         return low, high
 
     def _check_column(self, column: int) -> int:
-        """Return the column; refuse one beyond those that the bytes read so far could name."""
+        """Return the column; raise if it is larger than the bytes read so far make plausible."""
         if column >= max(_COLUMNS, self._n_bytes):
             raise StreamError(
                 f"{self._source.name!r} names the column {column:,} in {self._n_bytes:,} bytes, which would make"
-                " as many features: mend that line, or give n_features."
+                " as many features: fix that line, or give n_features."
             )
         return column
 
@@ -141,7 +141,7 @@ class SvmlightStream(FileStream):
     def _line_error(self, error: Exception, number: int) -> StreamError:
         text = " ".join(str(error).split())
         text = text if len(text) <= 120 else f"{text[:120]}…"
-        advice = "mend that line"
+        advice = "fix that line"
         if "n_features was set" in text:
             text, advice = f"it has more than {self.n_features} columns", "give more n_features"
         elif "Invalid index 0" in text:
@@ -155,7 +155,7 @@ class SvmlightStream(FileStream):
             X, y = load([line])
             if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
                 raise StreamError(
-                    f"{self._source.name!r} holds a value that is missing or infinite in line {number}: mend that line."
+                    f"{self._source.name!r} holds a value that is missing or infinite in line {number}: fix that line."
                 )
 
     def _blocks(self, start: int) -> Iterator[Batch]:

@@ -76,7 +76,7 @@ class SyntheticStream(Stream):
 
     Examples
     --------
-    Two concepts, a drift at row 1000, and two features made from those that matter:
+    Two concepts, a drift at row 1000, and two features computed from the relevant ones:
 
     >>> from tamis.streams.concepts import SEA
     >>> concepts = [SEA(relevant=(0, 1), n_features=5), SEA(relevant=(2, 4), n_features=5)]
@@ -142,7 +142,7 @@ class SyntheticStream(Stream):
             raise ValueError(f"label_noise must be 0 where the target is a number, got {self._noise}.")
 
     def _plan_appended(self) -> None:
-        """Find out what is appended where."""
+        """Determine which columns are appended, and where."""
         anywhere = sorted({j for concept in self.concepts for j in concept.relevant})
         self.relevant_anywhere = np.array(anywhere, dtype=np.intp)
         features, copies = list(self._base), list(range(len(self._base)))
@@ -177,7 +177,7 @@ class SyntheticStream(Stream):
         Raises
         ------
         ValueError
-            If there is no such row.
+            If the row does not exist.
         """
         return np.flatnonzero(self._relevant[self.concept_at(t)])
 

@@ -34,14 +34,14 @@ class Head:
 
 
 class Table:
-    """What the formats with columns have in common: names, and blocks of Arrow columns.
+    """Base of the formats with columns: names, and blocks of Arrow columns.
 
     Attributes
     ----------
     label : str
         Name of the label column, set before the first block is read.
     text : set of str
-        Columns that are read as text whatever they look like, set before the first block is read.
+        Columns that are read as text regardless of their values, set before the first block is read.
     whole_labels : bool
         Whether the labels of a CSV file were whole numbers so far.
     """
@@ -69,11 +69,11 @@ class Table:
         return {}
 
     def times(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns of times, and which parts of a time each of them tells."""
+        """Return the columns of times, and the parts of a time that each of them provides."""
         return {name: parts for name, kind in self.types().items() if (parts := time_parts(kind))}
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the columns, as plain values."""
+        """Return the state of the table as plain values."""
         import pyarrow as pa
 
         names, types = self.names(), self.types()
@@ -81,7 +81,7 @@ class Table:
         return {"types": schema.serialize().to_pybytes()}
 
     def head(self) -> Head | None:
-        """Return the first rows, or None where they could not be read again after."""
+        """Return the first rows; None if they could not be read again afterwards."""
         if self.source.is_stdin:
             return None
         blocks, n_rows, whole = [], 0, False
@@ -116,14 +116,14 @@ def pyarrow_module(module: str) -> Any:
 
 
 def schema_types(schema: bytes) -> list[Any]:
-    """Return the types of an Arrow schema that was made bytes of."""
+    """Return the types of a serialized Arrow schema."""
     import pyarrow as pa
 
     return list(pyarrow_module("pyarrow.ipc").read_schema(pa.py_buffer(schema)).types)
 
 
 class SchemaTable(Table):
-    """Columns of which names and types are known, and no rows are read here.
+    """A table with known names and types, from which no rows are read.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class ParquetTable(Table):
 
 
 class _BoundedFile:
-    """A file of which no more is read than there is: a damaged one asks for gigabytes, which would be made room for."""
+    """A file whose reads are limited to its size: a damaged one requests gigabytes, which would be allocated."""
 
     def __init__(self, file: Any, size: int) -> None:
         self._file, self._size = file, size
@@ -237,7 +237,7 @@ class ArrowTable(Table):
                 count = getattr(reader, "num_record_batches", None)
                 blocks = reader if count is None else map(reader.get_batch, range(count))
                 for block in blocks:
-                    block.validate(full=True)  # Arrow itself trusts the places that a file names
+                    block.validate(full=True)  # Arrow itself trusts the offsets in a file
                     for at in range(0, block.num_rows, self._block_rows()):
                         piece = block.slice(at, self._block_rows())
                         yield piece.columns, piece.num_rows

@@ -240,7 +240,7 @@ def test_a_followed_file_tells_when_labels_come_and_goes_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("delay", "words"),
     [
-        ("at,colour", "column 'colour' is to tell times, but holds texts such as 'red'"),
+        ("at,colour", "column 'colour' must contain times, but has text such as 'red'"),
         ("at,knwon", "has no column 'knwon'; did you mean 'known'?"),
         ("at,state", "clock names 'state', which is the label"),
         ("at,at", "--delay must be a number of rows, 0 or more, or two columns"),

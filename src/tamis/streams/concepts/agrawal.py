@@ -112,7 +112,7 @@ class Agrawal(Concept):
     positive_share : float in (0, 1) or None, default=0.5
         Probability of class 1; None for the natural one.
     moa_compat : bool, default=False
-        Perturb house values as MOA does: within [0, 135,000], whatever the zipcode.
+        Perturb house values as MOA does: within [0, 135,000], regardless of the zipcode.
 
     Raises
     ------
@@ -160,7 +160,7 @@ class Agrawal(Concept):
         return _RANGES
 
     def shape(self, values: Array) -> Array:
-        """Return rows without a commission from 75,000 on, and houses worth what their zipcode says."""
+        """Return rows with no commission for salaries of 75,000 or more, and house values by zipcode."""
         values[values[:, 0] >= 75e3, 1] = 0.0
         values[:, 6] *= (9 - values[:, 5]) * 100e3
         return values
@@ -170,7 +170,7 @@ class Agrawal(Concept):
         return (~_rule(self.function, values)).astype(np.intp)
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Draw people until they are of the wanted class; if that is rare, only from those who can be in it."""
+        """Redraw people until they have the wanted class; for a rare class, only from the range where it occurs."""
         if self.function in _RARE:
             span = _RANGES.span.copy()
             span[:2] = np.array(_RARE[self.function]) - _RANGES.low[:2]
@@ -183,7 +183,7 @@ class Agrawal(Concept):
         super().sample_given_class(draws, rows, values, y)
 
     def perturb(self, draws: Draws, rows: Array, values: Array) -> Array:
-        """Return the numbers moved a little, within their ranges."""
+        """Return the numbers with a small perturbation, within their ranges."""
         if not self.perturbation:
             return values
         move = self.perturbation * (2 * draws.uniform(rows, 6) - 1)

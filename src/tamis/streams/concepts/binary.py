@@ -15,8 +15,8 @@ those that give it. ``sampler="reference"`` does as the released generators, wit
 - BG2: class 1 sets one of the three pairs where fewer than two are 1; class 0 sets one and clears the other two.
 - BG3: class 1 is 111 with probability 1/3 and 000 with 2/3; class 0 flips one bit where the three are equal.
 
-So there BG3's bits tell a little about the class one by one (naive Bayes 56.5 % instead of 50 %, with 10 % of the
-labels flipped), and the thesis' argument that each is independent of the class holds for the uniform sampler only.
+There each bit of BG3 is weakly relevant by itself (naive Bayes reaches 56.5 % instead of 50 %, with 10 % of the labels
+flipped), and the thesis' argument that each is independent of the class holds for the uniform sampler only.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Bits(Concept):
             self._sample_reference(draws, rows, values, y == 1)
 
     def _sample_reference(self, draws: Draws, rows: Array, values: Array, one: Array) -> None:
-        """Change fair bits as the released generator does, so that they give the class."""
+        """Change fair bits to match the class, as the released generator does."""
         raise NotImplementedError
 
 

@@ -111,15 +111,15 @@ class Concept(ABC):
         return y
 
     def shape(self, values: Array) -> Array:
-        """Return the tied columns, given independent values of them; by default as they are."""
+        """Return the tied columns, given independent values of them; unchanged by default."""
         return values
 
     def perturb(self, draws: Draws, rows: Array, values: Array) -> Array:
-        """Return the tied columns with noise, after the class has been determined; by default as they are."""
+        """Return the tied columns with noise, after the class has been determined; unchanged by default."""
         return values
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Draw the tied columns of rows that are not of the wanted class until they are, in place."""
+        """Redraw the tied columns of rows until they have the wanted class, in place."""
         self._redraw(draws, rows, values, y, self._ranges.of(np.array(self.tied)))
 
     def _redraw(self, draws: Draws, rows: Array, values: Array, y: Array, ranges: Ranges) -> None:
@@ -150,7 +150,7 @@ class Concept(ABC):
 
 
 def feature_ranges(features: tuple[Feature, ...]) -> Ranges:
-    """Return where the values of features lie, codes as whole numbers."""
+    """Return the ranges of the features; codes are whole numbers."""
     whole = np.array([feature.n_values > 0 for feature in features])
     low = np.array([feature.low for feature in features], dtype=np.float64)
     span = np.array(
@@ -172,7 +172,7 @@ def _make_features(n: int, low: float, high: float, n_values: int) -> tuple[Feat
 
 
 def check_relevant(relevant: Any, n_features: int, *, size: int | None = None) -> None:
-    """Refuse relevant columns that are not distinct, in ascending order and within the features."""
+    """Raise unless the relevant columns are distinct, ascending and within the features."""
     check_number("n_features", n_features, low=1, integer=True)
     whole = isinstance(relevant, tuple) and all(map(is_integer, relevant))
     if not whole or list(relevant) != sorted(set(relevant)) or min(relevant, default=-1) < 0:
@@ -184,6 +184,6 @@ def check_relevant(relevant: Any, n_features: int, *, size: int | None = None) -
 
 
 def check_share(positive_share: float | None) -> None:
-    """Refuse a share of class 1 outside (0, 1), unless it is None."""
+    """Raise if the share of class 1 is outside (0, 1) and not None."""
     if positive_share is not None:
         check_number("positive_share", positive_share, low=0, high=1, open_low=True, open_high=True)

@@ -1,8 +1,8 @@
 """RTG-FD: a random decision tree over a few of many features (Domingos, Hulten, KDD 2000; feature drift: Barddal).
 
 Deviations from the released generator, which may leave a relevant feature out of its tree: a nominal feature is not
-asked twice on one path, a threshold lies where values still can, branches whose leaves agree are cut off, and a tree is
-drawn again until it asks for every relevant feature and both classes have a share of at least `least_share`.
+tested twice on one path, a threshold lies in the remaining range, branches whose leaves agree are pruned, and a tree
+is redrawn until it tests every relevant feature and both classes have a share of at least `least_share`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_TREES = 2000
 
 @dataclass
 class _Node:
-    """A leaf with its class, or a question with its branches."""
+    """A leaf with its class, or a test with its branches."""
 
     label: int = 0
     at: int = -1  # which of the relevant features; -1 in a leaf
@@ -34,7 +34,7 @@ class _Node:
         return {self.label} if self.at < 0 else set().union(*(node.leaves() for node in self.branches))
 
     def tested(self) -> set[int]:
-        """Return the features asked for below."""
+        """Return the features tested below."""
         return set() if self.at < 0 else {self.at}.union(*(node.tested() for node in self.branches))
 
     def share(self, box: dict[int, tuple[float, float]]) -> float:
@@ -112,7 +112,7 @@ class RandomTree(Concept):
         check_number("least_share", self.least_share, low=0, high=0.5, open_high=True)
         check_relevant(self.relevant, self.n_nominal + self.n_numeric)
         check_share(self.positive_share)
-        self._tree  # noqa: B018  # found now or refused now
+        self._tree  # noqa: B018  # raise now if no tree exists
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -130,7 +130,7 @@ class RandomTree(Concept):
             if root.tested() == every and self.least_share <= root.share(box) <= 1 - self.least_share:
                 return _table(root)
         raise ValueError(
-            f"No tree of {self.max_depth} levels asks for all of the relevant features {self.relevant} and gives both"
+            f"No tree of {self.max_depth} levels tests all of the relevant features {self.relevant} and gives both"
             f" classes a share of {self.least_share}: choose fewer, a larger max_depth or a smaller least_share."
         )
 

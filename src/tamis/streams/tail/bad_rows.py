@@ -1,4 +1,4 @@
-"""Rows that cannot be read: put aside with their reasons, and counted."""
+"""Rows that cannot be read: written to a file with their reasons, and counted."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class BadRows:
     Parameters
     ----------
     place : path-like or None
-        None: there is no place for them, and a bad row is refused.
+        None: bad rows are not written, and raise an error.
 
     Attributes
     ----------
     reasons : Counter
-        Why rows could not be read, and how many.
+        Number of rows that could not be read, by reason.
     """
 
     def __init__(self, place: str | os.PathLike[str] | None) -> None:
@@ -34,11 +34,11 @@ class BadRows:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether there is a place for them."""
+        """Whether bad rows are written to a file."""
         return self._journal is not None
 
     def put(self, source: str, row: int, why: str, line: str) -> None:
-        """Put a row aside."""
+        """Write a row and count its reason."""
         assert self._journal is not None
         why = why.removeprefix(f"{source!r}").removeprefix(":").strip()
         self._journal.write([{"source": source, "row": row, "reason": why, "line": line}])
@@ -48,20 +48,20 @@ class BadRows:
 
     @property
     def length(self) -> int:
-        """How many bytes were put aside."""
+        """Number of bytes written."""
         return 0 if self._journal is None else self._journal.length
 
     def mark(self, length: int) -> list[Any] | None:
-        """Return what `rollback` needs to come back to when so many bytes were put aside."""
+        """Return a mark at that length of the file, for `rollback`."""
         return None if self._journal is None else self._journal.mark(length)
 
     def rollback(self, mark: list[Any] | None, reasons: dict[str, int]) -> None:
-        """Cut what was put aside after a mark, when these were the reasons; None: there was no file then."""
+        """Truncate the file to a mark and restore the reasons; None: the file did not exist then."""
         self.reasons = Counter(reasons)
         if self._journal is not None and mark is not None:
             self._journal.truncate(mark)
 
     def flush(self) -> None:
-        """Wait until all of it is on the disk."""
+        """Wait until everything is on the disk."""
         if self._journal is not None:
             self._journal.flush()

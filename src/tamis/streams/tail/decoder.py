@@ -1,4 +1,4 @@
-"""What the columns of a stream without an end are, and rows of them as numbers."""
+"""Columns of an endless stream, and the decoding of its rows into numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["DecoderState", "RowDecoder"]
 
 
 class DecoderState(NamedTuple):
-    """What reading rows changes."""
+    """State that changes while rows are decoded."""
 
     encoders: list[tuple[int, float, int]]
     whole_labels: bool
@@ -25,7 +25,7 @@ class DecoderState(NamedTuple):
 
 
 class RowDecoder:
-    """Columns as the first rows showed them.
+    """Decodes rows into numbers and labels, with columns determined by the first rows.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class RowDecoder:
 
     @classmethod
     def of(cls, path: str, label: str | int, state: dict[str, Any]) -> RowDecoder:
-        """Return columns of which this is known."""
+        """Return a decoder from a saved state."""
         facts, source = state["table"], BytesSource(path)
         table = (
             CSVTable.of(source, facts)
@@ -60,7 +60,7 @@ class RowDecoder:
         return columns
 
     def begin(self) -> None:
-        """Begin with the first row."""
+        """Start with the first row."""
         if isinstance(self.table, CSVTable):
             self.table.check_mixed()
             self.table.begin()
@@ -70,36 +70,36 @@ class RowDecoder:
         return self.rows.as_batch(self._encoders, columns, n, row)
 
     def as_late_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: PendingRows) -> Batch:
-        """Return the rows whose label is there now, in the order in which the labels came."""
+        """Return the rows whose label has arrived, in the order in which the labels arrived."""
         keys = keys_of(columns[self.table.names().index(key)], key, self.table.source.name, row)
         labels, features = self.rows.split(columns)
         has_label = ~labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         is_row = ~(has_label & all_missing(features, n))
         given = [column.filter(is_row) for column in columns]
         X = self.rows.as_numbers(self._encoders, given, int(is_row.sum()), row)
-        told = self.rows.label_values(labels.filter(has_label))
+        values = self.rows.label_values(labels.filter(has_label))
         rows: list[Any] = [None] * n
         its_label: list[Any] = [None] * n
-        for i, values in zip(np.flatnonzero(is_row).tolist(), X, strict=True):
-            rows[i] = values
-        for i, label in zip(np.flatnonzero(has_label).tolist(), told, strict=True):
+        for i, row_values in zip(np.flatnonzero(is_row).tolist(), X, strict=True):
+            rows[i] = row_values
+        for i, label in zip(np.flatnonzero(has_label).tolist(), values, strict=True):
             its_label[i] = label
         found, labels_found = waiting.match(keys, rows, its_label)
-        return np.array(found).reshape(len(found), X.shape[1]), np.array(labels_found, dtype=told.dtype)
+        return np.array(found).reshape(len(found), X.shape[1]), np.array(labels_found, dtype=values.dtype)
 
     def mark(self) -> DecoderState:
-        """Return what is known now, to come back to."""
+        """Return a mark of the current state, for `rollback`."""
         marks = [one.mark() for one in self._encoders]
         return DecoderState(marks, self.table.whole_labels, self.rows.n_dropped)
 
     def rollback(self, known: DecoderState) -> None:
-        """Forget what came after a mark."""
+        """Restore the state at a mark."""
         for encoder, mark in zip(self._encoders, known.encoders, strict=True):
             encoder.rollback(mark)
         self.table.whole_labels, self.rows.n_dropped = known.whole_labels, known.n_unlabelled
 
     def state(self, known: DecoderState) -> dict[str, Any]:
-        """Return all there is to save of what was known at a mark."""
+        """Return the state at a mark, to be saved."""
         encoders = [one.state(mark) for one, mark in zip(self._encoders, known.encoders, strict=True)]
         return {
             "table": {**self._facts, "whole_labels": known.whole_labels}, "how": self.how, "encoders": encoders,

@@ -1,7 +1,7 @@
-"""One file of a stream without an end: how much of it was taken, and what tells it from another of its name.
+"""One file of an endless stream: how much of it was read, and its identity.
 
-A position is the name of a file, how many bytes (of Parquet, rows) of it were taken, and what tells this file from
-another of that name: its inode, and the SHA-256 of its first (of Parquet, last) 4096 bytes. To go on is one seek.
+A position is the name of a file, the number of bytes (Parquet: rows) read, and the identity of the file: its inode, and
+the SHA-256 of its first (Parquet: last) 4096 bytes. Resuming takes one seek.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from tamis.errors import StreamError
 
 __all__ = ["HEAD", "FollowedFile", "check_same_columns", "digest"]
 
-HEAD = 4096  # bytes that tell a file from another
+HEAD = 4096  # bytes that identify a file
 
 
 class FollowedFile(ABC):
-    """A file that is opened when rows of it are wanted.
+    """A file that is opened when its rows are needed.
 
     Attributes
     ----------
     name : str
     at : int
-        Bytes (of Parquet, rows) that were taken.
+        Number of bytes (Parquet: rows) read.
     row : int
-        Rows that were taken.
+        Number of rows read.
     inode : int
-        0: not known yet.
+        0 until known.
     names : list of str or None
-        Of its columns, in their order; None: not looked at yet.
+        Names of its columns, in order; None until read.
     """
 
     def __init__(self, name: str) -> None:
@@ -41,27 +41,27 @@ class FollowedFile(ABC):
 
     @abstractmethod
     def look(self, table: Any) -> bool:
-        """Look at the names of its columns, which may be in another order; return whether they are there."""
+        """Read and check the column names, which may be in another order; return whether they are available."""
 
     @abstractmethod
     def take(self, n: int, last: bool, table: Any) -> Any:
-        """Return up to `n` whole rows that are there and were not taken; `last`: the last one needs no newline."""
+        """Return up to `n` complete rows that were not read yet; `last`: the last one needs no newline."""
 
     @abstractmethod
     def has_more(self, size: int) -> bool:
-        """Return whether a file of so many bytes may have rows that were not taken."""
+        """Return whether a file of `size` bytes may have unread rows."""
 
     @abstractmethod
     def is_rewritten(self, size: int) -> bool:
-        """Return whether a file of so many bytes, under its name now, does not begin with what was taken."""
+        """Return whether a file of `size` bytes no longer begins with the rows that were read."""
 
     @abstractmethod
     def refuse(self) -> NoReturn:
-        """Refuse a file that was rewritten."""
+        """Raise because the file was rewritten."""
 
     @abstractmethod
     def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
+        """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
 
     @abstractmethod
     def row_text(self, rows: Any) -> str:
@@ -69,14 +69,14 @@ class FollowedFile(ABC):
 
     @abstractmethod
     def identity(self) -> list[Any]:
-        """Return what tells this file from another."""
+        """Return the identity of the file."""
 
     @abstractmethod
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Go on there, if it is that file."""
+        """Resume at that position, if it is the same file."""
 
     def n_waiting(self) -> int:
-        """Return how many bytes of a row without its newline wait."""
+        """Return the number of bytes of an incomplete row."""
         return 0
 
     @property
@@ -85,7 +85,7 @@ class FollowedFile(ABC):
         return self._file is not None
 
     def close(self) -> None:
-        """Close the file, until rows are taken again."""
+        """Close the file until it is read again."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -97,15 +97,15 @@ def digest(data: bytes) -> str:
 
 
 def check_same_columns(name: str, known: list[str], found: list[str]) -> None:
-    """Refuse a file whose columns are not those of the first one."""
+    """Raise if the columns of a file are not those of the first one."""
     if found == known or (sorted(found) == sorted(known) and len(set(known)) == len(known)):
         return
     lacks = [one for one in known if one not in found]
     adds = [one for one in found if one not in known]
-    told = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
-    told += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
-    what = " and ".join(told) or "has them twice or in another order"
+    differences = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
+    differences += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
+    what = " and ".join(differences) or "has them twice or in another order"
     raise StreamError(
-        f"{name!r} has other columns than the first rows ({what}): write the columns of before, or follow the new ones"
-        " on their own."
+        f"{name!r} has other columns than the first rows ({what}): write the same columns, or follow the new ones"
+        " separately."
     )

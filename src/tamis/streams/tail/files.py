@@ -1,4 +1,4 @@
-"""Files that appear: which are there, which have rows that were not taken, which stand under another name now."""
+"""The files of an endless stream: which exist, which have unread rows, which were renamed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 class FollowedFiles:
-    """The files that a path means, in the order of their names, and how much of each was taken.
+    """The files that match a path, in the order of their names, and how much of each was read.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class FollowedFiles:
             raise StreamError(f"There is no file {path!r}: check the path, or name a folder or a pattern.")
 
     def names(self) -> list[str]:
-        """Return the files that are there now."""
+        """Return the existing files."""
         if self.is_pattern:
             found = sorted(name for name in glob.glob(self.path, recursive=True) if os.path.isfile(name))
             plain = [name for name in found if not name.lower().endswith(_PACKED)]
@@ -69,7 +69,7 @@ class FollowedFiles:
             )
 
     def part(self, name: str) -> FollowedText | FollowedParquet:
-        """Return a file; one that is new is begun."""
+        """Return a file; a new one is added."""
         if name not in self.parts:
             kind = self.format or _kind(name) or "csv"
             if name.lower().endswith(_PACKED) or _is_packed(name):
@@ -89,11 +89,11 @@ class FollowedFiles:
         return self.parts[name]
 
     def is_whole(self, name: str, names: list[str]) -> bool:
-        """Return whether a later file is there; ``log.csv.1`` is not later than ``log.csv``, but was put aside."""
+        """Return whether a later file is there; ``log.csv.1`` is not later than ``log.csv``, but a rotated file."""
         return not names[-1].startswith(name)
 
     def with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
-        """Yield the files that have rows to take, and whether a later one is there too, so that they are whole."""
+        """Yield the files with unread rows, and whether a later file exists, so that they are complete."""
         names = self.names()
         inodes = {name: os.stat(name).st_ino for name in names}
         self._rename(inodes)
@@ -123,7 +123,7 @@ class FollowedFiles:
                     part.close()
 
     def _rename(self, inodes: dict[str, int]) -> None:
-        """Find files that were put aside under a new name; that may have been the old name of another one."""
+        """Find files that were renamed by rotation; the new name may have been the old name of another one."""
         moved = [old for old, part in self.parts.items() if part.inode and inodes.get(old) != part.inode]
         free = {inode: name for name, inode in inodes.items() if name not in self.parts or name in moved}
         renamed = {old: free[self.parts[old].inode] for old in moved if self.parts[old].inode in free}
@@ -132,14 +132,14 @@ class FollowedFiles:
             self._move(parts[old], name)
 
     def _move(self, part: FollowedText | FollowedParquet, name: str) -> None:
-        """A file has another name now."""
+        """Record that a file was renamed."""
         self.notes.append({"event": "renamed", "from": part.name, "to": name})
         self.changed |= {part.name, name}
         self.parts[name] = part
         part.name = name
 
     def _copied(self, part: FollowedText | FollowedParquet, names: list[str]) -> FollowedFile:
-        """Return a file that was cut, or written anew, after it was copied: as the copy, in which its rows are."""
+        """Return the copy of a file that was truncated or rewritten after it was copied: the copy has its rows."""
         copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
         copies = [name for name in copies if os.path.getsize(name) >= part.at]
         if not copies:
@@ -156,7 +156,7 @@ class FollowedFiles:
         self.changed.add(name)
 
     def _replaced(self, name: str, inode: int) -> Iterator[tuple[FollowedFile, bool]]:
-        """Another file has the name: the same rows copied, or new ones after the old file was put aside."""
+        """Another file has the name: a copy of the same rows, or new rows after rotation."""
         part = self.parts[name]
         if isinstance(part, FollowedParquet) or not part.is_open or _begins(name, part.head):
             part.close()
@@ -176,7 +176,7 @@ def _is_packed(name: str) -> bool:
 
 
 def _is_copy(name: str, part: FollowedText | FollowedParquet) -> bool:
-    """Return whether a file of a longer name begins as another one, of which rows were taken."""
+    """Return whether a file with a longer name begins like another one that was read."""
     if not name.startswith(part.name) or not part.row or isinstance(part, FollowedParquet):
         return False
     with open(name, "rb") as file:
@@ -184,7 +184,7 @@ def _is_copy(name: str, part: FollowedText | FollowedParquet) -> bool:
 
 
 def _refuse_compressed_rest(part: FollowedFile) -> None:
-    """Refuse to pass over rows of a file that was compressed before they were taken."""
+    """Raise if a file was compressed before all of its rows were read."""
     for codec in CODECS:
         packed = f"{part.name}{codec.suffix}"
         if os.path.exists(packed):

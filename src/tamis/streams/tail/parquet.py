@@ -1,4 +1,4 @@
-"""Parquet files, which do not grow: they are waited for until they are whole."""
+"""Parquet files, which do not grow: the stream waits until they are complete."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["FollowedParquet"]
 
 
 class FollowedParquet(FollowedFile):
-    """A Parquet file, which does not grow; it is waited for until it is whole."""
+    """A Parquet file, which does not grow; the stream waits until it is complete."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._told: list[Any] = []  # rows, hash of the last bytes
+        self._identity: list[Any] = []  # rows, hash of the last bytes
         self._blocks: Iterator[Any] = iter(())
         self._rest: Any = None  # of a block
 
@@ -38,9 +38,9 @@ class FollowedParquet(FollowedFile):
             self.inode, size = os.fstat(file.fileno()).st_ino, os.fstat(file.fileno()).st_size
             file.seek(max(0, size - HEAD))
             now = [self._file.metadata.num_rows, digest(file.read())]
-        if self._told and self._told != now:
+        if self._identity and self._identity != now:
             self.refuse()
-        self._told, self._blocks, self._rest = now, self._blocks_from(self.at), None
+        self._identity, self._blocks, self._rest = now, self._blocks_from(self.at), None
         return True
 
     @property
@@ -49,7 +49,7 @@ class FollowedParquet(FollowedFile):
         return self._file.schema_arrow if self._open() else None
 
     def look(self, table: Table) -> bool:
-        """Look at the names of its columns, which may be in another order; return whether they are there."""
+        """Read and check the column names, which may be in another order; return whether they are available."""
         if self.names is None and self.schema is not None:
             self._check_kinds(table)
             self.names = self.schema.names
@@ -65,15 +65,15 @@ class FollowedParquet(FollowedFile):
                 )
 
     def has_more(self, size: int) -> bool:
-        """Return whether a file of so many bytes may have rows that were not taken."""
-        return not self._told or self.at < self._told[0]
+        """Return whether a file of `size` bytes may have unread rows."""
+        return not self._identity or self.at < self._identity[0]
 
     def is_rewritten(self, size: int) -> bool:
-        """Return False: that is looked at when it is opened."""
+        """Return False: this is checked when the file is opened."""
         return False
 
     def refuse(self) -> NoReturn:
-        """Refuse a file that was rewritten."""
+        """Raise because the file was rewritten."""
         raise StreamError(
             f"{self.name!r} was rewritten since {self.row:,} rows of it were taken: give new rows in a file of"
             " their own, or begin without the checkpoint."
@@ -81,7 +81,7 @@ class FollowedParquet(FollowedFile):
 
     def take(self, n: int, last: bool, table: Any) -> Any:
         """Return up to `n` rows."""
-        if not self._open() or self.at >= self._told[0]:
+        if not self._open() or self.at >= self._identity[0]:
             return None
         if self._rest is None or not self._rest.num_rows:
             try:
@@ -105,7 +105,7 @@ class FollowedParquet(FollowedFile):
             skip = max(0, skip - block.num_rows)
 
     def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
+        """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
         table.source.name = self.name
         return rows.select(table.names()).columns, rows.num_rows
 
@@ -115,16 +115,16 @@ class FollowedParquet(FollowedFile):
 
     def identity(self) -> list[Any]:
         """Return inode, number of rows and a hash of the last bytes."""
-        return [self.inode, *self._told]
+        return [self.inode, *self._identity]
 
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Go on there, if it is that file."""
+        """Resume at that position, if it is the same file."""
         self.at = self.row = at
-        self.inode, *self._told = identity
+        self.inode, *self._identity = identity
 
 
 def _value_kind(kind: Any) -> str:
-    """Return what sort of values a column holds, as far as it matters to what they become."""
+    """Return the kind of values of a column, as far as it affects their encoding."""
     import pyarrow.types as kinds
 
     if kinds.is_dictionary(kind):

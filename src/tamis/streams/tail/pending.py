@@ -1,4 +1,4 @@
-"""Rows whose label comes later, in another row of the same key."""
+"""Rows with delayed labels, which arrive in another row of the same key."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["PendingRows", "all_missing", "keys_of"]
 
 
 class PendingRows:
-    """Rows that wait for their labels, by key, in bounded memory.
+    """Rows that wait for their delayed labels, by key, in bounded memory.
 
     Parameters
     ----------
     most : int
-        Rows that may wait; of more, the oldest are given up.
+        Maximum number of waiting rows; beyond that, the oldest are dropped.
 
     Attributes
     ----------
@@ -41,17 +41,17 @@ class PendingRows:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.waiting: dict[str, tuple[int, Array]] = {}  # how many came before, and the values
+        self.waiting: dict[str, tuple[int, Array]] = {}  # position of arrival, and the values
         self.counts: Counter[str] = Counter()
         self._n_came = 0
         self._since: list[
             tuple[str, tuple[int, Array], bool]
-        ] = []  # what came (True) and went since the last batch
+        ] = []  # added (True) and removed since the last batch
 
     def match(
         self, keys: list[str], rows: list[Array | None], labels: list[Any]
     ) -> tuple[list[Array], list[Any]]:
-        """Take in rows in order; return those whose label is there now, and the labels.
+        """Add rows in order; return those whose label has arrived, and the labels.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class PendingRows:
         labels : list of (label or None)
         """
         found: list[Array] = []
-        told: list[Any] = []
+        found_labels: list[Any] = []
         for key, row, label in zip(keys, rows, labels, strict=True):
             if label is None:
                 self._wait(key, row)
@@ -71,8 +71,8 @@ class PendingRows:
                 self.counts["unmatched"] += 1
             else:
                 found.append(known)
-                told.append(label)
-        return found, told
+                found_labels.append(label)
+        return found, found_labels
 
     def _wait(self, key: str, row: Array | None) -> None:
         if key in self.waiting:
@@ -90,10 +90,10 @@ class PendingRows:
         self._since.append((key, self.waiting[key], False))
         return self.waiting.pop(key)[1]
 
-    # -- what belongs to a position ------------------------------------------------------------------------
+    # -- state of a position -------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """A batch ends here."""
+        """Mark the end of a batch."""
         self._since.clear()
 
     def state(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class PendingRows:
         return {"keys": [key for key, _ in ordered], "rows": rows}
 
     def restore(self, state: dict[str, Any], counts: dict[str, int]) -> None:
-        """Go back to what waited then."""
+        """Restore the waiting rows."""
         self.waiting = {
             key: (i, row) for i, (key, row) in enumerate(zip(state["keys"], state["rows"], strict=True))
         }
@@ -136,7 +136,7 @@ def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
 
 
 def all_missing(columns: list[Any], n: int) -> Array:
-    """Return of which rows all of these columns are missing."""
+    """Return the rows in which all of these columns are missing."""
     found = np.ones(n, dtype=bool)
     for column in columns:
         found &= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)

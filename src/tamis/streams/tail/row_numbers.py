@@ -1,4 +1,4 @@
-"""Rows that their producer numbers: which of them are new, and where some are lacking."""
+"""Rows numbered by their producer: which are new, and where there are gaps."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def new_rows(
     name : str
         Its name.
     last : int or None
-        The last number that was taken.
+        The last number read.
     before : int
-        How many rows came before these.
+        Number of preceding rows.
 
     Raises
     ------
     StreamError
-        If a number is no whole one of 64 bits, or is missing.
+        If a number is missing, or is not a whole number of 64 bits.
     """
     import pyarrow as pa
 
@@ -66,7 +66,7 @@ def _whole(column: Any, name: str, before: int) -> Array:
     except pa.ArrowInvalid:
         pass
     row = next(i for i, text in enumerate(texts.to_pylist()) if not _is_whole(text))
-    raise StreamError(f"Column {name!r} is no whole number in row {before + row + 1}: number the rows.")
+    raise StreamError(f"Column {name!r} is not a whole number in row {before + row + 1}: number the rows.")
 
 
 def _is_whole(text: str | None) -> bool:

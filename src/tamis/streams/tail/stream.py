@@ -1,4 +1,4 @@
-"""Batches of rows that were not all there when reading began, and the positions between them."""
+"""Batches of rows that may arrive after reading has started, and the positions between them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Judge = Callable[[Table], dict[str, Any]]
 
 
 class _Mark(NamedTuple):
-    """What there is to come back to at the end of a batch."""
+    """State at the end of a batch, for resuming."""
 
     rows: int
     known: DecoderState
@@ -128,7 +128,7 @@ def follow_files(
     >>> [y.tolist() for X, y in stream.batches(2)]
     [['on', 'off'], ['on', 'off']]
 
-    The last row had no newline yet. Another stream goes on from there:
+    The last row had no newline yet. Another stream resumes there:
 
     >>> position = stream.position()
     >>> with path.open("a") as file:
@@ -191,7 +191,7 @@ class FollowedStream(Stream):
         self.is_pipe = path == "-"
         if number is not None and not self.is_pipe:
             raise ValueError(
-                f"number={number!r} is for standard input: the rows of a file are known by their place."
+                f"number={number!r} is for standard input: the rows of a file are identified by their position."
             )
         if self.is_pipe and format == "parquet":
             raise ValueError("format='parquet' is not for standard input: name the file.")
@@ -201,7 +201,7 @@ class FollowedStream(Stream):
         self._begin_at(None)
 
     def _begin_at(self, position: dict[str, Any] | None) -> None:
-        """Stand at a position, or at the beginning."""
+        """Reset to a position, or to the beginning."""
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
         most = self._written["max_quoted_lines"] or MAX_LINES
         self._files = None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, most)
@@ -223,7 +223,7 @@ class FollowedStream(Stream):
             self._bad.rollback(position["letters"], position["reasons"])
             self._set_mark(position["rows"])
 
-    # -- what is known of it -------------------------------------------------------------------------------
+    # -- description ---------------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, Any]:
         """Return path and options."""
@@ -268,13 +268,13 @@ class FollowedStream(Stream):
         return {} if self._decoder is None else self._decoder.rows.categories
 
     def pop_events(self) -> list[dict[str, Any]]:
-        """Return new events of the source up to the last batch: gaps, and files put aside."""
+        """Return new events of the source up to the last batch: gaps, and renamed or rotated files."""
         if self._mark is None:
             return []
         n = self._mark.n_notes
-        told, self._notes = self._notes[:n], self._notes[n:]
+        events, self._notes = self._notes[:n], self._notes[n:]
         self._mark = self._mark._replace(n_notes=0)
-        return told
+        return events
 
     # -- positions -----------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class FollowedStream(Stream):
         self._begin_at(position)
 
     def _set_mark(self, n_rows: int) -> None:
-        """A batch ends here."""
+        """Mark the end of a batch."""
         if self._files is not None:
             for name in self._files.changed:
                 part = self._files.parts.get(name)
@@ -317,7 +317,7 @@ class FollowedStream(Stream):
         if self._late is not None:
             self._late.settle()
 
-    # -- what the columns are ------------------------------------------------------------------------------
+    # -- columns -------------------------------------------------------------------------------------------
 
     def begin(self, size: int) -> bool:
         """Wait for the first batch and decide about the columns; return whether it came."""
@@ -340,13 +340,13 @@ class FollowedStream(Stream):
         return True
 
     def _set_decoder(self, columns: RowDecoder) -> None:
-        """Take over what the columns are."""
+        """Set the decoder and the attributes that depend on it."""
         self._decoder, rows = columns, columns.rows
         self.feature_names, self.n_features = rows.feature_names, rows.n_features
         self.categorical = rows.categorical
 
     def _first_table(self, size: int) -> Table | None:
-        """Return the first rows as a table, as soon as there are enough: a batch, or all of a file that is whole."""
+        """Return the first rows as a table, as soon as there are enough: a batch, or a complete file."""
         if self._pipe is not None:
             return self._head(self._pipe, size, self._pipe.ended)
         assert self._files is not None
@@ -421,7 +421,7 @@ class FollowedStream(Stream):
             yield join_batches(have)
 
     def _next(self, n: int) -> tuple[FollowedFile, Any] | None:
-        """Return up to `n` rows and the part they are of, as soon as there are any; None at the end."""
+        """Return up to `n` rows and their file, as soon as there are any; None at the end."""
         since = time.monotonic()
         while True:
             if self._current is not None and (rows := self._take(self._current, n, self._is_ended())):
@@ -451,7 +451,7 @@ class FollowedStream(Stream):
         return rows
 
     def _warn_of_open_quotes(self) -> None:
-        """Say which rows wait for the end of a quoted value, together with all lines after them."""
+        """Warn of rows that wait for the end of a quoted value, with all lines after them."""
         for part in self._files.parts.values() if self._files is not None else [self._pipe]:
             if isinstance(part, FollowedText) and (n := part.n_held_lines()):
                 row = f"row {part.n_ready() + 1:,}"
@@ -470,7 +470,7 @@ class FollowedStream(Stream):
         return self._pipe is not None and self._pipe.ended
 
     def _is_over(self, since: float) -> bool:
-        """Return whether nothing will come, or nothing has for as long as one waits."""
+        """Return whether no more rows will arrive, or none arrived within the idle time."""
         if self._pipe is not None:
             return self._pipe.ended and not self._pipe.n_waiting()
         return self._idle is not None and time.monotonic() - since >= self._idle
@@ -480,12 +480,12 @@ class FollowedStream(Stream):
         if self._pipe is not None:
             self._pipe.wait(_POLL)
         else:
-            time.sleep(min(max(_POLL, 10 * cost), 2.0))  # where there are many files, less often
+            time.sleep(min(max(_POLL, 10 * cost), 2.0))  # less often if there are many files
 
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _decode(self, part: FollowedFile, rows: Any, before: int) -> list[Batch]:
-        """Return rows as numbers and labels; those that cannot be read are put aside, if there is a place for them."""
+        """Return rows as numbers and labels; rows that cannot be read are written to the file of bad rows, if any."""
         assert self._decoder is not None
         known = self._decoder.mark()
         try:
@@ -502,7 +502,7 @@ class FollowedStream(Stream):
         except StreamError as error:
             self._decoder.rollback(known)
             if not self._bad.is_enabled and (self._late is None or len(rows) == 1):
-                raise  # where rows are left out, only one alone is at the place that is told
+                raise  # rows were skipped: only a single row has the position in the message
             if len(rows) > 1:
                 half = len(rows) // 2
                 first = self._decode(part, rows[:half], before)

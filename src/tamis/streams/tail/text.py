@@ -1,4 +1,4 @@
-"""Text that grows, and standard input: complete rows, as they come."""
+"""Growing text files and standard input: complete rows as they arrive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WINDOW = 1 << 12  # bytes that are looked at after a quote that is not closed: 
 
 
 class UnclosedLine(bytes):
-    """A line that cannot be a row: a quote in it is not closed."""
+    """A line that is not a row because it has an unclosed quote."""
 
     quote: UnclosedQuote
 
@@ -50,7 +50,7 @@ class FollowedText(FollowedFile):
         self._held = bytearray()  # what comes after them
 
     def look(self, table: CSVTable) -> bool:
-        """Look at the names of its columns, which may be in another order; return whether they are there."""
+        """Read and check the column names, which may be in another order; return whether they are available."""
         if self.names is None and not self.header:
             self.names = table.read_names
         if self.names is None and (row := self.first_row()):
@@ -69,7 +69,7 @@ class FollowedText(FollowedFile):
         return [*self._ready][:n]
 
     def take(self, n: int, last: bool, table: Any) -> list[bytes]:
-        """Return up to `n` whole rows that are there and were not taken; `last`: the last one needs no newline."""
+        """Return up to `n` complete rows that were not read yet; `last`: the last one needs no newline."""
         is_new = self.header and self.at == 0
         self._fill(n + is_new, last, table)
         if is_new and self._ready:
@@ -78,7 +78,7 @@ class FollowedText(FollowedFile):
         while self._ready and len(rows) < n:
             row = self._ready.popleft()
             self._count(row)
-            if row.strip(b"\r\n"):  # an empty line is no row
+            if row.strip(b"\r\n"):  # an empty line is not a row
                 rows.append(row)
         self.row += len(rows)
         return rows
@@ -122,7 +122,7 @@ class FollowedText(FollowedFile):
         del self._held[:start]
 
     def columns(self, rows: list[bytes], table: CSVTable, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and how many they are; so many came before."""
+        """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
         table.source.name = self.name
         for row, line in enumerate(rows, start=before + 1):
             if isinstance(line, UnclosedLine):
@@ -133,7 +133,7 @@ class FollowedText(FollowedFile):
         except Exception as error:
             table.fail(error, before + self.header)
         if len(found) != 1 or found[0][1] != len(rows):
-            raise StreamError(f"{self.name!r} has a line in row {before + 1} that is no row: mend it.")
+            raise StreamError(f"{self.name!r} has a line in row {before + 1} that is not a row: fix it.")
         return found[0]
 
     def row_text(self, rows: list[bytes]) -> str:
@@ -141,7 +141,7 @@ class FollowedText(FollowedFile):
         return rows[0].decode("utf-8", errors="backslashreplace").rstrip("\r\n")
 
     def n_waiting(self) -> int:
-        """Return how many bytes of a row without its newline wait."""
+        """Return the number of bytes of an incomplete row."""
         return len(self._held)
 
     def n_held_lines(self) -> int:
@@ -155,33 +155,33 @@ class FollowedText(FollowedFile):
     # -- the file ------------------------------------------------------------------------------------------
 
     def has_more(self, size: int) -> bool:
-        """Return whether a file of so many bytes may have rows that were not taken."""
+        """Return whether a file of `size` bytes may have unread rows."""
         return size > self.n_read or bool(self._ready or self._held)
 
     def is_rewritten(self, size: int) -> bool:
-        """Return whether a file of so many bytes, under its name now, does not begin with what was taken."""
+        """Return whether a file of `size` bytes no longer begins with the rows that were read."""
         if size == self.n_read:
             return False
-        _, n, told = self.identity()
+        _, n, expected = self.identity()
         if size < self.n_read or not n:
             return size < self.n_read
         with open(self.name, "rb") as file:
-            return bool(digest(file.read(n)) != told)
+            return bool(digest(file.read(n)) != expected)
 
     def begins_as(self, head: bytes) -> bool:
         """Return whether a file of these first bytes, at most 4096, may be a copy of this one, however much of it."""
-        _, n, told = self.identity()
+        _, n, expected = self.identity()
         if not self.head:
             with contextlib.suppress(OSError), open(self.name, "rb") as file:
                 mine = file.read(n)
-                self.head = mine if digest(mine) == told else b""
+                self.head = mine if digest(mine) == expected else b""
         if not self.head:
-            return bool(digest(head[:n]) == told)
+            return bool(digest(head[:n]) == expected)
         k = min(len(head), len(self.head))
         return k > 0 and head[:k] == self.head[:k]
 
     def refuse(self) -> NoReturn:
-        """Refuse a file that was rewritten."""
+        """Raise because the file was rewritten."""
         size = os.stat(self.name).st_size
         if size < self.n_read:
             raise StreamError(
@@ -218,7 +218,7 @@ class FollowedText(FollowedFile):
     def _read(self) -> bytes:
         self._open()
         if os.fstat(self._file.fileno()).st_size < self.n_read or not self._is_same():
-            return b""  # it was cut, or written anew: it depends on the other files what becomes of that
+            return b""  # truncated or rewritten: the other files determine how this is handled
         data: bytes = self._file.read(_BLOCK)
         self.n_read += len(data)
         return data
@@ -238,10 +238,10 @@ class FollowedText(FollowedFile):
             ) from None
         self._file.seek(self.n_read)
         self.inode = os.fstat(self._file.fileno()).st_ino
-        _, n, told = self.identity()
+        _, n, expected = self.identity()
         if n:
             head = os.pread(self._file.fileno(), n, 0)
-            if digest(head) != told:
+            if digest(head) != expected:
                 self.close()
                 self.refuse()
             self.head = head
@@ -253,13 +253,13 @@ class FollowedText(FollowedFile):
         return [self.inode, len(self.head), digest(self.head)]
 
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Go on there, if it is that file."""
+        """Resume at that position, if it is the same file."""
         self.at = self.n_read = at
         self.row, self._expected, self.inode = row, identity, identity[0]
 
 
 def _delimiters(table: Any) -> str:
-    """Return what ends a value: as long as that is not known, all that can."""
+    """Return the delimiter; all candidates while it is unknown."""
     delimiter: str = ",;\t|" if table is None else table.delimiter
     return delimiter
 
@@ -270,7 +270,7 @@ def _as_utf8(block: bytes, encoding: str) -> bytes:
 
 
 class StandardInput(FollowedText):
-    """Standard input: rows as they come, which cannot be read again."""
+    """Standard input: rows as they arrive, which cannot be read again."""
 
     def __init__(self, header: bool, max_quoted_lines: int) -> None:
         super().__init__("<stdin>", header, max_quoted_lines)

@@ -17,6 +17,7 @@ from tamis.base.rows import RowSelector
 from tamis.catalog import CATALOG, LEARNERS, find
 from tamis.errors import CheckpointError, StateError
 from tamis.rows.fires.fires import FIRES
+from tests.test_tampered import subjects
 
 BREAK = """
 import copy, faulthandler, inspect, sys, warnings
@@ -265,8 +266,12 @@ def learned() -> dict[str, RowSelector]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 6))
     y = (X[:, 0] > X[:, 1]).astype(int)
-    keys = ("discuss", "fcbf", "joint", "mi")
-    return {key: (e := find(key)).load()(**dict(e.parameters)).fit(X, y) for key in keys}
+    keys = ("discuss", "fcbf", "joint", "mi", "abfs", "auto", "forward", "ofs", "efs", "random", "cancel-out")
+    more = {"abfs": {"categorical": "all"}, "cancel-out": {"hidden": (3,)}}
+    return {
+        key: (e := find(key)).load()(**dict(e.parameters), **more.get(key, {})).fit(X.round(), y)
+        for key in keys
+    }
 
 
 @pytest.mark.parametrize(
@@ -281,6 +286,20 @@ def learned() -> dict[str, RowSelector]:
         ("joint", "_arrays.2", 1, 1 << 30),
         ("joint", "_arrays.8", 1, 100),
         ("mi", "_bins.numeric", 1, 1 << 30),
+        ("abfs", "_values.used", 0, 1 << 20),
+        ("abfs", "_values.start", 1, 3),
+        ("abfs", "_codes", 0, 9),
+        ("auto", "_leaders.0", 0, 99),
+        ("auto", "_ranks", 3, -1),
+        ("auto", "_course.followed", 0, 99),
+        ("forward", "_order", 0, 99),
+        ("forward", "_pending.n_rows", 0, 101),
+        ("forward", "_recency.models.0.0", 0, 99),
+        ("ofs", "_support", 0, 99),
+        ("ofs", "_order", 0, 5),
+        ("efs", "_order", 1, 7),
+        ("random", "_rank", 1, 9),
+        ("cancel-out", "_size", 0, 7),
     ],
 )
 def test_a_saved_model_with_an_index_out_of_range_is_refused(
@@ -289,11 +308,63 @@ def test_a_saved_model_with_an_index_out_of_range_is_refused(
     model = copy.deepcopy(learned[key])
     assert tamis.dumps(tamis.loads(tamis.dumps(model))) == tamis.dumps(model)
     part: Any = model
-    for step in path.split("."):
+    *steps, last = path.split(".")
+    for step in steps:
         part = part[int(step)] if step.isdigit() else getattr(part, step)
-    part.flat[at] = value
+    found = part[int(last)] if last.isdigit() else getattr(part, last)
+    if isinstance(found, np.ndarray):
+        found.flat[at] = value
+    elif last.isdigit():
+        part[int(last)] = value
+    else:
+        setattr(part, last, value)
     with pytest.raises(CheckpointError, match="was changed from outside"):
         tamis.loads(tamis.dumps(model))
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "value"),
+    [("fsds", "n_components", 1 << 20), ("abfs", "delta", -0.5), ("ofs", "margin", -1.0)],
+)
+def test_a_saved_selector_with_a_parameter_out_of_its_range_is_refused(
+    key: str, name: str, value: float
+) -> None:
+    model = find(key).load()().fit(np.eye(6), [0, 1] * 3)
+    setattr(model, name, value)
+    with pytest.raises(CheckpointError, match=f"The file holds a .* that cannot be: {name} must be"):
+        tamis.loads(tamis.dumps(model))
+
+
+def test_every_array_of_integers_in_a_saved_selector_declares_which_values_are_safe() -> None:
+    """A kernel may use them as indices: the class that holds them declares a range, or why any value will do."""
+    undeclared, n, made = set[str](), 0, subjects()
+    for key in [e.key for e in CATALOG if e.family == "rows"] + ["counts", "quantiles"]:
+        model, arrays, declared = tamis.loads(made[key][0]()), dict[int, tuple[str, Any]](), set[int]()
+        _find_integers(model, key, {}, arrays, declared)
+        undeclared |= {where for at, (where, _) in arrays.items() if at not in declared}
+        n += len(arrays)
+    assert {where for where in undeclared if not where.endswith(".classes_")} == set()  # labels
+    assert n > 100
+
+
+def _find_integers(
+    part: Any, where: str, seen: dict[int, Any], arrays: dict[int, tuple[str, Any]], declared: set[int]
+) -> None:
+    if id(part) in seen:
+        return
+    seen[id(part)] = part
+    if isinstance(part, np.ndarray):
+        if part.dtype.kind in "iu":
+            arrays[id(part)] = where, part
+    elif isinstance(part, dict | list | tuple):
+        for item in part.values() if isinstance(part, dict) else part:
+            _find_integers(item, f"{where}[]", seen, arrays, declared)
+    elif type(part).__module__.startswith("tamis.") and hasattr(part, "__dict__"):
+        if isinstance(shapes := getattr(type(part), "_fit_together", None), Shapes):
+            kept = [one for one in shapes.with_values(part) if isinstance(one, np.ndarray)]
+            declared |= {id(one) for one in kept}
+        for name, item in vars(part).items():
+            _find_integers(item, f"{type(part).__name__}.{name}", seen, arrays, declared)
 
 
 def test_ranges_are_of_integers_floats_columns_and_items() -> None:
@@ -307,11 +378,14 @@ def test_ranges_are_of_integers_floats_columns_and_items() -> None:
         grid (j) finite
         items[].slot (N) in [0, len(its.pool))
         bits (*) any "random words"
+        order (o) in [0, 9) distinct
+        labels (l) codes
     """)
     item = SimpleNamespace(slot=np.array([1]), pool=np.ones(2))
     fine: dict[str, Any] = {
         "n": 2, "keys": np.ones(5), "start": np.array([0, 3, 5]), "links": np.array([[-1, 99], [1, -99]]), "at": 1,
         "cuts": np.array([np.nan, -np.inf]), "grid": np.zeros(2), "items": [item], "bits": np.array([1 << 62]),
+        "order": np.array([8, 0]), "labels": np.array([0, 1]), "classes_": np.array(["a", "b"]),
     }  # fmt: skip
     shapes.check_values(SimpleNamespace(**fine))
     shapes.check_values(SimpleNamespace(n=2))  # not started
@@ -327,10 +401,26 @@ def test_ranges_are_of_integers_floats_columns_and_items() -> None:
         ("bits", np.array([0.5])),
         ("items", [item, SimpleNamespace(slot=np.array([0, 2]), pool=np.ones(2))]),
         ("n", "2"),
+        ("n", 3),
         ("keys", None),
+        ("order", np.array([3, 3])),
+        ("labels", np.array([0, 2])),
+        ("labels", np.array([0.0, 1.0])),
     ):
         with pytest.raises(StateError, match="was changed from outside"):
             shapes.check_values(SimpleNamespace(**{**fine, name: value}))
+    del fine["classes_"]  # of a regression, the targets are numbers
+    shapes.check_values(SimpleNamespace(**{**fine, "labels": np.array([0.5])}))
+    with pytest.raises(StateError, match="labels"):
+        shapes.check_values(SimpleNamespace(**{**fine, "labels": np.array([np.nan])}))
+
+
+def test_a_size_that_is_a_number_must_fit_wherever_it_is_declared() -> None:
+    shapes = Shapes("a (k)  size (=k)")
+    shapes.check(SimpleNamespace(a=np.ones(2), size=2))
+    for look in (shapes.check, shapes.check_values):
+        with pytest.raises(StateError, match="'size' of a SimpleNamespace is 3, but 2 fits the rest"):
+            look(SimpleNamespace(a=np.ones(2), size=3))
 
 
 @pytest.mark.parametrize("text", ["a [0, 1)", "a (k) in [0]", "a (k) on [0, 1)", "a (k"])

@@ -22,9 +22,11 @@ model need not have. ``(its own)``: the part declares its shapes itself, as its 
 count, length or code declares which values are safe. A range without a shape is validated at load only, so it suits
 numbers that change with each call and columns of an array (``_links[:, 0]``). Elements must be integers unless the
 range says ``float``; a dtype (``int32``) must match exactly. The bounds are expressions of size letters, attributes of
-the model, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``, ``diff`` and ``inf``;
-an array as a bound is broadcast. Further words: ``increasing`` (never decreases along the last axis), ``finite``
-(floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values no kernel relies on.
+the model, ``self``, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``, ``diff``
+and ``inf``; an array as a bound is broadcast. Further words: ``increasing`` (never decreases along the last axis),
+``distinct``, ``finite`` (floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values
+no kernel relies on. ``codes`` is int64 in [0, len(classes_)), or finite in a model without classes_, of numeric
+targets. Of a sparse matrix, the stored values are meant.
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ import numpy as np
 
 from tamis.errors import StateError
 
-__all__ = ["Shapes"]
+__all__ = ["Shapes", "changed"]
 
 _ENTRY = re.compile(r"""
     \s* (?P<path> (?: [\w.] | \[[^\]]*\] )+ ) (?P<optional> \?? )
     (?: [ ] \( (?P<size> (?: [^()] | \([^()]*\) )* ) \) )?
-    (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* ) )?
-    (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \([^()]*\) | \[[^\[\]]*\] )* [\])] ) ) )?
-    (?P<words> (?: [ ] (?: increasing | finite | or[ ]nan | any[ ]"[^"]+" ) )* ) (?: \s+ | $ )
+    (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* | codes ) )?
+    (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \((?: [^()] | \([^()]*\) )*\) | \[[^\[\]]*\] )* [\])] ) ) )?
+    (?P<words> (?: [ ] (?: increasing | finite | distinct | or[ ]nan | any[ ]"[^"]+" ) )* ) (?: \s+ | $ )
     """, re.VERBOSE)  # fmt: skip
 _SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and which part of the array there
 _IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
@@ -150,7 +152,11 @@ class Shapes:
                 if expected[0] == "=":
                     if not isinstance(part, int | np.integer | np.bool_):
                         raise StateError(f"{path!r} of a {type(model).__name__} is {part!r:.40}, {_CHANGED}")
-                    sizes[expected[1]] = int(part)
+                    if sizes.setdefault(expected[1], int(part)) != part:
+                        raise StateError(
+                            f"{path!r} of a {type(model).__name__} is {part}, but {sizes[expected[1]]} fits the rest:"
+                            f" {_CHANGED}"
+                        )
                     continue
                 # A capital letter is one of this item alone.
                 names = re.sub(r"[A-Z]", rf"\g<0>{i}", expected).split(", ")
@@ -173,7 +179,10 @@ class _Values:
 
     def check(self, part: Any, names: Mapping[str, Any], what: str) -> None:
         """Refuse values outside."""
-        values = np.asarray(part)
+        if self.dtype == "codes":
+            size, kind = np.size(part), _CODES if hasattr(names["self"], "classes_") else _TARGETS
+            return kind.check(part, names, what) if size else None
+        values = np.asarray(getattr(part, "data", part) if hasattr(part, "indptr") else part)
         if not self._is_of_dtype(values.dtype):
             raise StateError(
                 f"{what} has the dtype {values.dtype}, but {self.dtype or 'int'} fits the rest: {_CHANGED}"
@@ -182,9 +191,14 @@ class _Values:
             return
         if self.low:
             low, high = _bound(self.low, names, what), _bound(self.high, names, what)
-            fits = (values >= low if self.closed[0] else values > low) & (
-                values <= high if self.closed[1] else values < high
-            )
+            try:
+                fits = (values >= low if self.closed[0] else values > low) & (
+                    values <= high if self.closed[1] else values < high
+                )
+            except ValueError:  # arrays as bounds, of another shape
+                raise StateError(
+                    f"{what} has the shape {values.shape}, which fits no other: {_CHANGED}"
+                ) from None
             if "or nan" in self.words:
                 fits = fits | np.isnan(values)
             if not fits.all():
@@ -195,6 +209,8 @@ class _Values:
             raise StateError(
                 f"{what} holds {values[~np.isfinite(values)][0]}, but must be finite: {_CHANGED}"
             )
+        if "distinct" in self.words and len(np.unique(values)) < values.size:
+            raise StateError(f"{what} holds a number twice, but must not: {_CHANGED}")
         if "increasing" in self.words and (values[..., 1:] < values[..., :-1]).any():
             raise StateError(f"{what} decreases, but must not: {_CHANGED}")
 
@@ -203,7 +219,14 @@ class _Values:
         return dtype.kind in _KINDS[kind] if kind in _KINDS else dtype == np.dtype(kind)
 
 
+_CODES = _Values("int64", "0", "len(self.classes_)", (True, False), ())
+_TARGETS = _Values("float", "", "", (True, True), ("finite",))
 _CHANGED = "the model was changed from outside, so fit it again or load it from where it was saved."
+
+
+def changed(what: str) -> StateError:
+    """Return the refusal of a state that no model of ours can have; `what` says, as a sentence, what is wrong."""
+    return StateError(f"{what}: {_CHANGED}")
 
 
 class _Names(Mapping[str, Any]):
@@ -215,6 +238,8 @@ class _Names(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name == "its":
             return self._owner
+        if name == "self":
+            return self._model
         known = self._sizes.get(f"{name}{self._i}" if name.isupper() else name)
         if known is not None:
             return known
@@ -262,7 +287,7 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
             raise ValueError(f"_shapes declares {text[at : at + 60]!r}, which is not as tamis._shapes says.")
         at = found.end()
         _split(parts["path"])
-        values, words = None, tuple(re.findall(r'increasing|finite|or nan|any "', parts["words"]))
+        values, words = None, tuple(re.findall(r'increasing|finite|distinct|or nan|any "', parts["words"]))
         if parts["dtype"] or parts["range"] or words:
             limits = parts["range"] or ""
             low, high = _two(limits[1:-1]) if limits else ("", "")
@@ -325,6 +350,7 @@ def _comparison(entries: list[tuple[str, str]]) -> str:
         if size == _ITS_OWN:
             continue
         if size[0] == "=":
+            lines.append(f"    if {size[1]} is not None and {size[1]} != found[{n}]: return False")
             lines.append(f"    {size[1]} = found[{n}]")
             continue
         names = size.split(", ")

@@ -264,15 +264,24 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def check_state(self) -> None:
-        """Raise if a loaded selector has learned from labels, but knows no classes.
+        """Raise if a loaded selector has learned from labels, but knows no classes, or a parameter is out of its range.
 
         Raises
         ------
         DataError
             If so.
         """
-        if hasattr(self, "n_features_in_") and not self._is_regression() and not hasattr(self, "classes_"):
+        if not hasattr(self, "n_features_in_"):
+            return
+        try:
+            check_parameters(self)
+        except ValueError as error:
+            raise DataError(f"The file holds a {type(self).__name__} that cannot be: {error}") from None
+        if not self._is_regression() and not hasattr(self, "classes_"):
             raise DataError(f"The file holds a {type(self).__name__} without 'classes_', which each one has.")
+        labels = [] if self._is_regression() else self.classes_.tolist()
+        if len(set(labels)) < len(labels):
+            raise DataError(f"The file holds a {type(self).__name__} whose 'classes_' hold a label twice.")
 
     def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)

@@ -79,7 +79,13 @@ class DDM(Detector):
     [1041]
     """
 
-    _shapes = "state (5)"
+    _shapes = """
+        state (5)
+        state[:1] float in [0, 2**62]
+        state[1:3] float in [0, 1]
+        state[3:4] float in [0, inf]
+        state[4:] float in [0, 1]
+    """
 
     def __init__(self, drift: float = 3.0, warning: float = 2.0) -> None:
         check_number("drift", drift, low=0, open_low=True, open_high=True)

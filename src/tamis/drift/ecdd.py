@@ -123,7 +123,12 @@ class ECDD(Detector):
     1008
     """
 
-    _shapes = "state (4)  _limits (1001)"
+    _shapes = """
+        state (4)
+        state[:1] float in [0, 2**62]
+        state[1:] float in [0, 1]
+        _limits (1001) finite
+    """
 
     def __init__(self, arl0: int = 400, limit: str = "simulated") -> None:
         check_choice("limit", limit, ("simulated", "published"))

@@ -132,7 +132,12 @@ class HDDMA(Detector):
     [1017]
     """
 
-    _shapes = "state (7)"
+    _shapes = """
+        state (7) float in [0, 2**62]
+        state[1:3] float in [0, 1]
+        state[3::2] float in [0, state[0]]
+        state[4::2] float in [0, 1]
+    """
 
     def __init__(
         self, alpha: float = 0.001, alpha_warning: float = 0.005, *, two_sided: bool = False
@@ -183,7 +188,12 @@ class HDDMW(Detector):
     [1012]
     """
 
-    _shapes = "state (14)"
+    _shapes = """
+        state (14) finite
+        state[:4] float in [0, 2**62]
+        state[6:9:2] float in [0, 1]
+        state[11::2] float in [0, 1]
+    """
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, refuse_nonfinite, short_repr
 from tamis._guard import Guarded
 from tamis._parameters import Kind, check_parameters, integer, parameters
+from tamis._shapes import changed
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
 
@@ -109,6 +110,20 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         max_columns=(integer("[1, inf)"), None),
         budget=(integer("[1, inf)"), None),
     )
+
+    _shapes = "_since[] in [0, 2**62)  _n_batches in [0, 2**62)"
+
+    def check_state(self) -> None:
+        """Raise if the places of a loaded selector are not 0, 1, 2 and so on.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        places = vars(self).get("_places", {})
+        if sorted(places.values()) != list(range(len(places))):
+            raise changed("The names of a ByName do not have one place each")
 
     selector_: RowSelector
     _places: dict[Any, int]

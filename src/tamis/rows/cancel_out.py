@@ -127,7 +127,13 @@ class CancelOut(ScaledBatches):
     _shaped_by = "hidden"
     _copied_per_byte = 32
 
-    _shapes = "_theta (k)  _first (k)  _second (k)  _size (=k)"
+    _shapes = """
+        _size (=k)
+        _theta (k) finite
+        _first (k) finite
+        _second (k) float in [0, inf)
+        _n_steps in [0, 2**62)
+    """
 
     _allowed = parameters(
         hidden=HIDDEN,

@@ -288,7 +288,10 @@ class EFS(ByAppearance):
     """
 
     _shapes = """
-        _order (o)  classes_ (>o)  _positive (o-(o==2)+(o==0), j+1)  _negative (o-(o==2)+(o==0), j+1)
+        _order (o) int64 in [0, len(classes_)) distinct
+        classes_ (>o)
+        _positive (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200]
+        _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200]
     """
 
     _allowed = parameters(

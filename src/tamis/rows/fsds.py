@@ -154,7 +154,12 @@ class FSDS(RowSelector):
 
     _equals_rows = "exactly"
     _target_kinds = ("binary", "multiclass", "regression")
-    _shapes = "_sketch (l, j)  _squares (l)  _waiting (w, j)  _n_waiting (=w)"
+    _shapes = """
+        _sketch (l, j) float in [-1e150, 1e150]
+        _squares (l) float in [0, 1e300]
+        _n_waiting (=w)
+        _waiting (w, j) float in [-1e150, 1e150]
+    """
 
     _ignores_target = True
 
@@ -250,6 +255,10 @@ class FSDS(RowSelector):
     def _relevance(self) -> Floats:
         sketch, squares = self._with(self._waiting) if self._n_waiting else (self._sketch, self._squares)
         k = int(self.n_components)
+        if k >= len(squares):
+            raise DataError(
+                f"n_components must be below {len(squares)}, the size of the sketch, got {k}: lower it, or call fit."
+            )
         ridge = squares[:k, None] + _RIDGE * np.sqrt(squares[k - 1])
         long = np.abs(sketch[:k])
         found: Floats = np.divide(long, ridge, out=np.zeros_like(long), where=ridge > 0.0).max(axis=0)  # (4)

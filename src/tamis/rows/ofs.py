@@ -53,6 +53,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._check import Array, checked, is_integer
 from tamis._jit import njit
 from tamis._parameters import SEED, number, parameters
+from tamis._shapes import changed
 from tamis.base import n_to_select
 from tamis.rows.appearance import ByAppearance
 
@@ -342,7 +343,16 @@ class OFS(ByAppearance):
     True
     """
 
-    _shapes = "_order (o)  classes_ (>o)  _weights (o-(o==2)+(o==0), j)  _support (j)  _random (1)"
+    _shapes = """
+        _order (o) int64 in [0, len(classes_)) distinct
+        classes_ (>o)
+        _weights (o-(o==2)+(o==0), j) float in [-1e300, 1e300]
+        _support (j) int32 in [0, j)
+        _n_kept in [0, j]
+        _n_most in [1, j]
+        _scale float in [-1, 1]
+        _random (1) uint64 any "the state of random numbers"
+    """
 
     _allowed = parameters(
         learning_rate=number("(0, inf)"),
@@ -385,6 +395,18 @@ class OFS(ByAppearance):
         self._order = np.zeros(0, np.int64)
         seed = check_random_state(self.random_state).randint(1, 2**63, size=1, dtype=np.uint64)
         self._random: NDArray[np.uint64] = seed
+
+    def check_state(self) -> None:
+        """Raise if the columns that a loaded selector keeps do not ascend.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        super().check_state()
+        if hasattr(self, "n_features_in_") and (np.diff(self._support[: self._n_kept]) <= 0).any():
+            raise changed("'_support' of an OFS does not ascend")
 
     @property
     def _counts_columns(self) -> bool:

@@ -74,7 +74,7 @@ class RandomSubset(RowSelector):
     _equals_rows = "exactly"
     _target_kinds = ("binary", "multiclass", "regression")
     _linear_in_stored_values = True
-    _shapes = "_rank (j)"
+    _shapes = "_rank (j) int64 in [0, j) distinct"
 
     _ignores_target = True
 

@@ -221,6 +221,8 @@ class RelationWatch(Guarded):
     [False, False, True, True]
     """
 
+    _shapes = "_looks[] float in [0, inf)  n_rows in [0, 2**62)"
+
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._bins = FixedBins(n_features, n_classes, _BINS)
         self._looks: list[Array] = []  # (n_features, values, n_classes) rows of each, at the last looks

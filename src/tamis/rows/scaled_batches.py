@@ -60,7 +60,9 @@ class ScaledBatches(RowSelector):
     The parameters of its model are kept in flat arrays. A subclass writes three hooks.
     """
 
-    _shapes = "_moments.mean (j)  _moments.m2 (j)"
+    _shapes = (
+        "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [2, max(len(classes_), 2)]"
+    )
 
     _shaped_by: str  # the parameters that say how large the model is, in a message
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import Array, Rows
+from tamis._shapes import Shapes, changed
 from tamis.errors import StateError
 from tamis.summaries.batch import without_columns
 
@@ -51,6 +52,29 @@ class WaitingBlock:
         self.size, self.n_rows = size, 0
         self.X, self.sparse = np.zeros((0, n_features)), tuple[Rows, ...]()
         self.y, self.weight = np.zeros(0), np.zeros(0)
+
+    _fit_together = Shapes("""
+        size in [1, 2**31)
+        n_rows in [0, size]
+        X finite
+        sparse[] finite
+        y (z)
+        weight (z) float in [0, inf)
+    """)
+
+    def check_state(self) -> None:
+        """Raise if a loaded block has fewer rows than it says, or rows of other columns.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        rows = sum(part.shape[0] for part in self.sparse)
+        columns = {part.shape[1] for part in (*self.sparse, self.X)}
+        if len(columns) > 1 or len(self.y) < self.n_rows or (self.sparse and rows != self.n_rows):
+            raise self._changed(rows)
+        self._check_room()
 
     def with_rows(self, X: Rows, y: Array, weight: Array) -> Self:
         """Return the block with further rows, no more than fit; this one goes on knowing only its own."""
@@ -91,10 +115,10 @@ class WaitingBlock:
 
     def _check_room(self) -> None:
         if not self.sparse and len(self.X) < self.n_rows:
-            raise StateError(
-                f"{self.n_rows} rows wait for their block, but there are {len(self.X)}: the model was changed from"
-                " outside, so fit it again or load it from where it was saved."
-            )
+            raise self._changed(len(self.X))
+
+    def _changed(self, found: int) -> StateError:
+        return changed(f"{self.n_rows} rows wait for their block, but there are {found}")
 
     def emptied(self) -> Self:
         """Return a block without rows, in memory of its own: who goes back to this one finds its rows."""

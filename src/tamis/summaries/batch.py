@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import Array, Rows, as_weights
+from tamis._shapes import changed
 from tamis.errors import DataError
 
-__all__ = ["check_batch", "without_columns"]
+__all__ = ["check_batch", "check_waiting", "without_columns"]
 
 
 def without_columns(X: Any, columns: Array) -> Any:
@@ -66,3 +67,16 @@ def check_batch(
     as_weights(sample_weight, X.shape[0])
     if not (np.greater_equal(keep, 0.0) & np.less_equal(keep, 1.0)).all():
         raise DataError(f"keep must lie in [0, 1], got {keep}: 1 keeps all, 0 forgets what was before.")
+
+
+def check_waiting(blocks: list[tuple[Any, ...]], n_features: int) -> None:
+    """Refuse loaded rows that wait, each with codes and perhaps weights, if they are not of these features.
+
+    Raises
+    ------
+    StateError
+        If so.
+    """
+    for X, *others in blocks:
+        if X.shape[1:] != (n_features,) or any(one.shape != X.shape[:1] for one in others):
+            raise changed(f"Rows of the shape {X.shape} wait for a summary of {n_features} features")

@@ -225,8 +225,14 @@ class ClassMoments(Guarded):
     """
 
     _shapes = """
-        _gain (k)  _weight (k)  _weight2 (k)  _sparse_weight (k)
-        _present (k, j)  _mean (k, j)  _m2 (k, j)  _stored (k, j?)
+        _gain (k) float in (0, inf)
+        _weight (k) float in [0, inf)
+        _weight2 (k) float in [0, inf)
+        _sparse_weight (k) float in [0, inf)
+        _present (k, j) float in [0, inf)
+        _mean (k, j) finite
+        _m2 (k, j) float in [0, inf]
+        _stored (k, j?) float in [0, inf)
     """
 
     def __init__(self, n_features: int, n_classes: int) -> None:

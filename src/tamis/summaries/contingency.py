@@ -88,7 +88,7 @@ class Contingency(Guarded):
     array([0.69314718, 0.        ])
     """
 
-    _shapes = "_gain (k)  _table (*, *, k)"
+    _shapes = "_gain (k) float in (0, inf)  _table (*, *, k) float in [0, inf)"
 
     def __init__(self, n_features: int, n_bins: int, n_classes: int) -> None:
         for name, value in (("n_features", n_features), ("n_bins", n_bins), ("n_classes", n_classes)):

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis.summaries.batch import check_waiting
 
 __all__ = ["BLOCK", "Evidence"]
 
@@ -129,12 +130,31 @@ class Evidence(Guarded):
     (np.float64(0.7), True)
     """
 
+    _shapes = """
+        n_bins in [_sum.shape[2], _sum.shape[2]]
+        _sum float in [-1e150, 1e150]
+        _spread float in [-1e150, 1e150]
+        _start finite
+        _waiting[][0] float in (-inf, inf) or nan
+        _waiting[][1] int64 in [0, _sum.shape[1])
+    """
+
     def __init__(self, n_features: int, n_classes: int, n_bins: int = 1) -> None:
         self.n_bins = n_bins
         self._sum = np.zeros((n_features, n_classes, n_bins))  # S
         self._spread = np.zeros((n_features, n_classes, n_bins, n_bins))  # V
         self._start = np.zeros((n_features, n_classes))  # log e of each class before its first row
         self._waiting: list[tuple[Rows, Array]] = []
+
+    def check_state(self) -> None:
+        """Raise if loaded rows that wait have other columns, or another number of classes.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        check_waiting(self._waiting, len(self._sum))
 
     @property
     def n_classes(self) -> int:

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._guard import Guarded
 from tamis._jit import njit
-from tamis.summaries.batch import without_columns
+from tamis._shapes import Shapes, changed
+from tamis.summaries.batch import check_waiting, without_columns
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["FixedBins", "zeros_in_first_bin"]
@@ -73,6 +74,15 @@ def _count_csr(
 @dataclass(frozen=True)
 class Part:
     """Counts at one set of edges."""
+
+    _fit_together = Shapes("""
+        edges (p, e) finite
+        table (p, e+1, c) float in [0, inf)
+        stored (p?, c) float in [0, inf)
+        sparse_weight (c) float in [0, inf)
+        weight (c) float in [0, inf)
+        weight2 (c) float in [0, inf)
+    """)
 
     edges: NDArray[np.float64]  # (n_features, n_bins - 1), ascending
     table: NDArray[
@@ -148,6 +158,14 @@ class FixedBins(Guarded):
     (array([ 5., 23.]), array([4, 4]))
     """
 
+    _shapes = """
+        _gain float in (0, inf)
+        _waiting[][0] float in (-inf, inf) or nan
+        _waiting[][1] int64 in [0, len(_gain))
+        _waiting[][2] float in [0, inf)
+        _first finite
+    """
+
     _first: NDArray[np.float64] | None = (
         None  # (n_features, n_bins, n_classes), of the rows that chose the edges
     )
@@ -172,6 +190,19 @@ class FixedBins(Guarded):
         ] = []  # rows, codes, weights; in one scale with the parts
         self._open = True  # whether rows wait for edges
         self._since = 0  # rows or calls since the edges were due
+
+    def check_state(self) -> None:
+        """Raise if loaded rows that wait have other columns, classes or weights, or parts other edges.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        check_waiting(self._waiting, self.n_features)
+        shape = (self.n_features, self.n_bins, self.n_classes)
+        if any(part.table.shape != shape for part in self._parts) or self.n_bins < 2:
+            raise changed(f"The counts of a FixedBins have not the shape {shape}")
 
     @property
     def n_classes(self) -> int:

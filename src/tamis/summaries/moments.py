@@ -133,7 +133,7 @@ class RunningMoments(Guarded):
     (array([1000001., 0.]), array([1., 0.]))
     """
 
-    _shapes = "mean (j)  m2 (j)"
+    _shapes = "mean (j) finite  m2 (j) float in [0, inf)  weight float in [0, inf)"
 
     def __init__(self, n_features: int) -> None:
         self.weight = 0.0

@@ -30,6 +30,7 @@ from numpy.typing import DTypeLike, NDArray
 from tamis._check import Array, Rows, check_number
 from tamis._guard import Guarded
 from tamis._jit import njit
+from tamis._shapes import changed
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
 from tamis.summaries.quantile_points import ClassPoints
@@ -131,13 +132,30 @@ class QuantileSummary(Guarded):
     """
 
     _shapes = """
-        n_features (=j)  _gain (k)  _weight (k)  _sparse_weight (k)  _stored (k, j?)  _missing (k, j?)
-        _points[].staged (N, j)  _points[].staged_weight (N)  _points[].slot (j) int32 in [-1, len(its.levels.low))
-        _points[].levels.low (L)  _points[].levels.high (L)
-        _points[].levels.buffers[].points (B, *)  _points[].levels.buffers[].weight (B)
-        _points[].waiting.columns (W)  _points[].waiting.values (W)  _points[].waiting.weights (W)
+        n_features (=j)
+        _gain (k) float in (0, inf)
+        _weight (k) float in [0, inf)
+        _sparse_weight (k) float in [0, inf)
+        _stored (k, j?) float in [0, inf)
+        _missing (k, j?) float in [0, inf)
+        eps float in (0, 0.5)
+        _points[].distinct in [1.0 / eps, 1.0 / eps + 1.0]
+        _points[].levels.eps float in [eps, eps]
+        _points[].n_staged in [0, len(its.staged)]
+        _points[].staged (N, j) float in (-inf, inf) or nan
+        _points[].staged_weight (N) float in [0, inf)
+        _points[].slot (j) int32 in [-1, len(its.levels.low))
+        _points[].levels.low (L) float in [0, inf)
+        _points[].levels.high (L) float in [0, inf)
+        _points[].levels.buffers[].points (B, *) finite
+        _points[].levels.buffers[].weight (B) float in [0, inf)
+        _points[].waiting.n in [0, len(its.columns)]
+        _points[].waiting.columns (W) int32 in [0, j)
+        _points[].waiting.values (W) finite
+        _points[].waiting.weights (W) float in [0, inf)
         _points[].table.start (j+1) int64 in [0, len(its.value)] increasing
-        _points[].table.value (T)  _points[].table.weight (T)
+        _points[].table.value (T) finite
+        _points[].table.weight (T) float in [0, inf)
     """
 
     def __init__(
@@ -157,6 +175,19 @@ class QuantileSummary(Guarded):
         )  # of stored cells; (n_classes, n_features) once CSR rows were seen
         self._missing = np.zeros((n_classes, 0))  # of NaN; (n_classes, n_features) once one was seen
         self._points = [ClassPoints(n_features, self.eps, self.dtype) for _ in range(n_classes)]
+
+    def check_state(self) -> None:
+        """Raise if two features of a loaded summary are thinned into one place, or a place is of no feature.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        for points in self._points:
+            slots = np.sort(points.slot[points.slot >= 0])
+            if not np.array_equal(slots, np.arange(points.levels.n_slots)):
+                raise changed("'slot' of a QuantileSummary does not give each place to one feature")
 
     @property
     def n_classes(self) -> int:

@@ -57,6 +57,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import Array, Rows, are_categories, columns_of
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, number, parameters
+from tamis._shapes import changed
 from tamis.base import RowSelector
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.abfs.stumps import Observers, Stump, Values
@@ -194,11 +195,35 @@ class ABFS(RowSelector):
 
     _equals_rows = "exactly"
     _shapes = """
-        _numeric (p)  _values.columns (v)  _values.used (v)  _values.start (v+1)  _values._keys (m)  _values._ids (m)
-        _codes (c)  _right (u)  _wrong (u)  _units[].stump.classes (*)
-        _observers.total (k)  _observers._normal (4, k, p)  _observers._counts (k, m)
-        _observers._early[0] (n, p)  _observers._early[1] (n)  _observers._early[2] (n)
-        _observers._squash._middle? (p)  _observers._squash._unit? (p)
+        _numeric (p) int64 in [0, j) distinct
+        _values.columns (j-p) int64 in [0, j) distinct
+        _values.used (j-p)  _values.start (j-p+1)  _values._keys (m)  _values._ids (m)
+        _codes (c) int64 in [-1, k)
+        _right (u) float in [0, inf)
+        _wrong (u) float in [0, inf)
+        _units[].stump.feature in [0, j)
+        _units[].stump.gain float in [0, inf)
+        _units[].stump.cut float in [-inf, inf] or nan
+        _units[].stump.classes (*) int64 in [-1, k)
+        _units[].stump.other in [-1, k)
+        _observers.total (k) float in [0, 1e150]
+        _observers.numeric in [_numeric, _numeric]
+        _observers.values.columns in [_values.columns, _values.columns]
+        _observers.values.start in [_values.start, _values.start]
+        _observers._start in [_values.start, _values.start]
+        _observers._squares float in [0, 1e300]
+        _observers._normal (4, k, p) float in [-inf, inf]
+        _observers._normal[:2] finite
+        _observers._normal[1:2] float in [0, inf)
+        _observers._counts (k, m) float in [0, 1e150]
+        _observers._early[0] (n, p) finite
+        _observers._early[1] (n) int64 in [0, k)
+        _observers._early[2] (n) float in [0, inf)
+        _observers._squash._middle? (p) finite
+        _observers._squash._unit? (p) float in (0, inf)
+        _weight float in [0, inf)
+        _tried float in [0, inf)
+        drifts_[] in [0, 2**62)
     """
 
     _decides_how_many = True
@@ -313,6 +338,26 @@ class ABFS(RowSelector):
             self.renewal == "change" and len(self._units) > len(before)
         )
         self.drift_detected_, self.drifts_ = changed, drifts
+
+    def check_state(self) -> None:
+        """Raise if the stumps of a loaded selector are of other columns than it has, or its classes are not in order.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        super().check_state()
+        if not hasattr(self, "n_features_in_"):
+            return
+        fits = int(self._codes.max(initial=-1)) + 1 == len(self._observers.total)
+        for unit in self._units:
+            stump, is_number = unit.stump, not math.isnan(unit.stump.cut)
+            columns, n_branches = (self._numeric, 2) if is_number else (self._values.columns, 1)
+            fits &= len(stump.classes) >= n_branches
+            fits &= 0 <= stump.column < len(columns) and columns[stump.column] == stump.feature
+        if not fits:
+            raise changed("The stumps and classes of an ABFS do not fit its columns")
 
     def _in_order_of_appearance(self, y: Array) -> Array:
         """Return codes that do not depend on how the labels were declared: ties go to the class that came first."""

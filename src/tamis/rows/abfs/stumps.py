@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis._shapes import Shapes, changed
 from tamis.dependence.chance import MANY, expected, fill_expected
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.squash import EARLY, Squash
@@ -182,6 +183,31 @@ class Values:
         self.columns = columns
         self.used = np.zeros(len(columns), np.int64)
         self._make(np.full(len(columns), room_for(2) - 1))
+
+    _fit_together = Shapes("""
+        columns (v)
+        used (v) int64 in [0, len(_keys))
+        start (v+1) int64 in [0, len(_keys)] increasing
+        _keys (m) float in (-inf, inf) or nan
+        _ids (m) int64 in [0, 2**62)
+    """)
+
+    def check_state(self) -> None:
+        """Raise if a loaded table is not as a search in it needs: a power of two of slots, one of them free.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        width, taken = np.diff(self.start), ~np.isnan(self._keys)
+        fits = self.start[0] == 0 and self.start[-1] == len(self._keys) and (width & (width - 1) == 0).all()
+        for k, used in enumerate(self.used):
+            slots = slice(self.start[k], self.start[k + 1])
+            ids = self._ids[slots][taken[slots]]
+            fits &= len(ids) == used < width[k] and (ids < used).all()
+        if not fits:
+            raise changed("The numbers of values of categories do not fit together")
 
     def _make(self, width: Array) -> None:
         self.start = np.r_[0, np.cumsum(width)].astype(np.int64)

@@ -207,11 +207,48 @@ class Auto(RowSelector):
     _equals_rows = "exactly"
     _copied_per_byte = 40
     _shapes = """
-        _n_rankers (=r)  _ranks (r, j)  _which (a)  _size (a)  _masks (a, j)  _weights (a+1)  _before? (a+1)
-        _recent (2, a)  _apart (a)  _learners.W (a, o, j)  _learners.b (a, o)
-        _course.n_seen (g)  _course.followed (g)  _course.n_tested (g)  _course.errors (g, a)
-        _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
-        _window[][0] (W, j)  _window[][1] (W)  _window[][2] (W)
+        _n_rankers (=r)
+        _n_rankers in [len(_rankers), len(_rankers)]
+        _ranks (r, j) int64 in [0, j)
+        _which (a) int64 in [-1, r)
+        _size (a) int64 in [0, 2**62)
+        _sizes[] in [1, 2**62)
+        _masks (a, j)
+        _weights (a+1) float in [0, 1.01]
+        _before? (a+1) float in [0, 1.01]
+        _recent (2, a) float in [0, 1.01]
+        _apart (a) float in [0, 1.01]
+        _leaders[] in [0, a)
+        _arm in [0, a)
+        _expert in [0, a]
+        _learners.W (a, o, j)  _learners.b (a, o)
+        _course.n_seen (g)
+        _course.followed (g) int64 in [0, a)
+        _course.n_tested (g)  _course.errors (g, a)
+        _seed in [0, 2**31)
+        _rows in [0, 2**62)
+        _blocks in [0, 2**62)
+        _raced in [0, 2**62)
+        _n_tested in [0, 2**62)
+        _judged_from in [0, 2**62)
+        _level in [0, 2**62)
+        _alarm in [0, 2**62)
+        _n_fresh in [0, 2**62)
+        _laid_out_for in [1, 2**62)
+        _rare in [-1, 2)
+        _gaps finite
+        _ahead float in [0, inf)
+        _seen float in [0, 2**62]
+        _woke[] in [0, 2**62)
+        restarts_[] in [0, 2**62)
+        drifts_[] in [0, 2**62)
+        _pending.X? (w?, j)
+        _pending.n_rows in [0, max(_block_end() - _rows, 1))
+        _pending.y? (z) codes
+        _pending.weight? (z)
+        _window[][0] (W, j) finite
+        _window[][1] (W) codes
+        _window[][2] (W) float in [0, inf)
     """
 
     _decides_how_many = True

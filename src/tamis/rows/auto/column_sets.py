@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis._shapes import Shapes
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]
@@ -111,6 +112,8 @@ class Perceptrons:
         Weights, also those of columns that have left their set. Two classes have one output.
     b : ndarray of shape (n_sets, n_outputs), float64
     """
+
+    _fit_together = Shapes("n_classes (=c)  W (a, o, j) finite  b (a, c*(c>2)+(c<3)) finite  b (a, o)")
 
     def __init__(self, n_sets: int, n_classes: int, n_features: int) -> None:
         n_outputs = 1 if n_classes <= 2 else n_classes

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
+from tamis._shapes import Shapes
 
 __all__ = ["Course", "fades_over", "news_of"]
 
@@ -41,6 +42,16 @@ class Course:
     >>> course.n_records, course.n_seen[:2].tolist(), course.errors[:2].tolist()
     (2, [100, 200], [[0.5, 0.3], [0.5, 0.1]])
     """
+
+    _fit_together = Shapes("""
+        n_records in [0, len(n_seen)]
+        span in [1, 2**62)
+        in_last in [1, span]
+        n_seen (g) int64 in [0, 2**62)
+        followed (g) int64 in [0, a)
+        n_tested (g) int64 in [0, 2**62)
+        errors (g, a) finite
+    """)
 
     def __init__(self, n_arms: int) -> None:
         self.n_records, self.span, self.in_last = 0, 1, 1  # blocks a record, and of the last one

@@ -199,8 +199,17 @@ class FIRES(RowSelector):
     """
 
     _shapes = """
-        _counts? (c)  _moments.mean (j)  _moments.m2 (j)  _target.mean (1)  _target.m2 (1)  _error? (2)
-        _models.averaged (=a)  _models.mu (m, j)  _models.sigma (m, j)  _models.bias (m, 2)  _models._average (a*m, j)
+        _counts? (c) float in [0, inf)
+        _moments.mean (j)  _moments.m2 (j)  _target.mean (1)  _target.m2 (1)
+        _error? (2) float in [0, inf)
+        _models.averaged (=a)
+        _models.prior float in (0, inf)
+        _models.evidence float in [0, inf)
+        _models.mu (m, j) float in [-1e150, 1e150]
+        _models.sigma (m, j) float in [0, 1e150]
+        _models.bias (m, 2) finite
+        _models.bias[:, 1:] float in [0, inf)
+        _models._average (a*m, j) float in [-1e150, 1e150]
     """
 
     _target_kinds = ("binary", "multiclass", "regression")

@@ -156,7 +156,12 @@ class MonteCarloFIRES(ScaledBatches):
     _shaped_by = "model, hidden or depth"
     _copied_per_byte = 64
 
-    _shapes = "_mu (k)  _sigma (k)  _size (=k)"
+    _shapes = """
+        _size (=k)
+        _mu (k) float in [-1e150, 1e150]
+        _sigma (k) float in [0, 1e150]
+        _n_drawn in [0, 2**62)
+    """
 
     _allowed = parameters(
         model=(having("a torch.nn.Module", "named_parameters", "forward"), "network", "tree"),

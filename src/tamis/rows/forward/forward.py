@@ -187,11 +187,39 @@ class ForwardPartialCorrelation(RowSelector):
     _target_kinds = ("binary", "multiclass", "regression")
     _copied_per_byte = 12
     _shapes = """
-        _columns (q)  _known (q)  _alone (q)  _left (q)  _blame (q)  _relevance_now (j)  _order (o)  _entered (o)
-        _more? (*)  _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)  _model[0] (r)  _model[1] (r, t)
-        _model[2] (t)  _errors.tally? (3, e)  _errors.evidence? (2)  _errors.steps? (2, e)  classes_? (>e)
-        _pending.X? (w?, j)  _pending.y? (z)  _pending.weight? (z)
-        _recent[][0] (R, j)  _recent[][1] (R)  _recent[][2] (R)  _recency (its own)
+        _columns (q) int64 in [0, j) distinct
+        _known (q) float in [0, 1e150]
+        _alone (q) finite
+        _left (q) finite
+        _blame (q) int64 in [-1, q)
+        _relevance_now (j) finite
+        _order (o) int64 in [0, q) distinct
+        _entered (o) finite
+        _more? (*) int64 in [0, j) distinct
+        _ridge float in [0, 1e150]
+        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)
+        _model[0] (r) int64 in [0, j)
+        _model[1] (r, t) finite
+        _model[2] (t) float in [-inf, inf)
+        _errors.limit float in (0, inf)
+        _errors.tally? (3, e) float in [0, 2**62]
+        _errors.evidence? (2) float in [0, 2**62]
+        _errors.steps? (2, e) finite
+        classes_? (>e)
+        _rows in [0, 2**62)
+        _next in [0, 2**62)
+        _settled in [0, 2**62)
+        _start_row in [0, _rows]
+        _young in [0, 2**62)
+        drifts_[] in [0, 2**62)
+        _pending.X? (w?, j)
+        _pending.n_rows in [0, max(_block_end() - _rows, 1))
+        _pending.y? (z) codes
+        _pending.weight? (z)
+        _recent[][0] (R, j) finite
+        _recent[][1] (R) codes
+        _recent[][2] (R) float in [0, inf)
+        _recency (its own)
     """
 
     _allowed = parameters(

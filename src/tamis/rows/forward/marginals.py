@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from tamis._check import Array, Rows
 from tamis._jit import njit
+from tamis._shapes import Shapes
 from tamis.rows.forward.scatter import Scatter
 
 __all__ = ["Marginals", "Moments", "merged", "moments", "of_dense"]
@@ -108,6 +109,14 @@ class Marginals:
     >>> marginals.variance, marginals.covariance
     (array([1., 0.]), array([[0.5, 0. ]]))
     """
+
+    _fit_together = Shapes("""
+        weight float in [0, 1e150]
+        mean (p) float in [-1e150, 1e150]
+        variance (p) float in [0, 1e300]
+        target_mean (t) float in [-1e150, 1e150]
+        covariance (t, p) float in [-1e300, 1e300]
+    """)
 
     def __init__(self, n_features: int, n_targets: int) -> None:
         self.weight = 0.0

@@ -170,11 +170,16 @@ class Recency:
     """
 
     _fit_together = Shapes("""
-        evidence (2)  stakes (>2)  stakes (>c)
+        limit float in (0, inf)
+        evidence (2) float in [0, 2**62]
+        stakes (>2) float in [0, 1)
+        stakes (>c)
         memory[0].target_mean (c)  memory[1].target_mean (c)
         memory[0].mean (p)  memory[0].variance (p)  memory[0].covariance (c, p)
         memory[1].mean (p)  memory[1].variance (p)  memory[1].covariance (c, p)
-        models[][0] (K)  models[][1] (K, c)  models[][2] (c)
+        models[][0] (K) int64 in [0, p)
+        models[][1] (K, c) finite
+        models[][2] (c) float in [-inf, inf)
     """)
 
     def __init__(self, alpha: float, n_features: int, n_targets: int) -> None:

@@ -20,6 +20,7 @@ from scipy.linalg.blas import dsyrk
 
 from tamis._check import Array
 from tamis._jit import njit
+from tamis._shapes import Shapes
 
 __all__ = ["Scatter"]
 
@@ -109,6 +110,14 @@ class Scatter:
     (array([1.000002e+06, 2.000000e+00]), array([[2.66666667, 0.66666667],
            [0.66666667, 0.66666667]]))
     """
+
+    _fit_together = Shapes("""
+        weight float in [0, 1e150]
+        squares float in [its.weight**2 * 1e-18, its.weight**2 * 1.01]
+        mean (m) finite
+        unit (m) float in [0, inf)
+        S (m, m) float in [-1e150, 1e150]
+    """)
 
     def __init__(self, n_columns: int) -> None:
         self.weight = self.squares = 0.0

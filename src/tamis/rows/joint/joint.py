@@ -194,6 +194,7 @@ class JointScreening(RowSelector):
         _seen (1) int64 in [0, 2**62)
         _x_log_x (16384)
         partners_ (j) int64 in [-1, j)
+        selected_[] in [0, j)
         _scores (j)
         _arrays[0] (j, e)
         _arrays[1] (j, 9)

@@ -98,7 +98,15 @@ class PairEvidence(Guarded):
     array([False,  True, False,  True, False])
     """
 
-    _shapes = "_edges (j, 1)  _fine (j, 4)  _columns (q)  _sum (c, 2, q, q)  _spread (c, 2, q, q)"
+    _shapes = """
+        _edges (j, 1) finite
+        _fine (j, 4) finite
+        _columns (q) int64 in [0, j) distinct
+        _sum (c, 2, q, q) float in [-1e150, 1e150]
+        _spread (c, 2, q, q) float in [0, 1e150]
+        _rows (w, j) finite
+        _codes (w) int64 any "only compared with codes"
+    """
 
     def __init__(self, rows: Array, columns: NDArray[np.intp], n_classes: int) -> None:
         same = rows.min(axis=0) == rows.max(axis=0)  # so far: larger values will be told from it

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
+from tamis._shapes import Shapes, changed
 from tamis.summaries.batch import without_columns
 
 __all__ = ["LastRows", "by_addition"]
@@ -39,6 +40,19 @@ class LastRows:
     >>> rows.columns(np.array([1]), 2)[0].ravel()
     array([0., 1.])
     """
+
+    _fit_together = Shapes("blocks[][0] (N, *)  blocks[][1] (N) int64 in [0, 2**31)")
+
+    def check_state(self) -> None:
+        """Raise if there are not as many rows as a loaded object says.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        if sum(len(codes) for _, codes in self.blocks) != self.n_rows:
+            raise changed(f"LastRows does not hold {self.n_rows} rows")
 
     def __init__(self) -> None:
         self.blocks: tuple[tuple[Rows, Array], ...] = ()

@@ -352,12 +352,6 @@ def test_memory_that_runs_out_leaves_the_state_before_or_closes_it(
         assert tamis.dumps(model.partial_fit(X[200:300], Y[200:300])) == whole
 
 
-@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
-def test_the_catalogue_and_the_class_agree_on_what_a_batch_is(entry: Any) -> None:
-    expected = "" if entry.per_batch else "up to rounding" if entry.rounding else "exactly"
-    assert entry.load()._equals_rows == expected
-
-
 @pytest.mark.parametrize("entry", [e for e in SELECTORS if not e.per_batch], ids=lambda entry: entry.key)
 def test_parts_of_a_batch_make_the_same_model(entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = started(entry).partial_fit(X[200:], Y[200:])

@@ -26,7 +26,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import tamis
 from tamis import prequential
-from tamis.catalog import CATALOG
+from tamis.catalog import CATALOG, Entry, find
+from tamis.checks import suite
+from tests import test_atomic, test_catalog, test_defaults, test_glance, test_shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tamis"
@@ -122,8 +124,12 @@ def test_the_two_commands_are_in_the_readme_and_name_real_extras() -> None:
     assert PYPROJECT["project"]["scripts"]["tamis"] == "tamis.cli:main"
 
 
-def test_skeleton_of_contributing_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block stands under its file's name in backticks; together they are a selector with its tests."""
+@pytest.fixture
+def skeleton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Entry, ModuleType]:
+    """The selector of CONTRIBUTING in the catalogue, as an author would add it, and its tests.
+
+    Each block stands under its file's name in backticks, the line of the catalogue under `CATALOG`.
+    """
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     files = dict(re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL))
     assert list(files) == [
@@ -139,11 +145,48 @@ def test_skeleton_of_contributing_works(tmp_path: Path, monkeypatch: pytest.Monk
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)
+    [line] = re.findall(
+        r"`CATALOG`:\n\n```python\n(.*?)^```",
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    entry = eval(line, {"Entry": Entry})
+    monkeypatch.setitem(tamis._NAMES, entry.name, "tamis.rows.mean_gap")
+    for user in (tamis.catalog, suite):
+        monkeypatch.setattr(user, "CATALOG", (*CATALOG, entry))
+    return entry, module
+
+
+def test_skeleton_of_contributing_works(skeleton: tuple[Entry, ModuleType]) -> None:
+    entry, module = skeleton
     tests = [value for key, value in vars(module).items() if key.startswith("test_")]
     assert len(tests) == 2
     for test in tests:
         test()
     assert doctest.testmod(sys.modules["tamis.rows.mean_gap"]) == (0, 4)
+    assert suite.entry_of(entry.load()()) is entry  # the conformance checks apply what the catalogue promises
+
+
+def test_skeleton_passes_the_tests_of_the_catalogue(
+    skeleton: tuple[Entry, ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every test that runs over the catalogue and is quick, so a contributor finds the whole recipe in one place."""
+    entry, _ = skeleton
+    assert find("mean-gap") is entry
+    for test in (
+        test_catalog.test_row_is_true,
+        test_catalog.test_source_names_the_paper,
+        test_catalog.test_row_selector_is_one,
+        test_shapes.test_every_array_of_a_row_selector_has_a_shape_that_is_said,
+        test_glance.test_every_method_shows_itself,
+        test_atomic.test_memory_that_runs_out_leaves_the_state_before_or_closes_it,
+        test_atomic.test_parts_of_a_batch_make_the_same_model,
+    ):
+        patch = {"monkeypatch": monkeypatch} if "monkeypatch" in inspect.signature(test).parameters else {}
+        test(entry, **patch)
+    test_defaults.test_defaults_are_those_of_the_docstring(entry.load())
+    test_names_at_the_top_show_how_they_work(entry.name)
+    test_public_names_exist_and_are_documented("tamis.rows.mean_gap")
 
 
 def released() -> str:

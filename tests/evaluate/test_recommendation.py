@@ -157,7 +157,7 @@ def test_where_a_class_is_rare_it_says_that_accuracy_tells_little():
     X[y == 1, 0] += 1.5
     found = recommend((X[:450], y[:450]), learner="naive-bayes")  # too few rows for the AUC
     assert found.majority == 1.0 - y[:450].mean()
-    assert f"right as often, {found.majority:.3f}" in found.reason
+    assert f"is as accurate, {found.majority:.3f}" in found.reason
     assert "right as often" not in recommend((X, X[:, 0] > 0), learner="naive-bayes").reason
 
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, prequential
-from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread
+from tamis.evaluate.test_then_train.baselines import Baseline, mean_and_spread
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
 from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.pipeline.scaling import RunningScale, wants_scale
@@ -213,12 +213,12 @@ def test_random_draws_of_a_learner_that_knows_its_categories(make):
 def test_random_draws_follow_a_selector_that_decides_how_many():
     X, y = rows(1200)
     learner = Keeps()
-    rival = Rival(MaskedLearner(learner, np.array([0, 1])), np.arange(8)[::-1], False, 100)
+    baseline = Baseline(MaskedLearner(learner, np.array([0, 1])), np.arange(8)[::-1], False, 100)
     for size in (2, 5, 8, 3):
-        rival.follow(size, 8)
-        rival.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)
+        baseline.follow(size, 8)
+        baseline.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)
         expected = np.where(np.arange(8) >= 8 - size, X[:50], 0)
-        np.testing.assert_array_equal(rival.learner.model.seen_[-1], expected)
+        np.testing.assert_array_equal(baseline.learner.model.seen_[-1], expected)
     result = prequential((X, y), DISCUSS(3), GaussianNB())
     assert np.isfinite(result.summary()["random_accuracy"])
 
@@ -226,13 +226,13 @@ def test_random_draws_follow_a_selector_that_decides_how_many():
 def test_a_window_shorter_than_a_batch_and_one_longer():
     rng = np.random.default_rng(0)
     for window in (1, 7, 100, 1000):
-        rival = Rival(MaskedLearner(GaussianNB(), np.array([0, 1])), None, True, window)
+        baseline = Baseline(MaskedLearner(GaussianNB(), np.array([0, 1])), None, True, window)
         hits = []
         for n in (3, 10, 1, 250, 100):
             new = rng.random(n) < 0.7
             hits += new.tolist()
-            rival._count(new)
-            assert rival.score == pytest.approx((np.mean(hits), np.mean(hits[-window:])))
+            baseline._count(new)
+            assert baseline.score == pytest.approx((np.mean(hits), np.mean(hits[-window:])))
     assert mean_and_spread([0.5])[0] == 0.5
     assert np.isnan(mean_and_spread([])).all()
 
@@ -285,4 +285,4 @@ def test_a_learner_that_began_late_has_columns_of_one_selection():
     result = prequential(stream, FIRES(2), Perceptron(random_state=0))
     assert np.isfinite(result.summary()["random_accuracy"])
     learner = MaskedLearner(Perceptron(), np.array([0, 1]))
-    assert learner.n_told == 0
+    assert learner.n_known_classes == 0

@@ -302,7 +302,7 @@ def _judge(
         )
     elif best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
         reason += (
-            f" Always naming the commonest class is right as often, {majority:.3f}, so accuracy tells little of a"
+            f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy says little about a"
             " selection here: compare the AUC and the average precision of a few with tamis run."
         )
     return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)

@@ -2,7 +2,7 @@
 
 Nguyen, Woon, Ng, Wan: Heterogeneous Ensemble for Feature Drifts in Data Streams, PAKDD 2012; Barddal's thesis, section
 5.5.2. Rows come in chunks of a fixed number. After each, FCBF selects from it; where it selects other features than
-before, the world has changed (a feature drift), and the worst member gives way to a new one.
+before, a feature drift has occurred, and the worst member gives way to a new one.
 
 ===========  ==================  ======================================================================
 paper        here                meaning
@@ -149,7 +149,7 @@ class HEFTStream(ChunkedEnsemble):
 
     Examples
     --------
-    Feature 3 tells the class, and feature 8 from row 4000 on; the other 28 tell nothing:
+    Feature 3 determines the class, and feature 8 from row 4000 on; the other 28 are irrelevant:
 
     >>> import numpy as np
     >>> from tamis import HEFTStream

@@ -1,4 +1,4 @@
-"""The learner of a run: it gets the selected columns alone, scaled if needed, and restarts when it must."""
+"""The learner of a run: it receives only the selected features, scaled if needed, and resets when required."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ __all__ = ["MaskedLearner", "MaskedRegressor", "View", "in_order"]
 
 
 class View(NamedTuple):
-    """A batch as a learner is given it; dense rows may be overwritten by the next one."""
+    """The learner's view of a batch; dense rows may be overwritten by the next one."""
 
-    learned: Rows  # what it learns from
-    asked: Rows  # what it predicts from
-    predictor: Any  # who predicts
+    learned: Rows  # rows to learn from
+    asked: Rows  # rows to predict
+    predictor: Any  # the model that predicts
     support: NDArray[np.intp] | None  # the columns selected; None: all
 
 
 class MaskedLearner:
-    """A learner that knows nothing but the columns that are selected.
+    """A learner that uses only the selected features.
 
     Parameters
     ----------
     model : classifier with `partial_fit`
-        It is fitted itself; unless it is fitted already, with the classes it is told of.
+        It is fitted in place; unless already fitted, with the classes passed to it.
     classes : ndarray of shape (n_classes,)
         Labels known in advance.
     masking : {"auto", "zeros"}, default="auto"
-        How columns are left out: as suits the learner, or as zeros.
+        How unselected features are removed: as suits the learner, or as zeros.
 
     Attributes
     ----------
     way : {"whole", "missing", "zeros"}
-        How columns are left out: see :mod:`tamis.learners.column_masking`.
-    n_told : int
-        Classes that the model was told of; 0: it cannot predict yet.
+        How unselected features are removed: see :mod:`tamis.learners.column_masking`.
+    n_known_classes : int
+        Number of classes known to the model; 0: it cannot predict yet.
     restarts : int
-        How often it restarted because of a label that it was not told of.
+        Number of resets caused by a label unknown to it.
     """
 
     def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking
         self.way = masking_strategy(model) if masking == "auto" else masking
-        self._accepts_nan = accepts_nan(model)  # scikit-learn takes as long to say so as to count a batch
-        self.n_told = len(getattr(model, "classes_", ()))  # it may have learned elsewhere
+        self._accepts_nan = accepts_nan(model)  # cached: scikit-learn's tags are slow
+        self.n_known_classes = len(getattr(model, "classes_", ()))  # it may be fitted already
         self.restarts = 0
         self._rows_of_class: Array = np.zeros(len(classes), np.int64)
         self._masker = Masker(np.nan if self.way == "missing" else 0.0)
 
     def another(self) -> Self:
-        """Return a new one, whose model is a copy that has learned nothing."""
+        """Return a new learner with an unfitted clone of the model."""
         return type(self)(clone(self.model), self.classes, self.masking)
 
     def view(
@@ -69,7 +69,7 @@ class MaskedLearner:
         support: NDArray[np.intp] | None,
         scale: RunningScale | None,
     ) -> View:
-        """Return what the learner is given of a batch; without a mask all of it."""
+        """Return the learner's view of a batch; without a mask, all columns."""
         if mask is None or support is None:
             rows = X if scale is None else scale.transform(X)
             return View(rows, rows, self.model, None)
@@ -78,26 +78,28 @@ class MaskedLearner:
             return View(rows, rows, self.model, support)
         rows = X if scale is None else scale.transform(X)
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
-        predictor = restrict_columns(self.model, support) if self.n_told and len(support) else self.model
+        predictor = (
+            restrict_columns(self.model, support) if self.n_known_classes and len(support) else self.model
+        )
         learned = rows if self._accepts_nan else self._filled(rows, mask)
         return View(learned, asked, predictor, support)
 
     def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-        """Return the rows with the mean so far (0 where none is kept) for what is missing outside the selection."""
+        """Return the rows with missing values of unselected features replaced by their mean so far (0 if unknown)."""
         if sp.issparse(rows) or not np.isnan(rows.sum()):
             return rows
         mean: Any = 0.0
-        if self.n_told and hasattr(self.model, "theta_"):
+        if self.n_known_classes and hasattr(self.model, "theta_"):
             mean = np.average(self.model.theta_, axis=0, weights=self.model.class_count_)
         return np.where(np.isnan(rows) & ~mask, mean, rows)
 
     def predict(self, view: View) -> Array:
-        """Return the labels that the learner predicts; the first class while it knows nothing."""
-        if self.n_told == 0:
+        """Return the labels that the learner predicts; the first class before it is fitted."""
+        if self.n_known_classes == 0:
             return np.repeat(self.classes[:1], view.asked.shape[0])
-        if view.asked.shape[1] == 0:  # nothing is selected: the commonest class
+        if view.asked.shape[1] == 0:  # nothing is selected: the majority class
             return np.repeat(self.classes[self._rows_of_class.argmax()], view.asked.shape[0])
-        return np.array(view.predictor.predict(view.asked))  # a copy: it is counted later
+        return np.array(view.predictor.predict(view.asked))  # a copy: it is evaluated later
 
     def scores(self, view: View) -> Array:
         """Return a score of the second of two classes for each row."""
@@ -117,59 +119,59 @@ class MaskedLearner:
         if len(classes) < 2:
             self.classes = classes
             return
-        told: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if self.way == "whole" and view.support is not None and isinstance(self.model, ResetOnDrift):
-            told["columns"] = view.support  # it watches its own errors
-        if self.n_told != len(classes):
-            if self.n_told:  # a label it was not told of: it restarts with all of them
-                self.forget()
+            options["columns"] = view.support  # it monitors its own errors
+        if self.n_known_classes != len(classes):
+            if self.n_known_classes:  # an unknown label: reset with all classes
+                self.reset()
                 self.restarts += 1
-            told["classes"] = in_order(classes)
-        self.model.partial_fit(view.learned, y, **told)
-        self.classes, self.n_told = classes, len(classes)
+            options["classes"] = in_order(classes)
+        self.model.partial_fit(view.learned, y, **options)
+        self.classes, self.n_known_classes = classes, len(classes)
         if new := len(classes) - len(self._rows_of_class):
             self._rows_of_class = np.pad(self._rows_of_class, (0, new))
         self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in classes]
 
-    def judge(self, predicted: Array, y: Array) -> Array:
-        """Return of each prediction whether it is right."""
-        found: Array = predicted == y
-        return found
+    def row_scores(self, predicted: Array, y: Array) -> Array:
+        """Return for each prediction whether it is correct."""
+        is_correct: Array = predicted == y
+        return is_correct
 
     def state(self) -> dict[str, Any]:
-        """Return all there is to save."""
+        """Return the state to save."""
         return {name: getattr(self, name) for name in self._kept}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what was saved; the model becomes the saved one and stays the same object."""
+        """Restore a saved state; the model gets the saved state and stays the same object."""
         self.model.__dict__ = state.pop("model").__dict__
         self.__dict__.update(state)
 
-    def forget(self) -> None:
-        """Restart; the model stays the same object."""
+    def reset(self) -> None:
+        """Reset the model to its unfitted state; it stays the same object."""
         self.model.__dict__ = clone(self.model).__dict__
-        self.n_told = 0
+        self.n_known_classes = 0
         self._rows_of_class = np.zeros_like(self._rows_of_class)
 
-    def rest(self) -> None:
-        """Give back the memory of the last batch that was masked."""
+    def release_buffers(self) -> None:
+        """Release the memory of the last masked batch."""
         self._masker = Masker(self._masker.blank)
 
-    _kept: tuple[str, ...] = ("model", "classes", "n_told", "restarts", "_rows_of_class")
+    _kept: tuple[str, ...] = ("model", "classes", "n_known_classes", "restarts", "_rows_of_class")
 
 
 class MaskedRegressor(MaskedLearner):
-    """A learner of numbers that knows nothing but the columns that are selected.
+    """A regressor that uses only the selected features.
 
-    Where the columns are standardised for it, the target is too, by the mean and the standard deviation of all targets
-    that came until then. A linear model would take long to find a mean that is far from 0.
+    Where the columns are standardised for it, the target is too, by the mean and the standard deviation of all
+    targets so far. A linear model would take long to learn a mean far from 0.
 
     Parameters
     ----------
     model : regressor with `partial_fit`
-        It is fitted itself.
+        It is fitted in place.
     classes : ndarray
-        Of no use here.
+        Ignored.
     masking : {"auto", "zeros"}, default="auto"
         As for :class:`MaskedLearner`.
     is_scaled : bool, default=False
@@ -178,7 +180,7 @@ class MaskedRegressor(MaskedLearner):
     Attributes
     ----------
     target : RunningScale
-        Of the targets that came.
+        The scale of the targets so far.
     """
 
     _kept = (*MaskedLearner._kept, "target")
@@ -186,33 +188,33 @@ class MaskedRegressor(MaskedLearner):
     def __init__(self, model: Any, classes: Array, masking: str = "auto", is_scaled: bool = False) -> None:
         super().__init__(model, classes, masking)
         self.is_scaled, self.target = is_scaled, RunningScale(1)
-        self.n_told = int(hasattr(model, "n_features_in_"))  # it may have learned elsewhere
+        self.n_known_classes = int(hasattr(model, "n_features_in_"))  # it may be fitted already
 
     def another(self) -> Self:
-        """Return a new one, whose model is a copy that has learned nothing."""
+        """Return a new learner with an unfitted clone of the model."""
         return type(self)(clone(self.model), self.classes, self.masking, self.is_scaled)
 
     def predict(self, view: View) -> Array:
-        """Return the numbers that the learner predicts; the mean so far while it knows nothing."""
-        if self.n_told == 0:
+        """Return the numbers that the learner predicts; the mean so far before it is fitted."""
+        if self.n_known_classes == 0:
             return np.repeat(self.target.shift, view.asked.shape[0])
         found = np.array(view.predictor.predict(view.asked), dtype=np.float64).reshape(-1)
         return found / self.target.factor + self.target.shift if self.is_scaled else found
 
-    def judge(self, predicted: Array, y: Array) -> Array:
-        """Return how far each prediction is from the target."""
-        found: Array = np.abs(predicted - y)
-        return found
+    def row_scores(self, predicted: Array, y: Array) -> Array:
+        """Return the absolute error of each prediction."""
+        errors: Array = np.abs(predicted - y)
+        return errors
 
     def learn(self, view: View, y: Array, classes: Array) -> None:
         """Learn from a batch."""
         self.target.update(y[:, None])
         given = (y - self.target.shift) * self.target.factor if self.is_scaled else y
         self.model.partial_fit(view.learned, given)
-        self.n_told = 1
+        self.n_known_classes = 1
 
 
 def in_order(labels: Array) -> Array:
-    """Return labels as a learner is told of them: sorted, unless they are of several types."""
+    """Return labels in the order passed to a learner: sorted, unless they have several types."""
     sortable = labels.dtype != object or len({type(label) for label in labels.tolist()}) == 1
     return np.sort(labels) if sortable else labels

@@ -62,8 +62,8 @@ def wants_scale(learner: Any) -> bool:
         return False
     if isinstance(learner, ResetOnDrift):
         return wants_scale(learner.new_estimator())
-    told = getattr(learner, "wants_scale", None)
-    return isinstance(learner, _LINEAR) if told is None else bool(told)
+    stated = getattr(learner, "wants_scale", None)
+    return isinstance(learner, _LINEAR) if stated is None else bool(stated)
 
 
 class RunningScale:

@@ -1,11 +1,11 @@
-"""A selector and a learner that knows nothing but what it selects, and what happens to both with a batch.
+"""A selector and a learner that uses only the selected features, and how both process a batch.
 
-    1. the columns that were selected before the batch, standardised by the rows before it, go to the learner
+    1. the learner receives the features selected before the batch, standardised by the earlier rows
     2. the selector learns from the whole batch, and selects
-    3. the learner learns from the batch, or restarts from the last rows if the selection says that it must
-    4. the scale of the columns learns from the batch
+    3. the learner learns from the batch, or resets and replays the last rows if the selection requires it
+    4. the scaler is updated with the batch
 
-The first batch trains both: the learner has all columns then, and the scale has seen the batch.
+The first batch trains both: the learner then uses all columns, and the scaler has seen the batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
 
-__all__ = ["SelectiveLearner", "predicts_numbers", "usual_learner"]
+__all__ = ["SelectiveLearner", "default_learner", "is_regression_learner"]
 
 
 class SelectiveLearner:
@@ -55,11 +55,11 @@ class SelectiveLearner:
     scale : RunningScale or None
         None where columns are not scaled, and before `begin`.
     mask, support : ndarray or None
-        The selection now, and its columns; None: there is none yet, and every column is used.
+        The selection now, and its columns; None: nothing is selected yet, and every column is used.
     replays : int
-        How often the learner restarted from the last rows.
+        Number of resets of the learner with a replay of the last rows.
     n_seen : int
-        Rows that were seen, with or without their labels.
+        Number of rows seen, with or without labels.
 
     Examples
     --------
@@ -93,11 +93,11 @@ class SelectiveLearner:
         self.replays = 0
         self.mask: NDArray[np.bool_] | None = None
         self.support: NDArray[np.intp] | None = None
-        self.is_open = False  # nothing was learned yet
+        self.is_started = False  # nothing has been learned yet
         self.n_features, self.n_seen, self.is_sparse = 0, 0, False  # of the rows
 
     def begin(self, n_features: int, *, is_sparse: bool) -> None:
-        """Make what depends on the columns, before the first batch."""
+        """Create the state that depends on the columns, before the first batch."""
         self.n_features, self.is_sparse = n_features, is_sparse
         if self.scaling == "standard" and (self.is_sure_to_scale or not is_sparse):
             self.scale = RunningScale(n_features)
@@ -105,75 +105,77 @@ class SelectiveLearner:
     # -- a batch -------------------------------------------------------------------------------------------
 
     def learn(self, X: Rows, y: Array, classes: Array, declared: Array | None = None) -> None:
-        """Learn from a batch whose labels are among the classes; `declared` are those known before the first."""
-        if not self.is_open:
+        """Learn from a batch whose labels are among the classes; `declared`: those known before the first batch."""
+        if not self.is_started:
             self.begin(X.shape[1], is_sparse=sp.issparse(X))
-            self.see(X)
-            self.open(X, y, classes, declared)
+            self.update_scale(X)
+            self.learn_first(X, y, classes, declared)
             return
         view = self.view(X)
-        self.teach_selector(X, y)
-        self.teach_learner(view, X, y, classes, renewed=self.select())
-        self.see(X)
+        self.update_selector(X, y)
+        self.update_learner(view, X, y, classes, renewed=self.select())
+        self.update_scale(X)
 
-    def open(self, X: Rows, y: Array, classes: Array, declared: Array | None) -> None:
+    def learn_first(self, X: Rows, y: Array, classes: Array, declared: Array | None) -> None:
         """Learn from the first batch."""
         if isinstance(self.selector, RowSelector) and not self.selector._is_regression():
             self.selector.partial_fit(X, y, classes=declared)
         else:
-            self.teach_selector(X, y)
-        self.is_open = True
+            self.update_selector(X, y)
+        self.is_started = True
         self.replay.add(X, y)
         self.learner.learn(self.view(X), y, classes)
         if self.select():
-            self.begin_anew(classes)
+            self.reset(classes)
 
-    def see(self, X: Rows) -> None:
+    def update_scale(self, X: Rows) -> None:
         """Learn the scale of the columns."""
         self.n_seen += X.shape[0]
         if self.scale is not None:
             self.scale.update(X)
 
-    def teach_selector(self, X: Rows, y: Array) -> None:
-        """Let the selector learn."""
+    def update_selector(self, X: Rows, y: Array) -> None:
+        """Update the selector with a batch."""
         if self.selector is not None:
             self.selector.partial_fit(X, y)
 
     def select(self) -> bool:
-        """Take over the selection; return whether the learner is to restart."""
+        """Adopt the current selection; return whether the learner must reset."""
         if self.selector is None or (self.mask is None and getattr(self.selector, "waiting_", False)):
             return False
-        mask = np.array(self.selector.get_support(), dtype=bool)  # a copy: the selector may write in its own
+        mask = np.array(
+            self.selector.get_support(), dtype=bool
+        )  # a copy: the selector may reuse its own array
         changed = self.mask is None or bool((mask != self.mask).any())
         if changed:
             self.mask, self.support = mask, np.flatnonzero(mask)
         return self.replay.is_due(changed=changed)
 
-    def teach_learner(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
-        """Let the learner learn from a view of the batch, or restart."""
+    def update_learner(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
+        """Update the learner with a view of the batch, or reset it."""
         self.replay.add(X, y)
         if renewed:
-            self.begin_anew(classes)
+            self.reset(classes)
         else:
             self.learner.learn(view, y, classes)
 
-    def begin_anew(self, classes: Array) -> None:
-        """Let the learner forget, and learn from the last rows with the columns selected now."""
-        self.learner.forget()
+    def reset(self, classes: Array) -> None:
+        """Reset the learner, and train it on the last rows with the currently selected features."""
+        self.learner.reset()
         self.learner.classes = classes
         self.replays += 1
         if (kept := self.replay.rows()) is not None:
             self.learner.learn(self.view(kept[0]), kept[1], classes)
 
     def view(self, X: Rows) -> View:
-        """Return what the learner is given of rows now."""
+        """Return the learner's current view of rows."""
         return self.learner.view(X, self.mask, self.support, self.scale)
 
-    def refuse(self, error: Exception, X: Rows, names: list[str] | None) -> None:
-        """Say of NaN and infinity, if these are why rows were refused, where they are.
+    def reject(self, error: Exception, X: Rows, names: list[str] | None) -> None:
+        """Raise an error that locates NaN or infinity, if one of them is the reason why rows were rejected.
 
-        The selector knows no names of columns, and of NaN scikit-learn's learners tell no more than that it is. Where
-        selector and learner take NaN, it is not why.
+        The selector has no column names, and scikit-learn's learners only report that NaN is present. Where selector
+        and learner accept NaN, it is not the reason.
         """
         takes = all(accepts_nan(one) for one in (self.selector, self.learner.model) if one is not None)
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
@@ -186,24 +188,24 @@ class SelectiveLearner:
         """Return a copy that learns without changing this one."""
         twin = copy(self)
         twin.replay, twin.learner = copy(self.replay), copy(self.learner)
-        twin.replay.restore([*self.replay.batches])  # which are never written to
+        twin.replay.restore([*self.replay.batches])  # never written to
         twin.selector = twin.replay.selector = deepcopy(self.selector)
         twin.learner.model = deepcopy(self.learner.model)
-        twin.learner.rest()
+        twin.learner.release_buffers()
         twin.scale = deepcopy(self.scale)
         if isinstance(twin.learner, MaskedRegressor):
             twin.learner.target = deepcopy(twin.learner.target)
         return twin
 
     def state(self) -> dict[str, Any]:
-        """Return all there is to save."""
+        """Return the state to save."""
         return {name: getattr(self, name) for name in _KEPT} | {
             "recent": self.replay.batches,
             "learner": self.learner.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what was saved; selector and model become the saved ones and stay the same objects."""
+        """Restore a saved state; selector and model get the saved state and stay the same objects."""
         self.replay.restore(state.pop("recent"))
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
@@ -212,25 +214,25 @@ class SelectiveLearner:
 
 
 _KEPT = (
-    "selector", "scale", "mask", "support", "replays", "n_features", "n_seen", "is_open", "is_sparse",
+    "selector", "scale", "mask", "support", "replays", "n_features", "n_seen", "is_started", "is_sparse",
 )  # fmt: skip
 
 
-def predicts_numbers(selector: Any, learner: Any) -> bool:
-    """Return what is predicted: as the learner says, or without one the selector; what y looks like says nothing.
+def is_regression_learner(selector: Any, learner: Any) -> bool:
+    """Return whether the task is regression: decided by the learner, or without one by the selector, never by y.
 
     Raises
     ------
     ValueError
-        If the two do not go together.
+        If the two disagree.
 
     Examples
     --------
     >>> from sklearn.linear_model import SGDRegressor
     >>> from tamis import FIRES
-    >>> predicts_numbers(None, SGDRegressor()), predicts_numbers(FIRES(), None)
+    >>> is_regression_learner(None, SGDRegressor()), is_regression_learner(FIRES(), None)
     (True, False)
-    >>> predicts_numbers(FIRES(), SGDRegressor())
+    >>> is_regression_learner(FIRES(), SGDRegressor())
     Traceback (most recent call last):
     ...
     ValueError: SGDRegressor predicts numbers, but FIRES is set to learn classes: choose FIRES(model='gaussian').
@@ -241,10 +243,10 @@ def predicts_numbers(selector: Any, learner: Any) -> bool:
     numbers = _is_regressor(learner)
     if is_own and selector._is_regression() != numbers:
         given, kind = type(learner).__name__, type(selector).__name__
-        says = ("numbers", "classes") if numbers else ("classes", "numbers")
+        targets = ("numbers", "classes") if numbers else ("classes", "numbers")
         raise ValueError(
-            f"{given} predicts {says[0]}, but {kind} is set to learn {says[1]}: choose"
-            f" {_that_learns_numbers(kind) if numbers else 'a regressor'}."
+            f"{given} predicts {targets[0]}, but {kind} is set to learn {targets[1]}: choose"
+            f" {_as_regressor(kind) if numbers else 'a regressor'}."
         )
     return numbers
 
@@ -252,21 +254,21 @@ def predicts_numbers(selector: Any, learner: Any) -> bool:
 def _is_regressor(learner: Any) -> bool:
     try:
         return bool(is_regressor(learner))
-    except (AttributeError, TypeError):  # somebody else's, without scikit-learn's tags
+    except (AttributeError, TypeError):  # a third-party learner without scikit-learn's tags
         return False
 
 
-def _that_learns_numbers(kind: str) -> str:
-    told = next((dict(entry.regression) for entry in CATALOG if entry.name == kind), {})
-    if told:
-        return f"{kind}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+def _as_regressor(kind: str) -> str:
+    settings = next((dict(entry.regression) for entry in CATALOG if entry.name == kind), {})
+    if settings:
+        return f"{kind}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
     known = [entry.name for entry in CATALOG if entry.family == "rows" and "regression" in entry.targets]
     return f"one of {', '.join(known)}"
 
 
-def usual_learner(*, numbers: bool) -> Any:
-    """Return the learner where none is named."""
+def default_learner(*, numbers: bool) -> Any:
+    """Return the learner that is used if none is given."""
     from sklearn.linear_model import Perceptron, SGDRegressor
 
-    # Huber's loss: no row, and no unlucky step in many columns, throws the weights out for good.
+    # With Huber's loss no single row or bad step can throw the weights off permanently.
     return SGDRegressor(loss="huber", epsilon=1.0, random_state=0) if numbers else Perceptron(random_state=0)

@@ -37,7 +37,7 @@ from tamis._parameters import Kind, check_parameters, having, integer, parameter
 from tamis.base.rows import check_columns
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
-from tamis.pipeline.selective_learner import SelectiveLearner, predicts_numbers, usual_learner
+from tamis.pipeline.selective_learner import SelectiveLearner, default_learner, is_regression_learner
 from tamis.replay import joined_labels, joined_rows
 
 __all__ = ["StreamPipeline"]
@@ -242,7 +242,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self._waiting: list[tuple[Rows, Array]] = []
 
     def _new_models(self) -> SelectiveLearner:
-        numbers = predicts_numbers(self.selector, self.learner)
+        numbers = is_regression_learner(self.selector, self.learner)
         return SelectiveLearner(
             None if self.selector is None else clone(self.selector),
             clone(self._learner()),
@@ -253,7 +253,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _learner(self) -> Any:
         if self.learner is not None:
             return self.learner
-        return usual_learner(numbers=predicts_numbers(self.selector, None))
+        return default_learner(numbers=is_regression_learner(self.selector, None))
 
     def _learn(self, X: Rows, y: Array) -> None:
         """Learn whole blocks by a copy that takes the place of the models, and the rest by another one."""
@@ -275,13 +275,13 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
         """Return models that have learned from the rows that wait, too."""
-        models.learner.rest()
+        models.learner.release_buffers()
         if not rest:
             return models
         ahead = models.another()
         for block in rest:
             self._take(ahead, *block)
-        ahead.learner.rest()
+        ahead.learner.release_buffers()
         return ahead
 
     def _take(self, models: SelectiveLearner, X: Rows, y: Array) -> None:
@@ -290,7 +290,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
             classes = known if models.numbers else encode_labels(y, known)[1]
             models.learn(X, y, classes, self._declared)
         except ValueError as error:
-            models.refuse(error, X, self._names())
+            models.reject(error, X, self._names())
             raise
 
     def _now(self) -> SelectiveLearner:
@@ -316,7 +316,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return None if names is None else list(names)
 
     def _answer(self, X: Any, verb: str) -> Any:
-        """Return what the learner says of rows."""
+        """Return the learner's output for rows."""
         models = self._now()
         X = self._as_first(*as_rows(X))
         learner = models.learner
@@ -324,14 +324,14 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
             view = models.view(X)
             if verb == "predict":
                 return learner.predict(view)
-            if learner.n_told == 0:  # one class is known, and it is sure
+            if learner.n_known_classes == 0:  # one class is known, and it is sure
                 return np.ones(X.shape[0] if verb == "decision_function" else (X.shape[0], 1))
             return np.array(getattr(view.predictor, verb)(view.asked), dtype=np.float64)
         except ValueError as error:
-            models.refuse(error, X, self._names())
+            models.reject(error, X, self._names())
             raise
         finally:
-            learner.rest()
+            learner.release_buffers()
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -354,7 +354,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
-        measure = r2_score if predicts_numbers(self.selector, self._learner()) else accuracy_score
+        measure = r2_score if is_regression_learner(self.selector, self._learner()) else accuracy_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def transform(self, X: Any) -> Any:

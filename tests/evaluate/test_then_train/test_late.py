@@ -16,7 +16,7 @@ import tamis
 from tamis import FIRES, open_file, prequential
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate.test_then_train.delayed import LateLabels
+from tamis.evaluate.test_then_train.delayed import DelayedLabels
 from tamis.streams import ArrayStream
 from tests.evaluate.test_then_train.test_prequential import rows, same, stop_after
 from tests.twins import prequential as twin
@@ -86,7 +86,7 @@ def test_no_more_rows_wait_than_may_and_who_is_given_up_is_counted():
     now = np.arange(3000.0)
     comes = now + np.where(np.arange(3000) % 2, 1e6, 0.0)  # every second label will not be there in time
     waiting = []
-    late = LateLabels(TIMES, most=200)
+    late = DelayedLabels(TIMES, most=200)
     for start in range(0, 3000, 100):
         part = slice(start, start + 100)
         (found, _), upto = late.exchange(X[part], y[part], now[part], comes[part])
@@ -139,7 +139,7 @@ def test_times_that_cannot_be_used():
     with pytest.raises(DataError, match="delay names the column 'at', which is not there: x0, x1"):
         prequential((X, y), FIRES(3), delay=TIMES)
     now = np.arange(300.0)
-    with pytest.raises(DataError, match="The time 'at' of row 50 of the batch is nan: mend it"):
+    with pytest.raises(DataError, match="The time 'at' of row 50 of the batch is nan: fix it"):
         prequential(timed(X, y, np.where(now == 150, np.nan, now), now), FIRES(3), delay=TIMES)
     with pytest.raises(ValueError, match="max_waiting must be an integer in"):
         prequential((X, y), FIRES(3), max_waiting=0)
@@ -246,7 +246,7 @@ def test_a_followed_file_tells_when_labels_come_and_goes_on(tmp_path, capsys):
         ("at,at", "--delay must be a number of rows, 0 or more, or two columns"),
         ("at", "--delay must be a number of rows, 0 or more, or two columns"),
         ("-5", "--delay must be a number of rows, 0 or more, or two columns"),
-        ("known,at", "The time 'known' of row 7 of the batch is nan: mend it"),
+        ("known,at", "The time 'known' of row 7 of the batch is nan: fix it"),
     ],
 )
 def test_columns_that_tell_no_times_are_refused_in_one_sentence(tmp_path, capsys, delay, words):

@@ -442,7 +442,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         with pytest.raises(CheckpointError, match=f"another run, whose {what} is"):
             prequential(stream, selector, learner, checkpoint=path, **options)
     tamis.save([1, 2], path)
-    with pytest.raises(CheckpointError, match="is no checkpoint of a run"):
+    with pytest.raises(CheckpointError, match="is not a checkpoint of a run"):
         prequential((X, y), FIRES(3), checkpoint=path)
 
 

@@ -145,7 +145,7 @@ def _source(what: Any) -> str:
     Raises
     ------
     UnknownNameError
-        If a key is no stream with known truth, no data set and no file.
+        If a key names neither a stream with known truth nor a data set nor a file.
     """
     if not isinstance(what, str):
         return "made" if callable(what) and not isinstance(what, Stream) else "given"
@@ -227,9 +227,9 @@ def cells_of(
 
 def _key(stream: Stream, selector: Any, learner: Any, options: RunOptions) -> str:
     settings = settings_of(stream, selector, learner, options)
-    told = [settings[name] for name in ("stream", "selector", "learner", "options")]
-    text = json.dumps([*told, tamis.__version__], sort_keys=True, default=str)
-    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # where an object lies in memory is no part of what it is
+    parts = [settings[name] for name in ("stream", "selector", "learner", "options")]
+    text = json.dumps([*parts, tamis.__version__], sort_keys=True, default=str)
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # a memory address is not part of the identity
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

@@ -15,9 +15,9 @@ __all__ = ["Oracle"]
 class Oracle:
     """Selects the relevant features of the next row, which the stream tells it.
 
-    It is a yardstick, no upper bound: a learner may do better with copies of a relevant feature as well. When the
-    relevant features change it says so, and the learner restarts with the rows since then (Barddal's thesis, Chapter
-    9, whose oracle compares row with row, and so restarts hundreds of times within a gradual drift; here once).
+    It is a reference, not an upper bound: a learner may do better with copies of a relevant feature as well. When the
+    relevant features change it signals a drift, and the learner resets with the rows since then (Barddal's thesis,
+    Chapter 9, whose oracle compares consecutive rows and so resets hundreds of times in a gradual drift; here once).
 
     Parameters
     ----------

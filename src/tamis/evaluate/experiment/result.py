@@ -227,7 +227,7 @@ class ExperimentResult:
         return ScoreTable.of(metric, self.streams, self.methods, values, self._unranked(metric))
 
     def _unranked(self, metric: str) -> list[str]:
-        """Return what was told the truth; and, by a number of the selection, what selects nothing and keeps all."""
+        """Return the methods given the true features; and, for selection metrics, those that keep all features."""
         return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 
     def no_better_than_random(self) -> dict[str, list[str]]:
@@ -352,7 +352,7 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
 
 
 def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
-    """Return the line of each cell, whether its selector was told the truth, and whether it keeps all features."""
+    """Return the row of each cell, whether its selector knows the true features, and whether it keeps all features."""
     try:
         listed = json.loads((folder / EXPERIMENT).read_text(encoding="utf-8"))["cells"]
         parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}

@@ -180,7 +180,9 @@ def _run_options(given: dict[str, Any]) -> RunOptions:
     known = RunOptions.settings()
     for name in given:
         if name not in known:
-            raise ValueError(f"{name!r} is no option of an experiment; there are {', '.join(known)}.")
+            raise ValueError(
+                f"{name!r} is not an option of an experiment; the options are {', '.join(known)}."
+            )
     return RunOptions(**given)
 
 
@@ -195,8 +197,8 @@ def _cells(
         check_number("seeds", seed, low=0, integer=True)
     if not seeds:
         raise ValueError("seeds must name at least one, got none.")
-    told = {"stream": streams, "selector": selectors, "learner": learners}
-    parts = {noun: parts_of(noun, given) for noun, given in told.items()}
+    given = {"stream": streams, "selector": selectors, "learner": learners}
+    parts = {noun: parts_of(noun, part) for noun, part in given.items()}
     if isinstance(amount, dict) and (strange := set(amount) - {part.name for part in parts["stream"]}):
         raise ValueError(
             f"n_features_to_select speaks of {sorted(strange)[0]!r}, which is none of the streams."
@@ -283,7 +285,7 @@ class _Runner:
 
 
 def _write_error(folder: Path, key: str, error: str | None, trace: str = "") -> None:
-    with contextlib.suppress(CheckpointError):  # a full disk: the others go on, this one is missing
+    with contextlib.suppress(CheckpointError):  # a full disk: the others continue, this one is missing
         write_json(folder / CELLS / f"{key}.error.json", {"error": error, "traceback": trace})
 
 

@@ -52,7 +52,7 @@ class ScoreTable:
     n : ndarray of shape (n_streams, n_methods), int64
         Cells behind each mean that have the number.
     unranked : list of str
-        Methods that are shown, but are never the best and not compared: they were told the truth, or select nothing.
+        Methods that are shown but never ranked or compared: they were given the true features, or select nothing.
     """
 
     metric: str

@@ -8,7 +8,7 @@ A row that enters or leaves changes the number of pairs won by what two searches
 again. The pairs won are counted twice, as whole numbers: a tie is one half.
 
 The scores lie in a treap: a binary search tree by (score, node) that is a heap by random priorities, so its depth is
-logarithmic. Node i + 1 is slot i of the window. Node 0 is no row: it stands for an absent child, and above the root,
+logarithmic. Node i + 1 is slot i of the window. Node 0 is not a row: it stands for an absent child, and above the root,
 which is its second child.
 """
 

@@ -13,9 +13,9 @@ So three counts per class do; the table of all pairs of classes is not needed. T
     kappa_m  = (accuracy - majority) / (1 - majority)                                     (6)
     kappa_t  = (accuracy - no change) / (1 - no change)                                   (7)
 
-They are tested on the same rows as the learner, and like it on each before they learn from it; where labels come late,
-they too know those alone that have come. A learner with a kappa_m or kappa_t below 0 is worth less than a constant, or
-than repeating the last label.
+They are tested on the same rows as the learner, each row before they learn from it; with delayed labels, they too use
+only the labels that have arrived. A learner with a kappa_m (kappa_t) below 0 is less accurate than the majority-class
+(no-change) baseline.
 """
 
 from __future__ import annotations

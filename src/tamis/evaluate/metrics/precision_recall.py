@@ -7,7 +7,7 @@ The rows of the window are ranked by their score, highest first. With the n_+ po
     average precision = sum over t, descending, of (R(t) - R(t before)) P(t)                   (1)
     recall at p       = the largest R(t) of those t with P(t) >= p; 0 if there is none         (2)
 
-A ranking that knows nothing has an average precision near the share of the positive rows.
+An uninformative ranking has an average precision near the share of the positive rows.
 """
 
 from __future__ import annotations

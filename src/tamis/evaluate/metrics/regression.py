@@ -6,7 +6,7 @@ With y_i the targets of n rows, p_i what was predicted, and m the mean of these 
     R^2 = 1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2                                     (2)
 
 R^2 is 1 where every prediction is right, 0 for predictions as good as m, which nobody knew beforehand, and has no lower
-end. The baselines look at targets alone; of each the mean absolute error (1) is told:
+end. The baselines use only the targets; the mean absolute error (1) of each is reported:
 
     mean: predicts the mean of all targets before                                         (3)
     last: predicts the target of the row before                                           (4)

@@ -2,7 +2,7 @@
 
 Each draw is a permutation of the columns, fixed for the whole run by its number: its subset of size k is the first k of
 them. Each has an own copy of the learner, which is tested and trained on the same batches in the same order. The copies
-follow the size of the selection; they are not told of its drifts.
+follow the size of the selection; they do not know its drifts.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
 from tamis.streams.stream import Batch
 
-__all__ = ["Rival", "error_of_mean", "mean_and_spread", "rivals_of"]
+__all__ = ["Baseline", "error_of_mean", "make_baselines", "mean_and_spread"]
 
 
-class Rival:
+class Baseline:
     """A copy of the learner on columns that no selector chose, and how well it predicts.
 
     Parameters
@@ -61,8 +61,8 @@ class Rival:
             self.columns = None
         elif before is None or len(before) != n_selected:
             self.columns = np.sort(self.order[:n_selected])
-        if self.is_fixed and self.columns is not before and self.learner.n_told:
-            self.learner.forget()  # there was no selection yet, so it knew other columns
+        if self.is_fixed and self.columns is not before and self.learner.n_known_classes:
+            self.learner.reset()  # fitted before the first selection, on other columns
 
     def test_and_train(
         self,
@@ -79,8 +79,8 @@ class Rival:
         view = None
         if tested is not None:
             view = self._view(tested[0], scale)
-            self._count(self.learner.judge(self.learner.predict(view), tested[1]))
-            if self.auc is not None and positive is not None and self.learner.n_told == 2:
+            self._count(self.learner.row_scores(self.learner.predict(view), tested[1]))
+            if self.auc is not None and positive is not None and self.learner.n_known_classes == 2:
                 scores = self.learner.scores_of(positive, view)
                 self.auc.update(np.asarray(tested[1] == positive), scores)
         if due is not None:
@@ -144,7 +144,7 @@ def _whole(X: Rows) -> Rows:
     return np.nan_to_num(X, nan=0.0)
 
 
-def rivals_of(
+def make_baselines(
     learner: MaskedLearner,
     n_features: int,
     *,
@@ -153,11 +153,11 @@ def rivals_of(
     is_fixed: bool,
     window: int,
     ranks: bool,
-) -> tuple[list[Rival], Rival | None]:
+) -> tuple[list[Baseline], Baseline | None]:
     """Return the random draws, and the rival that has every column if it is asked for."""
     orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
-    draws = [Rival(learner.another(), order, is_fixed, window, ranks) for order in orders]
-    return draws, Rival(learner.another(), None, True, window, ranks) if every else None
+    draws = [Baseline(learner.another(), order, is_fixed, window, ranks) for order in orders]
+    return draws, Baseline(learner.another(), None, True, window, ranks) if every else None
 
 
 def error_of_mean(spread: Any, n_draws: int) -> Any:

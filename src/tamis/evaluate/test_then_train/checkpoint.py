@@ -73,7 +73,7 @@ class Checkpoint:
         found = load(self.path, classes=classes)
         if not isinstance(found, dict) or set(found) != {"settings", "run"}:
             raise CheckpointError(
-                f"{str(self.path)!r} is no checkpoint of a run: choose another file, or remove it."
+                f"{str(self.path)!r} is not a checkpoint of a run: choose another file, or remove it."
             )
         for name in _COMPARED:
             differs = _difference(settings[name], found["settings"][name], name)

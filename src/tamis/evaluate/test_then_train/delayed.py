@@ -12,7 +12,7 @@ from tamis._check import Array, Rows
 from tamis.errors import DataError
 from tamis.streams.stream import Batch, join_batches
 
-__all__ = ["Delay", "Due", "LateLabels"]
+__all__ = ["Delay", "DelayedLabels", "Due"]
 
 Delay = int | tuple[str, str]
 
@@ -32,7 +32,7 @@ class Due(NamedTuple):
     upto: NDArray[np.int64]
 
 
-class LateLabels:
+class DelayedLabels:
     """Rows whose labels have not come yet.
 
     Parameters
@@ -41,7 +41,7 @@ class LateLabels:
         How many rows later the label of a row comes. Or two columns: the time of a row, and the time of its label. The
         label then comes with the first row whose time is not before its own, and never if its own time is NaN.
     most : int, default=100_000
-        Rows that may wait where times are told; then the oldest are given up.
+        Maximum number of waiting rows if times are given; beyond it the oldest are dropped.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class LateLabels:
     Examples
     --------
     >>> import numpy as np
-    >>> late = LateLabels(3)
+    >>> late = DelayedLabels(3)
     >>> late.exchange(np.array([[1.0], [2.0]]), np.array(["a", "b"])).batch is None
     True
     >>> (X, y), upto = late.exchange(np.array([[3.0], [4.0], [5.0]]), np.array(["c", "d", "e"]))
@@ -62,11 +62,11 @@ class LateLabels:
 
     By times: the second label comes before the first, the third never.
 
-    >>> late = LateLabels(("at", "known"))
+    >>> late = DelayedLabels(("at", "known"))
     >>> late.clock(["at", "heat", "known"])
     ['heat']
     >>> rows = np.array([[1.0, 20.0, 6.0], [2.0, 21.0, 5.0], [3.0, 22.0, np.nan], [6.5, 23.0, 9.0]])
-    >>> (X, y), upto = late.exchange(*late.told(rows, np.array(["a", "b", "c", "d"])))
+    >>> (X, y), upto = late.exchange(*late.split_times(rows, np.array(["a", "b", "c", "d"])))
     >>> X[:, 0].tolist(), y.tolist(), upto.tolist(), late.never
     ([21.0, 20.0], ['b', 'a'], [0, 0, 0, 2], 1)
     """
@@ -75,7 +75,7 @@ class LateLabels:
         self.delay, self.most = delay, most
         self.blocks: list[tuple[Rows, Array, Array, Array]] = []
         self.n_came = self.never = self.given_up = 0
-        self.now = -np.inf  # the latest time that a row told
+        self.now = -np.inf  # the latest time of a row
         self.columns: tuple[int, int] | None = None  # of the times
 
     @property
@@ -107,7 +107,7 @@ class LateLabels:
         self.columns = row, label
         return [name for j, name in enumerate(names) if j not in self.columns]
 
-    def told(self, X: Rows, y: Array) -> tuple[Rows, Array, Array | None, Array | None]:
+    def split_times(self, X: Rows, y: Array) -> tuple[Rows, Array, Array | None, Array | None]:
         """Return rows without the times, their labels, the times of the rows and those of the labels."""
         if self.columns is None:
             return X, y, None, None
@@ -115,7 +115,7 @@ class LateLabels:
         now, comes = (times.toarray() if sp.issparse(times) else times).astype(np.float64).T
         if not np.isfinite(now).all():
             row = int(np.argmin(np.isfinite(now)))
-            raise DataError(f"The time {self.delay[0]!r} of row {row} of the batch is {now[row]}: mend it.")  # type: ignore[index]
+            raise DataError(f"The time {self.delay[0]!r} of row {row} of the batch is {now[row]}: fix it.")  # type: ignore[index]
         kept = np.delete(np.arange(X.shape[1]), self.columns)
         return X[:, kept] if sp.issparse(X) else X.take(kept, axis=1), y, now, comes
 

@@ -13,7 +13,7 @@ from tamis.evaluate.test_then_train.result import PrequentialResult, Step
 from tamis.evaluate.test_then_train.run import Run
 from tamis.evaluate.test_then_train.task import REGRESSION, task_of
 from tamis.options import RunOptions
-from tamis.pipeline.selective_learner import usual_learner
+from tamis.pipeline.selective_learner import default_learner
 from tamis.streams.stream import Stream, as_stream
 
 __all__ = ["prequential"]
@@ -184,7 +184,7 @@ def prequential(
         )
     task = task_of(selector, learner)
     if learner is None:
-        learner = usual_learner(numbers=task is REGRESSION)
+        learner = default_learner(numbers=task is REGRESSION)
     if auc is True and task is REGRESSION:
         raise ValueError(
             f"auc=True ranks rows of two classes, but {type(learner).__name__} predicts numbers."
@@ -196,25 +196,25 @@ def prequential(
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
     with Checkpoint(options) as saved:
-        if (state := saved.load(run.settings, run.own_classes())) is not None:
-            told = state.pop("told", None)
+        if (state := saved.load(run.settings, run.user_classes())) is not None:
+            reported = state.pop("listener", None)
             run.restore(state)
-            if told is not None and hasattr(listener, "restore"):
-                listener.restore(told)
+            if reported is not None and hasattr(listener, "restore"):
+                listener.restore(reported)
 
         def everything() -> dict[str, Any]:
-            return run.state() | ({"told": listener.state()} if hasattr(listener, "state") else {})
+            return run.state() | ({"listener": listener.state()} if hasattr(listener, "state") else {})
 
         def keep() -> None:
             saved.keep(run.n_steps, run.settings, everything)
 
         try:
             source.on_idle = keep
-            with interrupts_wait(lambda: run.whole) as stop_if_asked:
+            with interrupts_wait(lambda: run.is_consistent) as stop_if_asked:
                 for X, y in _batches(source, options.batch_size, run.n_seen, options.max_rows):
-                    run.take(X, y)
+                    run.process_batch(X, y)
                     if on_step is not None and run.n_steps:
-                        with run.unbroken():
+                        with run.uninterrupted():
                             on_step(run.step())
                     stop_if_asked()
                     keep()  # after the first batch too: what cannot be, shows
@@ -227,7 +227,7 @@ def prequential(
             raise
         finally:
             vars(source).pop("on_idle", None)
-        if run.whole and run.n_seen:  # else the last one stands
+        if run.is_consistent and run.n_seen:  # else the last one stands
             saved.write(run.settings, everything)
         return run.result()
 

@@ -37,7 +37,7 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
 
 
 def _remarks_on_labels(labels: dict[str, int]) -> list[str]:
-    told = [
+    reasons = [
         f"{labels[name]:,} {'label' if labels[name] == 1 else 'labels'} {what}"
         for name, what in (
             ("never", "never came"),
@@ -45,7 +45,7 @@ def _remarks_on_labels(labels: dict[str, int]) -> list[str]:
         )
         if labels.get(name)
     ]
-    return [f"Nobody learned from these rows: {'; '.join(told)}."] if told else []
+    return [f"Nobody learned from these rows: {'; '.join(reasons)}."] if reasons else []
 
 
 def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The state of a test-then-train run: what happens to one batch, what is recorded, and how to go on from there."""
+"""The state of a prequential run: processing of a batch, records, and resuming from a checkpoint."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
-from tamis.evaluate.test_then_train.baselines import Rival, mean_and_spread, rivals_of
-from tamis.evaluate.test_then_train.delayed import LateLabels
+from tamis.evaluate.test_then_train.baselines import Baseline, make_baselines, mean_and_spread
+from tamis.evaluate.test_then_train.delayed import DelayedLabels
 from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, Step
 from tamis.evaluate.test_then_train.run_log import RunLog
 from tamis.evaluate.test_then_train.settings import plain, settings_of
@@ -39,30 +39,28 @@ from tamis.streams.stream import Batch, Stream
 
 __all__ = ["Run"]
 
-_ROWS_BETWEEN_SCORES = 1000
-_STEPS_OF_A_SHORT_RUN = (
-    20  # whose scores are all recorded; then those of every second step, of every third, ...
-)
+_SCORE_INTERVAL = 1000
+_SHORT_RUN_STEPS = 20  # whose scores are all recorded; then those of every second step, of every third, ...
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
 _STEPS_PER_BLOCK = (
     20  # records are written in blocks: one by one, between two models, they would cost three times as much
 )
 
 
-class _Taken(NamedTuple):
-    """A step of which no record is written yet."""
+class _BatchOutcome(NamedTuple):
+    """A step whose record is not written yet."""
 
     step: int
     n_seen: int
     codes: Array  # or the numeric targets
-    came: Array  # those that came meanwhile
+    arrived: Array  # those that came meanwhile
     upto: NDArray[np.int64]  # how many of them after each row
     labels: Array  # as predicted
     positive: Array | None  # which rows are of the positive class, where there are scores
     scores: Array | None  # of the positive class
     mask: NDArray[np.bool_] | None
     support: NDArray[np.intp] | None
-    rivals: tuple[float, ...]
+    baselines: tuple[float, ...]
     seconds: tuple[float, ...]
 
 
@@ -78,20 +76,20 @@ class Run:
         late.blocks[][3] (B) in [0, n_seen)
         pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]  pair.mask? (f)  pair.support in [0, n_features)
         pair.replays in [0, 2**53)  pair.replay.batches[][0] (R, f)  pair.replay.batches[][1] (R)
-        pair.learner.n_told in [0, 2**31)  pair.learner.restarts in [0, 2**53)
+        pair.learner.n_known_classes in [0, 2**31)  pair.learner.restarts in [0, 2**53)
         pair.learner._rows_of_class in [0, 2**53)
         draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
-        draws[].n_seen in [0, n_seen]  draws[].total finite  draws[].learner.n_told in [0, 2**31)
+        draws[].n_seen in [0, n_seen]  draws[].total finite  draws[].learner.n_known_classes in [0, 2**31)
         draws[].learner._rows_of_class in [0, 2**53)
-        every._ring finite  every.n_seen in [0, n_seen]  every.total finite  every.learner.n_told in [0, 2**31)
+        every._ring finite  every.n_seen in [0, n_seen]  every.total finite  every.learner.n_known_classes in [0, 2**31)
         every.learner._rows_of_class in [0, 2**53)
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
         self.stream, self.selector, self.options, self.task = stream, selector, options, task
         self.settings = settings_of(stream, selector, learner, options) | {"task": task.name}
-        told = getattr(learner, "classes_", None)  # it may have learned elsewhere
-        known = stream.classes if told is None else told
+        fitted = getattr(learner, "classes_", None)  # it may be fitted already
+        known = stream.classes if fitted is None else fitted
         known = None if task is REGRESSION else known
         classes: Array = np.array([]) if known is None else as_classes(known)
         self.pair = SelectiveLearner(
@@ -99,9 +97,9 @@ class Run:
             scale=options.scale, masking=options.masking, replay=options.replay,
         )  # fmt: skip
         self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
-        self.late = LateLabels(options.delay, options.max_waiting)
-        self.draws: list[Rival] = []
-        self.every: Rival | None = None  # the learner on every column, beside the selection
+        self.late = DelayedLabels(options.delay, options.max_waiting)
+        self.draws: list[Baseline] = []
+        self.every: Baseline | None = None  # the learner on every column, beside the selection
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
         )(options.window)
@@ -117,29 +115,29 @@ class Run:
             1, options.stability_window
         )  # made again when the columns are known
         self.records = RunLog(options.keep_steps, task)
-        self.pending: deque[_Taken] = deque()  # steps that are not written yet
+        self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
         self.names: list[str] | None = None
         self.recorded: NDArray[np.bool_] | None = None  # the selection of the last record
         self.truth: NDArray[np.bool_] | None = None  # the relevant features of the last record
-        self.model_bytes, self.weighed, self.weighing = (
+        self.model_bytes, self.measured_at, self.measuring_seconds = (
             0,
             0.0,
             0.0,
         )  # how large, when that was told, what it cost
         self.interrupted = False
-        self.whole = True  # nothing is learned by half
+        self.is_consistent = True  # no update is partially applied
 
     # -- one batch -----------------------------------------------------------------------------------------
 
-    def take(self, X: Rows, y: Array) -> None:
-        """Test on a batch, and train on the rows whose labels came with it; before the first of them only train."""
+    def process_batch(self, X: Rows, y: Array) -> None:
+        """Test on a batch, and train on the rows whose labels arrived with it; before the first labels only train."""
         if self.n_columns not in (0, X.shape[1]):
             raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_columns}.")
         if self.n_columns == 0:
             self._begin(X)
-        X, y, now, comes = self.late.told(X, y)
-        self.whole = False
+        X, y, now, comes = self.late.split_times(X, y)
+        self.is_consistent = False
         try:
             codes: Array
             if self.task is REGRESSION:
@@ -147,35 +145,35 @@ class Run:
             else:
                 codes, self.labels = encode_labels(y, self.labels)
             due, upto = self.late.exchange(X, y, now, comes)
-            if self.pair.is_open:
+            if self.pair.is_started:
                 self._test_and_train(X, y, codes, due, upto)
             else:
-                self.pair.see(X)
+                self.pair.update_scale(X)
                 if due is not None:
-                    self._open(*due)
+                    self._train_first(*due)
                     self.metrics.learn(
                         self._codes_of(due, X, codes)
-                    )  # the baselines too have seen the first labels
+                    )  # the baselines have seen the first labels, too
                 self.n_seen += len(y)
         except ValueError as error:
-            self.pair.refuse(error, X, self.names)
+            self.pair.reject(error, X, self.names)
             raise
-        self.whole = True
+        self.is_consistent = True
 
     def _codes_of(self, due: Batch, X: Rows, codes: Array) -> Array:
-        """Return the codes of the labels that came (or the targets); those of the batch are known."""
+        """Return the codes of the labels that arrived (or the targets); those of the batch are known."""
         if due[0] is X:
             return codes
         return due[1] if self.task is REGRESSION else encode_labels(due[1], self.labels)[0]
 
     @contextlib.contextmanager
-    def unbroken(self) -> Iterator[None]:
-        """Let an interrupt wait for what is done here."""
-        self.whole = False
+    def uninterrupted(self) -> Iterator[None]:
+        """Defer interrupts within this context."""
+        self.is_consistent = False
         try:
             yield
         finally:
-            self.whole = True
+            self.is_consistent = True
 
     def _begin(self, X: Rows) -> None:
         self.names, self.n_columns = self.stream.feature_names, X.shape[1]
@@ -186,17 +184,17 @@ class Run:
         self.pair.begin(self.n_features, is_sparse=sp.issparse(X))
 
     def _classes_with(self, y: Array) -> Array:
-        """Return the classes once the learner knows these labels too."""
+        """Return the classes including those of these labels."""
         if self.task is REGRESSION:
             return self.labels
         return self.labels if self.late.delay == 0 else encode_labels(y, self.pair.learner.classes)[1]
 
-    def _open(self, X: Rows, y: Array) -> None:
+    def _train_first(self, X: Rows, y: Array) -> None:
         """Train on the first rows that have labels."""
         classes = self._classes_with(y)
-        self.pair.open(X, y, classes, self.stream.classes)
-        self._open_rivals()
-        self._run_rivals(None, (X, y), classes, self.pair.support)
+        self.pair.learn_first(X, y, classes, self.stream.classes)
+        self._initialize_baselines()
+        self._run_baselines(None, (X, y), classes, self.pair.support)
 
     def _test_and_train(
         self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
@@ -206,39 +204,39 @@ class Run:
         classes = pair.learner.classes if due is None else self._classes_with(due[1])
         t0 = time.perf_counter()
         if paper:
-            pair.teach_selector(X, y)
-            if pair.select():  # the learner has not seen this batch yet
-                pair.begin_anew(classes)
+            pair.update_selector(X, y)
+            if pair.select():  # before the learner has seen this batch
+                pair.reset(classes)
         t1 = time.perf_counter()
         mask, support = pair.mask, pair.support
         view = pair.view(X)
         t2 = time.perf_counter()
         labels, scores = pair.learner.predict(view), self._positive_scores(view)
         t3 = time.perf_counter()
-        # Before the learner, which knows nothing of it: a batch that is refused has taught neither.
+        # The selector first, as it validates: a rejected batch changes neither of them.
         if due is not None and not paper:
-            pair.teach_selector(*due)
+            pair.update_selector(*due)
             renewed = pair.select()
         positive = None if scores is None else np.asarray(y == self.positive)
         t4 = time.perf_counter()
         if due is not None:
             is_known = renewed or due[0] is X
             known = view if is_known else pair.learner.view(due[0], mask, support, pair.scale)
-            pair.teach_learner(known, *due, classes, renewed=renewed)
+            pair.update_learner(known, *due, classes, renewed=renewed)
         t5 = time.perf_counter()
         t6 = time.perf_counter()
         asked = None if scores is None else self.positive
-        self._run_rivals((X, y), due, classes, pair.support if support is None else support, asked)
+        self._run_baselines((X, y), due, classes, pair.support if support is None else support, asked)
         beside = time.perf_counter() - t6
-        pair.see(X)
+        pair.update_scale(X)
         self.n_seen += len(y)
-        seldom = max(1, _ROWS_BETWEEN_SCORES // self.options.batch_size)
-        if self.n_steps % min(seldom, 1 + self.n_steps // _STEPS_OF_A_SHORT_RUN) == 0:
-            self.records.add_scores(self.n_steps, *self._top())
+        seldom = max(1, _SCORE_INTERVAL // self.options.batch_size)
+        if self.n_steps % min(seldom, 1 + self.n_steps // _SHORT_RUN_STEPS) == 0:
+            self.records.add_scores(self.n_steps, *self._top_features())
         if self.n_steps % seldom == 0:
-            self._weigh()
+            self._measure_models()
         seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
-        taken = _Taken(
+        taken = _BatchOutcome(
             self.n_steps,
             self.n_seen,
             codes,
@@ -249,7 +247,7 @@ class Run:
             scores,
             mask,
             support,
-            self._rivals_now(),
+            self._baseline_scores(),
             seconds,
         )
         self.pending.append(taken)
@@ -259,13 +257,13 @@ class Run:
 
     # -- beside the selection ------------------------------------------------------------------------------
 
-    def _open_rivals(self) -> None:
-        """Make the copies of the learner that see other columns, if there is anything to compare with them."""
+    def _initialize_baselines(self) -> None:
+        """Create the clones of the learner that use other columns, if there is a selection to compare with."""
         selector, wanted = self.selector, self.options.baselines
         if selector is None or isinstance(selector, RandomSubset):
             return
         try:
-            self.draws, self.every = rivals_of(
+            self.draws, self.every = make_baselines(
                 self.pair.learner,
                 self.n_features,
                 n_draws=self.options.n_draws if wanted in ("random", "both") else 0,
@@ -274,13 +272,13 @@ class Run:
                 window=self.options.window,
                 ranks=self.auc is not None,
             )
-        except TypeError:  # somebody else's learner, of which there can be no copy
+        except TypeError:  # a third-party learner that cannot be cloned
             self.draws, self.every = [], None
 
-    def _rivals(self) -> list[Rival]:
+    def _baselines(self) -> list[Baseline]:
         return [*self.draws, *([] if self.every is None else [self.every])]
 
-    def _run_rivals(
+    def _run_baselines(
         self,
         tested: Batch | None,
         due: Batch | None,
@@ -289,72 +287,72 @@ class Run:
         positive: Any = None,
     ) -> None:
         n_selected = self.n_features if support is None else len(support)
-        for rival in self._rivals():
-            rival.follow(n_selected, self.n_features)
-            rival.test_and_train(tested, due, classes, self.pair.scale, positive)
+        for baseline in self._baselines():
+            baseline.follow(n_selected, self.n_features)
+            baseline.test_and_train(tested, due, classes, self.pair.scale, positive)
 
-    def _rivals_now(self) -> tuple[float, ...]:
-        """Return how the random draws did, their spread, and every column: of the run, of the window.
+    def _baseline_scores(self) -> tuple[float, ...]:
+        """Return the scores of the random draws, their spread, and of all columns: over the run, over the window.
 
-        By what batches are judged by, then by AUC where the task has it.
+        In the measure of the task, then in AUC where the task has it.
         """
         found: list[float] = []
         for name in ("score", "ranking")[: 1 + bool(self.task.ranks)]:
-            for told in (
+            for scores in (
                 zip(*(getattr(draw, name) for draw in self.draws), strict=True) if self.draws else ((), ())
             ):
-                found += mean_and_spread([*told])
+                found += mean_and_spread([*scores])
             found += (math.nan, math.nan) if self.every is None else getattr(self.every, name)
         return tuple(found)
 
     # -- learner -------------------------------------------------------------------------------------------
 
     def _positive_scores(self, view: View) -> Array | None:
-        """Return what the AUC ranks the rows by; None where it is not asked for, or there are not two classes."""
+        """Return the scores that the AUC ranks; None if it is not requested or there are not exactly two classes."""
         learner = self.pair.learner
-        if self.auc is None or learner.n_told != 2:
+        if self.auc is None or learner.n_known_classes != 2:
             return None
         first, second = learner.model.classes_
         if self.positive is None:
-            self.positive = self._rarer(first, second)
+            self.positive = self._rarer_label(first, second)
         return learner.scores_of(self.positive, view)
 
-    def _rarer(self, first: Any, second: Any) -> Any:
-        """Return which of two labels fewer rows had so far; of equal ones the second."""
-        self.write()  # what is still pending counts too
+    def _rarer_label(self, first: Any, second: Any) -> Any:
+        """Return the rarer of two labels so far; on a tie the second."""
+        self.write()  # pending steps count, too
         assert isinstance(self.metrics, RunningMetrics)
         counts = {label: self.metrics.frequency(code) for code, label in enumerate(self.labels.tolist())}
         return first if counts.get(first, 0) < counts.get(second, 0) else second
 
-    def _weigh(self) -> None:
-        """Take the size of the models again, unless that would take more than a five-hundredth of the time."""
+    def _measure_models(self) -> None:
+        """Measure the size of the models again, unless that would take more than 1/500 of the time."""
         begin = time.perf_counter()
-        if begin - self.weighed >= 500 * self.weighing:
+        if begin - self.measured_at >= 500 * self.measuring_seconds:
             self.model_bytes = state_bytes(self.selector, self.pair.learner.model)
-            self.weighed = time.perf_counter()
-            self.weighing = self.weighed - begin
+            self.measured_at = time.perf_counter()
+            self.measuring_seconds = self.measured_at - begin
 
     # -- records -------------------------------------------------------------------------------------------
 
     def write(self) -> None:
-        """Write the records of the steps that have none yet."""
+        """Write the records of the pending steps."""
         if not self.pending:
             return
         begin, n_steps, memory = time.perf_counter(), len(self.pending), _resident_bytes()
         self._write_pending(memory)
-        # Each of the steps bears its share of the time.
+        # The time is divided equally among the steps.
         total = self.task.columns.index("seconds_total")
         self.records.steps.rows[-n_steps:, total] += (time.perf_counter() - begin) / n_steps
 
     def _predicted(self) -> tuple[Array, int]:
-        """Return what was predicted in the steps that have no record yet, for the metrics, and how many classes."""
+        """Return the predictions of the pending steps, for the metrics, and the number of classes."""
         labels = [taken.labels for taken in self.pending]
         if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
             labels = [part.astype(object) for part in labels]
         if self.task is REGRESSION:
             return np.concatenate(labels), 0
-        codes, told = encode_labels(np.concatenate(labels), self.labels)
-        return codes, len(told)
+        codes, classes = encode_labels(np.concatenate(labels), self.labels)
+        return codes, len(classes)
 
     def _write_pending(self, memory: int) -> None:
         (predicted, n_classes), row = self._predicted(), 0
@@ -363,7 +361,7 @@ class Run:
             taken = self.pending.popleft()
             n_rows = len(taken.codes)
             part = predicted[row : row + n_rows]
-            late = (None, None) if taken.came is taken.codes else (taken.came, taken.upto)
+            late = (None, None) if taken.arrived is taken.codes else (taken.arrived, taken.upto)
             if isinstance(self.metrics, RunningMetrics):
                 self.metrics.update(taken.codes, part, n_classes, *late)
             else:
@@ -376,11 +374,11 @@ class Run:
             row += n_rows
 
     def _truth_from(self, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Return which columns are relevant to these rows, if the stream knows."""
+        """Return the relevant columns of these rows, if the stream knows them."""
         stream: Any = self.stream
         return stream.relevant_rows(start, stop) if hasattr(stream, "relevant_rows") else None
 
-    def _record(self, taken: _Taken, memory: int, truth: NDArray[np.bool_] | None) -> None:
+    def _record(self, taken: _BatchOutcome, memory: int, truth: NDArray[np.bool_] | None) -> None:
         n_entered = n_left = 0
         value = low = high = math.nan
         n_selected = self.n_features
@@ -395,12 +393,12 @@ class Run:
             ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values)
         self.records.add_step((
             taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *ranked,
-            *taken.rivals, *self._nearness(taken, truth), value,
+            *taken.baselines, *self._selection_accuracy(taken, truth), value,
             low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
         ))  # fmt: skip
 
-    def _nearness(self, taken: _Taken, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
-        """Return how near the selection was to the relevant features of these rows, and write what changed in them."""
+    def _selection_accuracy(self, taken: _BatchOutcome, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
+        """Return the selection accuracy for the relevant features of these rows, and record their changes."""
         if truth is None:
             return (math.nan,) * 3
         if self.truth is None or (truth != self.truth).any():
@@ -408,8 +406,8 @@ class Run:
         selected = np.ones(self.n_features, dtype=bool) if taken.mask is None else taken.mask
         return score_rows(selected, truth)[:3]
 
-    def _record_truth(self, taken: _Taken) -> None:
-        """Write the features of the concept that prevails in the middle of the batch, if they are others now."""
+    def _record_truth(self, taken: _BatchOutcome) -> None:
+        """Record the relevant features in the middle of the batch, if they have changed."""
         stream: Any = self.stream
         now = np.zeros(self.n_features, dtype=bool)
         now[stream.relevant_at(taken.n_seen - (len(taken.codes) + 1) // 2)] = True
@@ -427,8 +425,8 @@ class Run:
         n_entered = int(np.count_nonzero(entered))
         return n_entered, len(changed) - n_entered
 
-    def _top(self) -> tuple[NDArray[np.intp], Array]:
-        """Return the columns scored highest now and their scores, best first."""
+    def _top_features(self) -> tuple[NDArray[np.intp], Array]:
+        """Return the currently best-scored columns and their scores, best first."""
         scores = None if self.pair.support is None else getattr(self.selector, "scores_", None)
         n_tracked = min(self.options.n_tracked, self.n_features)
         if scores is None or n_tracked == 0:
@@ -442,7 +440,7 @@ class Run:
         """Return the last step for a callback."""
         self.write()
         values = dict(zip(self.task.columns, self.records.steps.rows[-1].tolist(), strict=True))
-        features, scores = self._top()
+        features, scores = self._top_features()
         names = self._names()
         top = [(names[j], score) for j, score in zip(features.tolist(), scores.tolist(), strict=True)]
         selected = np.arange(self.n_features) if self.recorded is None else np.flatnonzero(self.recorded)
@@ -452,7 +450,7 @@ class Run:
         shares = [self.n_seen / n for n in (self.stream.n_rows, self.options.max_rows) if n]
         if self.stream.n_rows is None and (read := self.stream.progress()) is not None:
             shares.append(read)
-        return min(max(shares), 1.0) if shares else None  # what is nearest to its end ends the run
+        return min(max(shares), 1.0) if shares else None  # the limit closest to its end ends the run
 
     def _names(self) -> list[str]:
         return self.names or [f"x{j}" for j in range(self.n_features)]
@@ -472,7 +470,7 @@ class Run:
         }
         if self.n_seen and hasattr(self.selector, "race_summary"):
             race = self.selector.race_summary()
-            if race["followed"]:  # there is no race while there is one class
+            if race["followed"]:  # no race with a single class
                 settings["race"] = race
         if self.late.is_timed:
             settings["labels"] = self.late.counts()
@@ -483,22 +481,22 @@ class Run:
         return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None)
 
     def _reasons(self, names: Array) -> dict[str, Frame]:
-        """Return why columns are kept and others are not, by a selector that tells: what they add, and beside which."""
+        """Return why columns are selected or not, if the selector reports it: their gain, and given which others."""
         because: Any = getattr(self.selector, "redundant_to_", None)
         table = None if because is None else getattr(self.selector, "table_", None)
         if table is None or not {"selected", "alone", "added"} <= set(table) or len(because) != len(names):
             return {}
-        told = {key: np.asarray(table[key], np.float64) for key in ("alone", "added")}
+        values = {key: np.asarray(table[key], np.float64) for key in ("alone", "added")}
         beside = np.where(because < 0, "", names[because]).astype(object)
         kept = np.asarray(table["selected"], bool).astype(np.int64)
         return {
             "reasons": {
-                "feature": np.arange(len(names)), "name": names, "selected": kept, **told, "redundant_to": beside,
+                "feature": np.arange(len(names)), "name": names, "selected": kept, **values, "redundant_to": beside,
             }
         }  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """Return all there is to go on from here."""
+        """Return the state needed to resume from here."""
         self.write()
         kept = {name: getattr(self, name) for name in _KEPT}
         return kept | {
@@ -511,7 +509,7 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state; the caller's selector and learner become the saved ones."""
+        """Resume from a state; the caller's selector and learner get the saved state."""
         if (position := state.pop("position", None)) is not None:
             self.stream.seek(position)
         self.records.restore(state.pop("records"))
@@ -520,18 +518,20 @@ class Run:
         every, draws = state.pop("every"), state.pop("draws")
         self.__dict__.update(state)
         if every is not None or draws:
-            self._open_rivals()
-        for rival, kept in zip(self._rivals(), [*draws, *([] if every is None else [every])], strict=True):
-            rival.restore(kept)
+            self._initialize_baselines()
+        for baseline, kept in zip(
+            self._baselines(), [*draws, *([] if every is None else [every])], strict=True
+        ):
+            baseline.restore(kept)
         self.check_state()
 
     def check_state(self) -> None:
-        """Refuse what was restored if no run leads to it.
+        """Validate a restored state.
 
         Raises
         ------
         StateError
-            If so.
+            If no run can reach this state.
         """
         self._fit_together.check_values(self)
         self.records.check_state(self.n_features, self.n_steps)
@@ -540,7 +540,7 @@ class Run:
         fits = (
             (pair.mask is None or np.array_equal(np.flatnonzero(pair.mask), pair.support))
             and (self.positive is None or self.positive in self.labels.tolist())
-            and (pair.learner.n_told != 2 or n_classes == 2)  # two are told apart by their scores
+            and (pair.learner.n_known_classes != 2 or n_classes == 2)  # two are told apart by their scores
         )
         if not fits:
             raise StateError(
@@ -548,8 +548,8 @@ class Run:
                 " another file, or remove it."
             )
 
-    def own_classes(self) -> list[type]:
-        """Return the classes of the caller that a checkpoint may hold."""
+    def user_classes(self) -> list[type]:
+        """Return the user-defined classes that a checkpoint may contain."""
         return [type(model) for model in (self.selector, self.pair.learner.model) if model is not None]
 
 
@@ -560,7 +560,7 @@ _KEPT = (
 
 
 def _resident_bytes() -> int:
-    """Return the memory that the process occupies now; 0 where the system does not tell cheaply."""
+    """Return the resident memory of the process in bytes; 0 where the system has no cheap way to read it."""
     try:
         file = os.open("/proc/self/statm", os.O_RDONLY)
     except OSError:

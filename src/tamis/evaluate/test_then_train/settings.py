@@ -35,7 +35,7 @@ def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions
 
 
 def features_of(stream: Stream, options: RunOptions) -> tuple[list[str] | None, list[int]]:
-    """Return the names of the features, and which of them are categories; columns of times are no features."""
+    """Return the names of the features, and which of them are categories; time columns are not features."""
     names, categorical = stream.feature_names, [int(j) for j in stream.categorical]
     if names is None or not options.clock:
         return names, categorical

@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.regression import ERRORS
-from tamis.pipeline.selective_learner import predicts_numbers
+from tamis.pipeline.selective_learner import is_regression_learner
 
 __all__ = ["CLASSIFICATION", "REGRESSION", "Task", "task_named", "task_of"]
 
@@ -24,7 +24,7 @@ class Task:
     recovers_by : str
         The column by which a run is back after a drift: more is better.
     measures : tuple of str
-        Told of all rows and of the last ones.
+        Reported over all rows and over the window.
     columns : tuple of str
         Of the frame of the steps.
 
@@ -50,10 +50,10 @@ class Task:
             *(f"{name}_{scope}" for name in self.ranks for scope in scopes),
             *(
                 column
-                for told, spread in self.rivals
+                for measure, spread in self.baselines
                 for column in (
-                    *(f"{name}_{scope}" for scope in scopes for name in (f"random_{told}", spread)),
-                    *(f"all_{told}_{scope}" for scope in scopes),
+                    *(f"{name}_{scope}" for scope in scopes for name in (f"random_{measure}", spread)),
+                    *(f"all_{measure}_{scope}" for scope in scopes),
                 )
             ),
             "selection_accuracy", "rsr", "cucp", "stability", "stability_low", "stability_high",
@@ -62,14 +62,14 @@ class Task:
         )  # fmt: skip
 
     @property
-    def rivals(self) -> tuple[tuple[str, str], ...]:
-        """What the random subsets and every column are judged by, and the name of its spread over the draws."""
+    def baselines(self) -> tuple[tuple[str, str], ...]:
+        """The measures of the baselines, and the name of their spread over the random draws."""
         return ((self.measure, "random_spread"), *((("auc", "random_auc_spread"),) if self.ranks else ()))
 
     @property
     def totals(self) -> tuple[str, ...]:
-        """What is told of the whole run: names of columns that have a ``_cumulative``."""
-        beside = ((f"random_{told}", spread, f"all_{told}") for told, spread in self.rivals)
+        """Measures over the whole run: names of columns with a ``_cumulative`` counterpart."""
+        beside = ((f"random_{measure}", spread, f"all_{measure}") for measure, spread in self.baselines)
         return (*self.measures, *self.ranks, *(name for names in beside for name in names))
 
 
@@ -86,7 +86,7 @@ def task_named(name: str) -> Task:
 
 
 def task_of(selector: Any, learner: Any) -> Task:
-    """Return what is predicted: as the learner says, or without one the selector; what y looks like says nothing.
+    """Return the task: decided by the learner, or without one by the selector, never by y.
 
     Raises
     ------
@@ -99,4 +99,4 @@ def task_of(selector: Any, learner: Any) -> Task:
     >>> task_of(None, SGDRegressor()).name, task_of(None, None).name
     ('regression', 'classification')
     """
-    return REGRESSION if predicts_numbers(selector, learner) else CLASSIFICATION
+    return REGRESSION if is_regression_learner(selector, learner) else CLASSIFICATION

@@ -45,7 +45,7 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
 )
 _RANKED = (("accuracy", "accuracy"), ("selection_accuracy", "selection accuracy"), ("stability", "stability"))
 _FEW = 5  # streams: fewer are no base for a test
-_RIVALS = ("random_accuracy", "all_accuracy", "random_auc")  # not of the methods
+_BASELINE_METRICS = ("random_accuracy", "all_accuracy", "random_auc")  # not of the methods
 _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accuracy", "no change"))}
 
 
@@ -154,7 +154,7 @@ def _table(result: ExperimentResult, scores: ScoreTable, caption: str, form: _Fo
         cells = [_cell(scores, i, j, form) for j in range(len(scores.methods))]
         means = (_finite_mean(result.table(key).mean[i]) for key, _ in baselines)  # the same for all methods
         rows.append([Names([stream]), *cells, *map(form, means)])
-    if scores.metric not in _RIVALS and (ranks := scores.mean_ranks()):
+    if scores.metric not in _BASELINE_METRICS and (ranks := scores.mean_ranks()):
         row = [f"{ranks[one]:.2f}" if one in ranks else MISSING for one in scores.methods]
         rows.append([Score("mean rank", is_aside=True), *row, *([""] * len(baselines))])
     asides = (Score(label, is_aside=True) for _, label in baselines)
@@ -164,7 +164,7 @@ def _table(result: ExperimentResult, scores: ScoreTable, caption: str, form: _Fo
 
 def _cell(scores: ScoreTable, i: int, j: int, form: _Format) -> Score:
     deviation = float(scores.deviation[i, j])
-    is_best = bool(scores.best[i, j]) and scores.metric not in _RIVALS
+    is_best = bool(scores.best[i, j]) and scores.metric not in _BASELINE_METRICS
     return Score(form(float(scores.mean[i, j])), "" if math.isnan(deviation) else form(deviation), is_best)
 
 

@@ -31,7 +31,7 @@ def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     try:
         replace_file(path, lambda file: file.write(make().encode("utf-8")))
     except OSError as error:
-        raise _refusal(path, f"{error.strerror or error}; choose another place") from error
+        raise _unwritable_message(path, f"{error.strerror or error}; choose another place") from error
     return Path(path)
 
 
@@ -53,14 +53,16 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     target = Path(os.path.realpath(path))
     try:
         if target.is_dir():
-            raise _refusal(path, "this is a folder; add the name of a file")
+            raise _unwritable_message(path, "this is a folder; add the name of a file")
         if not target.parent.is_dir():
-            raise _refusal(path, f"the folder {os.fspath(Path(path).parent)!r} does not exist; make it first")
+            raise _unwritable_message(
+                path, f"the folder {os.fspath(Path(path).parent)!r} does not exist; make it first"
+            )
         if target.exists() and not target.is_file():
-            raise _refusal(path, "this is not a regular file; choose another name")
+            raise _unwritable_message(path, "this is not a regular file; choose another name")
         _try_to_write(target)
     except OSError as error:
-        raise _refusal(path, f"{error.strerror or error}; choose another place") from error
+        raise _unwritable_message(path, f"{error.strerror or error}; choose another place") from error
 
 
 def _try_to_write(target: Path) -> None:
@@ -73,7 +75,7 @@ def _try_to_write(target: Path) -> None:
         target.unlink()
 
 
-def _refusal(path: str | os.PathLike[str], reason: str) -> ValueError:
+def _unwritable_message(path: str | os.PathLike[str], reason: str) -> ValueError:
     return ValueError(f"Cannot write the report {os.fspath(path)!r}: {reason}.")
 
 

@@ -94,7 +94,7 @@ def _make(entry: Any) -> Any:
 def _train(entry: Any) -> Any:
     model = _make(entry)
     if entry.family == "columns":
-        return model.start((Y > 0).astype(int)).offer_many(X[:, :4]) is not None and model
+        return _offered(model)
     if entry.family == "cells" and not hasattr(model, "partial_fit"):
         return model.set_params(cost=0.001).fit(X[:200], Y[:200])
     if not hasattr(model, "partial_fit"):
@@ -102,6 +102,11 @@ def _train(entry: Any) -> Any:
     for rows in (slice(0, 90), slice(90, 200)):
         model.partial_fit(np.abs(X[rows]), Y[rows], **_classes(model))
     return model
+
+
+def _offered(selector: Any) -> Any:
+    selector.start((Y > 0).astype(int)).offer_many(X[:, :4])
+    return selector
 
 
 def _classes(model: Any) -> dict[str, Any]:
@@ -194,6 +199,13 @@ SUMMARIES: dict[str, Callable[[], Any]] = {
     "quantiles": partial(QuantileSummary, 6, 3, eps=0.05),
 }
 
+COLUMNS: dict[str, Callable[[], Any]] = {  # with other models and tests than by default
+    "logistic columns": partial(tamis.AlphaInvesting, model="logistic"),
+    "poisson columns": partial(tamis.AlphaInvesting, model="poisson"),
+    "logistic grafting": partial(tamis.Grafting, model="logistic"),
+    "g-square": partial(tamis.OSFS, test="g-square"),
+}
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "run": {"selector": tamis.FIRES, "baselines": "all", "auc": True},
     "delayed run": {"selector": tamis.FCBF, "delay": 30, "n_draws": 1, "replay": 40},
@@ -276,6 +288,8 @@ def subjects() -> dict[str, tuple[Callable[[], bytes], Use]]:
         models[measure.__name__] = partial(lambda cls, n: _counted(cls(n)), measure, size), use_measure
     for name, summary in SUMMARIES.items():
         models[name] = partial(lambda make: _updated(make()), summary), use_summary
+    for name, selector in COLUMNS.items():
+        models[name] = partial(lambda make: _offered(make()), selector), use_columns
     models["pipeline"] = _pipeline, use_rows
     files: dict[str, tuple[Callable[[], bytes], Use]] = {
         name: (partial(lambda make: tamis.dumps(make()), make), use) for name, (make, use) in models.items()
@@ -481,8 +495,16 @@ def main(files: int, first: int = 0, keys: Sequence[str] = ()) -> int:
 
 
 # Keys whose files were searched without a failure; the others were not searched, or some of their files still fail.
-SEARCHED = ("hoeffding-tree", "hoeffding-adaptive-tree", "adaptive-random-forest", "streaming-random-patches", "vfdr",
-            "vfdr-unordered", "knn", "naive-bayes", "nb-window", "adwin", "SlidingAUC", "SlidingStability")  # fmt: skip
+SEARCHED = (
+    "sparse-fsa", "perceptron", "sgd", "logistic", "sgd-regressor", "least-squares", "naive-bayes", "multinomial-nb",
+    "bernoulli-nb", "naive-bayes-adwin", "naive-bayes-ecdd", "knn-adwin", "knn-ecdd", "hoeffding-tree-adwin",
+    "hoeffding-tree-ecdd", "nb-su", "nb-window", "nb", "knn-su", "knn", "hoeffding-tree", "hoeffding-adaptive-tree",
+    "cvfdt", "adaptive-random-forest", "streaming-random-patches", "streaming-random-forest", "vfdr", "vfdr-unordered",
+    "avfdr", "random-rules", "streaming-stacking", "heft-stream", "huwrs", "ifc2f", "etana", "fetana", "adaptive-ifc2f",
+    "fixed-subset", "alpha-investing", "penalised", "stepwise", "grafting", "saola", "osfs", "fast-osfs", "ofs-density",
+    "ofs-a3m", "gram-investing", *COLUMNS, "adwin", "ddm", "ecdd", "hddm-a", "hddm-w", "RunningMetrics",
+    "RunningErrors", "SlidingAUC", "SlidingPrecisionRecall", "SlidingStability", "pipeline", *OPTIONS,
+)  # fmt: skip
 
 
 @pytest.mark.hypothesis  # with the search profile: more files, and other ones
@@ -496,6 +518,45 @@ def test_a_changed_number_is_refused_or_does_no_harm(request: pytest.FixtureRequ
     )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert "worked" in done.stdout and "refused" in done.stdout  # noqa: PT018
+
+
+def _rows_of(way: str) -> tuple[Any, Any]:
+    """Return rows that lead to an unusual state, and their labels."""
+    rows = {
+        "one row": X[:1], "one label": X[:40], "constant": np.ones((60, 6)), "large": np.abs(X[:120]) * 1e40,
+        "tiny": np.abs(X[:120]) * 1e-40, "outliers": np.where(RNG.random((120, 6)) < 0.02, 1e9, np.abs(X[:120])),
+        "zero": np.zeros((60, 6)), "many": np.abs(np.tile(X, (4, 1))),
+    }[way]  # fmt: skip
+    labels = np.zeros(len(rows), dtype=int) if way == "one label" else np.resize(Y, len(rows))
+    return rows, labels
+
+
+WAYS = ("one row", "one label", "constant", "large", "tiny", "outliers", "zero", "many")
+
+
+def _taught(entry: Any, way: str) -> Any:
+    """Return a model that has seen such rows, or was refused some of them."""
+    model, (rows, labels) = _make(entry), _rows_of(way)
+    with contextlib.suppress(TamisError, ValueError):  # what a model refuses leaves it as it was
+        if entry.family == "columns":
+            model.start((labels > 0).astype(int)).offer_many(rows)
+        elif hasattr(model, "partial_fit") and entry.family != "cells":
+            for part in (slice(0, 30), slice(30, None)):
+                if len(labels[part]):
+                    model.partial_fit(rows[part], labels[part], **_classes(model))
+        else:
+            model.fit(rows, labels)
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_what_rows_lead_to_is_loaded(way: str) -> None:
+    for entry in (*CATALOG, *LEARNERS):
+        if "river" in entry.module:
+            continue
+        data = tamis.dumps(_taught(entry, way))
+        assert tamis.dumps(tamis.loads(data)) == data, entry.key
 
 
 if __name__ == "__main__":

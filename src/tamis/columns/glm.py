@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import special
 
+from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
 from tamis.columns.linear import scale_rows
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
@@ -63,6 +64,14 @@ class _Fit:
 
 class _GrowingModel:
     """A generalised linear model with canonical link on the features accepted so far."""
+
+    _fit_together = Shapes(
+        "y (r) float in [-1e140, 1e140]  weight (r) float in [0, 1e140]  residual (r) float in [-1e140, 1e140]"
+        "  root (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001]  k in [intercept, b]  k (=q)"
+        f"  basis (r, q) float in [-1.001, 1.001]  fit.eta (r) float in [-{_CAP}, {_CAP}]"
+        "  fit.beta (q) float in [-1e140, 1e140]  fit.log_likelihood finite"
+        "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
+    )
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y, weight, intercept

@@ -46,6 +46,10 @@ class Candidate:
     dependent: bool
 
 
+# What the arrays of every test satisfy; a subclass adds its own.
+KEPT = "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
+
+
 class DependenceTest(BaseEstimator):  # type: ignore[misc]
     """Tests columns against a target, and against the columns kept so far.
 
@@ -65,9 +69,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     _n: int  # rows
     _kept: Array  # a row for each column kept, as the candidate's values are
 
-    _fit_together = Shapes(
-        "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
-    )
+    _fit_together = Shapes(KEPT)
     _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
 
     @abstractmethod

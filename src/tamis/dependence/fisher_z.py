@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
-from tamis.dependence.criterion import Candidate, DependenceTest, Screening
+from tamis._shapes import Shapes
+from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.errors import DataError
 
 __all__ = ["FisherZ"]
@@ -77,6 +78,11 @@ class FisherZ(DependenceTest):
     >>> test.strength_.round(2), test.separated(0, [1], 3), test.separated(1, [0], 3)
     (array([0.56, 0.76]), True, False)
     """
+
+    _fit_together = Shapes(
+        f"{KEPT}  _target (n) float in [-1.001, 1.001]  _correlations (k+1, k+1) float in [-1.001, 1.001]"
+        "  _kept float in [-1.001, 1.001]  _bar float in [0, inf)"
+    )
 
     def __init__(self, alpha: float = 0.01) -> None:
         self.alpha = alpha

@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice, check_number
 from tamis._jit import njit
-from tamis.dependence.criterion import Candidate, DependenceTest, Screening
+from tamis._shapes import Shapes
+from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.dependence.information import entropy
-from tamis.errors import DataError
+from tamis.errors import DataError, StateError
 
 __all__ = ["GSquare"]
 
@@ -84,6 +85,12 @@ class GSquare(DependenceTest):
     (array([0.03, 0.42]), True, False)
     """
 
+    _fit_together = Shapes(
+        f"{KEPT}  _n_classes (=c)  _target (n) in [0, _n_classes)  _of_class (n, c) float in [0, 1]"
+        f"  _arity (k) in [1, {_FEW}]  _kept in [0, {_FEW})  _bins in [2, {_FEW}]"
+        "  _critical float in [0, inf) increasing"
+    )
+
     def __init__(
         self,
         alpha: float = 0.01,
@@ -96,6 +103,20 @@ class GSquare(DependenceTest):
         self.n_bins = n_bins
         self.threshold = threshold
         self.unreliable = unreliable
+
+    def check_state(self) -> None:
+        """Refuse kept columns with values that are none of theirs: kernels count into a cell for each.
+
+        Raises
+        ------
+        StateError
+            If there are any.
+        """
+        if hasattr(self, "_arity") and (self._kept[: self.n_kept_] >= self._arity[:, None]).any():
+            raise StateError(
+                "'_kept' of a GSquare holds values that its columns do not have: the model was changed from outside,"
+                " so fit it again or load it from where it was saved."
+            )
 
     def start(self, codes: NDArray[np.int64]) -> Self:
         """Check the parameters, forget all columns and take the classes of the rows.

@@ -215,7 +215,10 @@ class ADWIN(Detector):
     (944, 1.0)
     """
 
-    _shapes = f"state ({STATE_SIZE})  state[{_HEAD}:{_HEAD + _SIZES}] float in [0, {_PER_SIZE}]  _origin (1)"
+    _shapes = (
+        f"state ({STATE_SIZE})  state[{_HEAD}:{_HEAD + _SIZES}] float in [0, {_PER_SIZE}]  _origin (1)"
+        "  delta float in (0, 1)  every in [1, 2**62)"
+    )
 
     def __init__(self, delta: float = 0.002, *, every: int = 32, two_sided: bool = False) -> None:
         check_number("delta", delta, low=0, high=1, open_low=True, open_high=True)

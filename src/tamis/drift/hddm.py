@@ -137,6 +137,7 @@ class HDDMA(Detector):
         state[1:3] float in [0, 1]
         state[3::2] float in [0, state[0]]
         state[4::2] float in [0, 1]
+        alpha float in (0, 1]  alpha_warning float in (0, 1]
     """
 
     def __init__(

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from tamis import AlphaInvesting
-from tamis.columns.spending import RULES, make_rule
+from tamis.columns.online_fdr import RULES, make_rule
 
 TARGET = 0.1
 STRENGTHS = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)

@@ -35,7 +35,7 @@ from scipy.stats import kurtosis, rankdata
 
 from tamis import SAOLA, AlphaInvesting, ForwardPartialCorrelation, Grafting
 from tamis.columns.claims import claims
-from tamis.columns.spending import RULES
+from tamis.columns.online_fdr import RULES
 
 TARGET = 0.1
 Made = tuple[np.ndarray, np.ndarray, np.ndarray]  # columns, target, which are relevant

@@ -19,7 +19,7 @@ import tamis
 from tamis.cli import main
 from tamis.cli.candidates import RULES
 from tamis.columns.generators import Chain, Interactions, Originals, PrincipalComponents, explore
-from tamis.columns.spending import RULES as SPENDING
+from tamis.columns.online_fdr import RULES as SPENDING
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tamis.base.trace import COLLINEAR, REJECTED
 from tamis.columns.claims import claims
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
-from tamis.columns.spending import AlphaWealth, LORDPlusPlus
+from tamis.columns.online_fdr import AlphaWealth, LORDPlusPlus
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 from tests.twins.alpha_investing import alpha_investing, last_p_value, robust_test
@@ -603,7 +603,7 @@ def test_impossible_parameters_are_named(parameters, message):
         ("linear", np.array(list("ababababa")), "y holds 'a', which is text"),
         ("logistic", np.ones(9), r"y has 1 class\(es\) \(1.0\), but model='logistic' needs two"),
         ("logistic", np.arange(9), r"y has 9 class\(es\) \(0, 1, 2, 3, 4\)"),
-        ("poisson", np.arange(9.0) - 3, "y holds -3, but model='poisson' needs counts"),
+        ("poisson", np.arange(9.0) - 3, "y contains -3, but model='poisson' needs counts"),
         ("poisson", np.zeros(9), "y is constant"),
         ("poisson", np.array([0.0, 1.0]), "too few for this model"),
     ],

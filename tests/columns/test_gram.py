@@ -120,8 +120,8 @@ def test_refusals_leave_everything_as_it_was(rng):
         "NaN in column 'b'": ({**rows, "b": rows["b"] * np.nan}, y),
         "Column 'b' has shape": ({**rows, "b": rows["b"][1:]}, y),
         "inconsistent numbers of samples": (rows, y[1:]),
-        "Column 'b' holds values up to .*e-200, whose squares": ({**rows, "b": rows["b"] * 1e-200}, y),
-        "Column 'b' holds values up to .*e.160, whose squares": ({**rows, "b": rows["b"] * 1e160}, y),
+        "Column 'b' has values up to .*e-200; their squares": ({**rows, "b": rows["b"] * 1e-200}, y),
+        "Column 'b' has values up to .*e.160; their squares": ({**rows, "b": rows["b"] * 1e160}, y),
         "no columns": ({}, y),
         "is missing": (rows, y * np.nan),
     }

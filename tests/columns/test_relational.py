@@ -417,6 +417,6 @@ def test_a_walk_runs_its_own_queries_only(shop, tmp_path):
     recipes[query] = Product((Power(Query("SELECT 1, 2", "id", 0.0), "a", 2), Column("b")), ("a", "b"))
     save(saved, path)
     with pytest.raises(
-        CheckpointError, match="holds the query 'SELECT 1, 2', which this stream was not given"
+        CheckpointError, match="contains the query 'SELECT 1, 2', which this stream was not given"
     ):
         go()

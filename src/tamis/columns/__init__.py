@@ -1,4 +1,4 @@
-"""Columns arrive: a selector gets the target once, then is offered columns, and decides about each at once."""
+"""Streaming features: a selector gets the target once, is then offered columns, and decides on each at once."""
 
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.columns.claims import claims

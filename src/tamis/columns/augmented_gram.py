@@ -1,4 +1,4 @@
-"""The Gram matrix of an intercept, named columns and a target, which rows keep updating; and the sweep operator.
+"""The Gram matrix of an intercept, named columns and a target, updated with each batch; and the sweep operator.
 
 Sweeping a symmetric matrix G on its k-th column makes that column a regressor (Beaton 1964; Goodnight 1979)::
 
@@ -40,13 +40,13 @@ def sweep(gram: Floats, k: int) -> None:
 
 
 class AugmentedGram:
-    """G of the intercept, some named columns and y, each less a shift that is its mean in the first rows.
+    """G of the intercept, some named columns and y, each centred on its mean in the first rows.
 
     Examples
     --------
     >>> rows = {"a": np.array([1.0, 2.0, 3.0])}
-    >>> gram = AugmentedGram().plus(rows, ["a"], np.array([2.0, 4.0, 6.0]), 1.0)
-    >>> swept, _ = gram.swept(["a"])
+    >>> gram = AugmentedGram().with_rows(rows, ["a"], np.array([2.0, 4.0, 6.0]), 1.0)
+    >>> swept, _ = gram.sweep_on(["a"])
     >>> float(swept[1, -1]), gram.n  # the coefficient, and the rows
     (2.0, 3.0)
     """
@@ -61,37 +61,39 @@ class AugmentedGram:
         """Sum of the weights of the rows."""
         return float(self.matrix[0, 0])
 
-    def restricted(self, names: list[str]) -> AugmentedGram:
-        """Return the Gram matrix of these columns; all of them must be known, unless there are no rows yet."""
+    def subset(self, names: list[str]) -> AugmentedGram:
+        """Return the Gram matrix of these columns; all must be known, except before the first rows."""
         if self.n == 0.0 or names == self.names:
             return self
-        found = AugmentedGram()
+        subset = AugmentedGram()
         places = [self.names.index(name) for name in names]
-        found.names, found.shift = list(names), self.shift[[*places, -1]]
+        subset.names, subset.shift = list(names), self.shift[[*places, -1]]
         kept = [0, *(1 + place for place in places), -1]
-        found.matrix = self.matrix[np.ix_(kept, kept)]
-        return found
+        subset.matrix = self.matrix[np.ix_(kept, kept)]
+        return subset
 
-    def plus(self, columns: dict[str, Floats], names: list[str], y: Floats, keep: float) -> AugmentedGram:
-        """Return the Gram matrix with further rows, the earlier ones weighing `keep` times what they did."""
-        found = AugmentedGram()
+    def with_rows(
+        self, columns: dict[str, Floats], names: list[str], y: Floats, keep: float
+    ) -> AugmentedGram:
+        """Return the Gram matrix with further rows; the weights of earlier rows are multiplied by `keep`."""
+        updated = AugmentedGram()
         values = np.column_stack([*(columns[name] for name in names), y])
         fresh = self.n == 0.0
-        found.names, found.shift = list(names), values.mean(axis=0) if fresh else self.shift
-        rows = np.column_stack([np.ones(len(y)), values - found.shift])
-        found.matrix = rows.T @ rows + (0.0 if fresh else keep * self.matrix)
-        return found
+        updated.names, updated.shift = list(names), values.mean(axis=0) if fresh else self.shift
+        rows = np.column_stack([np.ones(len(y)), values - updated.shift])
+        updated.matrix = rows.T @ rows + (0.0 if fresh else keep * self.matrix)
+        return updated
 
-    def spread(self, k: int) -> float:
+    def centred_square_sum(self, k: int) -> float:
         """Return the centred sum of squares of a column."""
         return float(self.matrix[k, k] - self.matrix[0, k] ** 2 / self.matrix[0, 0])
 
-    def swept(self, names: list[str]) -> tuple[Floats, list[int]]:
+    def sweep_on(self, names: list[str]) -> tuple[Floats, list[int]]:
         """Return the matrix swept on the intercept and these columns, and which of them are not collinear."""
         swept, regressors = self.matrix.copy(), []
         sweep(swept, 0)
         for k in (1 + self.names.index(name) for name in names):
-            if swept[k, k] > COLLINEAR * self.spread(k):
+            if swept[k, k] > COLLINEAR * self.centred_square_sum(k):
                 sweep(swept, k)
                 regressors.append(k)
         return swept, regressors

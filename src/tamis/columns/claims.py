@@ -1,8 +1,8 @@
-"""Claims of a selected feature if columns are correlated: it is relevant, or a column much like it.
+"""Claims about clusters of correlated columns: at least one column of the cluster is relevant.
 
-A test of a column cannot tell it from another that is nearly the same, whichever came first. The claim that can be kept
-is about a cluster: the selected column and all that correlate with it by at least a bound. It is false if no column of
-the cluster has a coefficient of its own.
+A test cannot distinguish between two nearly identical columns, whichever arrived first. A valid claim is about a
+cluster: the selected column and all columns whose correlation with it reaches a bound. It is false if every column of
+the cluster has a true coefficient of 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tamis.errors import DataError
 __all__ = ["claims"]
 
 Floats = NDArray[np.float64]
-_WIDTH = 1024  # columns that are looked at together
+_WIDTH = 1024  # columns processed together
 
 
 def claims(selector: ColumnSelector, X: Any, correlation: float = 0.5) -> dict[str, list[str]]:
@@ -42,11 +42,11 @@ def claims(selector: ColumnSelector, X: Any, correlation: float = 0.5) -> dict[s
     Raises
     ------
     DataError
-        If `X` has another number of columns than were offered.
+        If the number of columns of `X` differs from the number offered.
 
     Examples
     --------
-    The first column is a copy of the third with noise, and came first:
+    The first column is a noisy copy of the third:
 
     >>> from tamis import AlphaInvesting
     >>> rng = np.random.default_rng(0)
@@ -72,17 +72,17 @@ def claims(selector: ColumnSelector, X: Any, correlation: float = 0.5) -> dict[s
         axis=1,
     )  # fmt: skip
     near[np.arange(len(kept)), kept] = 1.0
-    found = selector.get_feature_names_out().tolist()
-    for j, name in zip(kept, found, strict=True):
+    selected = selector.get_feature_names_out().tolist()
+    for j, name in zip(kept, selected, strict=True):
         labels[j] = name
     return {
         name: [labels[j] for j in np.flatnonzero(row >= correlation)]
-        for name, row in zip(found, near, strict=True)
+        for name, row in zip(selected, near, strict=True)
     }
 
 
 def _unit(columns: Any) -> Floats:
-    """Return the columns with mean 0 and length 1; a constant one, and gaps, are 0."""
+    """Return the columns with mean 0 and length 1; constant columns and missing values become 0."""
     dense = np.asarray(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64)
     largest = np.nanmax(np.abs(dense), axis=0, initial=0.0)
     dense = dense / np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish

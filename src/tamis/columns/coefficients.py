@@ -1,4 +1,4 @@
-"""Coefficients of the model that a selector has grown, in the units of the features."""
+"""Coefficients of the model of a selector, in the units of the features."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tamis.columns.sequential import RegressionSelector
 __all__ = ["coefficients"]
 
 Floats = NDArray[np.float64]
-_SEPARATED = 9.0  # smallest linear predictor in size, if the classes are told apart without error
+_SEPARATED = 9.0  # smallest absolute linear predictor at which the classes count as separated
 
 
 def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     """Return the coefficients of the selected features in the model that the last candidate was tested against.
 
-    A growing model keeps orthonormal columns, not the features; their coefficients are those that give its linear
+    A growing model stores orthonormal columns instead of the features; the coefficients returned reproduce its linear
     predictor.
 
     Parameters
@@ -32,8 +32,8 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     Returns
     -------
     ndarray of shape (n_selected,), float64, or None
-        In a logistic model those of the log odds of ``selector.classes_[1]``. NaN if the classes are separated, so
-        that there are none; None if the selector fits no regression.
+        In a logistic model, coefficients of the log odds of ``selector.classes_[1]``. NaN if the classes are separated,
+        so that no finite coefficients exist; None if the selector fits no regression.
 
     Examples
     --------
@@ -48,17 +48,17 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     if not isinstance(selector, RegressionSelector):
         return None
     model = selector._model
-    if hasattr(model, "fit"):  # a generalised linear model: what its own columns predict
-        aim = model.design[:, : model.k] @ model.fit.beta
-        if np.abs(aim).min() >= _SEPARATED:
+    if hasattr(model, "fit"):  # a generalised linear model: its linear predictor
+        target = model.design[:, : model.k] @ model.fit.beta
+        if np.abs(target).min() >= _SEPARATED:
             return np.full(features.shape[1], np.nan)
     else:
-        aim = np.asarray(y, dtype=np.float64)
+        target = np.asarray(y, dtype=np.float64)
     centre = features.mean(axis=0) if selector.intercept else 0.0
     spread = features.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     design = (features - centre) / spread
     if selector.intercept:
         design = np.column_stack([design, np.ones(len(design))])
-    found: Floats = np.linalg.lstsq(design, aim, rcond=None)[0][: features.shape[1]] / spread
-    return found
+    coefficient: Floats = np.linalg.lstsq(design, target, rcond=None)[0][: features.shape[1]] / spread
+    return coefficient

@@ -1,4 +1,4 @@
-"""Columns tested for dependence on a class: the irrelevant ones are skipped, the others are decided about."""
+"""Columns tested for dependence on a class: irrelevant columns are skipped, the others are decided on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis._check import Array, repeated_rows
 from tamis._parameters import integer, number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
-from tamis.columns.target_shape import warn_of_a_rare_class
+from tamis.columns.target_shape import warn_rare_class
 from tamis.dependence.criterion import Candidate, DependenceTest
 from tamis.dependence.fisher_z import FisherZ
 from tamis.dependence.g_square import GSquare
@@ -28,7 +28,7 @@ _TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ, "g-square": GSquare}
 class DependenceSelector(ColumnSelector):
     """A selector that tests columns for dependence on the class, given those selected.
 
-    Columns that do not depend on the class are rejected many at a time; `_decide` is asked about each of the others.
+    Columns that do not depend on the class are rejected in bulk; `_decide` is called for each of the others.
     """
 
     _linear_in_stored_values = True
@@ -46,21 +46,21 @@ class DependenceSelector(ColumnSelector):
 
     @abstractmethod
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
-        """Decide about a column that depends on the class: keep it and drop others, or leave all as it is.
+        """Decide on a column that depends on the class: keep it and drop others, or change nothing.
 
         Returns
         -------
         accepted : bool
         dropped : list of int
-            Which of the columns kept before leave.
+            Indices of the previously kept columns to remove.
         """
 
     def _begin(self, y: Array, weight: Array) -> None:
         self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
         self._memory = self._make_test().start(y if self._rows is None else y[self._rows])
         if isinstance(self._memory, FisherZ):
-            warn_of_a_rare_class(
-                y, weight, "too many sparse columns pass test='fisher-z' there, choose test='g-square'"
+            warn_rare_class(
+                y, weight, "too many sparse columns then pass test='fisher-z', choose test='g-square'"
             )
         self._places: tuple[int, ...] = ()  # the offers of the columns kept
 
@@ -84,13 +84,13 @@ class DependenceSelector(ColumnSelector):
             verdicts.statistic[j], verdicts.log_p[j] = candidate.strength, candidate.log_p
             if candidate.constant:
                 verdicts.decision[j] = CONSTANT
-            elif candidate.dependent and self._enters(candidate, self.n_offered_ + j):
+            elif candidate.dependent and self._add_if_accepted(candidate, self.n_offered_ + j):
                 verdicts.decision[j] = ACCEPTED
         verdicts.dropped = tuple(place for place in before if place not in self._places)
         verdicts.entered = tuple(place - self.n_offered_ for place in self._places if place not in before)
         return verdicts
 
-    def _enters(self, candidate: Candidate, place: int) -> bool:
+    def _add_if_accepted(self, candidate: Candidate, place: int) -> bool:
         accepted, dropped = self._decide(candidate)
         left = tuple(kept for i, kept in enumerate(self._places) if i not in dropped)
         self._places = (*left, place) if accepted else left

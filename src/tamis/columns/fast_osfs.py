@@ -1,17 +1,17 @@
-"""Fast-OSFS: as OSFS, but a new feature is tested for redundancy before it may drive out old ones.
+"""Fast-OSFS: as OSFS, but a new feature is tested for redundancy before it can replace selected ones.
 
 Wu, Yu, Wang, Ding: Online Streaming Feature Selection, ICML 2010; Wu, Yu, Ding, Wang, Zhu: Online Feature Selection
 with Streaming Features, IEEE TPAMI 35(5), 2013. Covered: Algorithm Fast-OSFS; symbols as in :mod:`tamis.columns.osfs`.
 
 A feature on which the class depends is rejected if some set S of the selected ones, of 1 to k members, makes the class
-independent of it. Otherwise it enters, and each old feature leaves if a set S of the others, which holds the new one,
-makes the class independent of it.
+independent of it. Otherwise it enters, and each old feature is removed if a set S of the others that contains the
+new one makes the class independent of it.
 
 Errata and deviations, each with its reason:
 
-* The public implementation then tests the new feature again, with sets that hold the last old one. All of these sets
-  were tested when it entered, so that changes nothing and is left out.
-* Constant columns are passed over, not those whose sum is 0: see :mod:`tamis.columns.osfs`.
+* The public implementation then tests the new feature again, with sets that contain the last old one. All of these
+  sets were tested when it entered, so the step changes nothing and is omitted.
+* Constant columns are skipped, not those whose sum is 0: see :mod:`tamis.columns.osfs`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FastOSFS(DependenceSelector):
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may be removed later.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class FastOSFS(DependenceSelector):
 
     Examples
     --------
-    x1 causes the class. x0, a noisy copy of it, leaves when x1 arrives; x2, another one, does not enter:
+    x1 causes the class. x0, a noisy copy of it, is removed when x1 arrives; x2, another copy, is rejected:
 
     >>> import numpy as np
     >>> from tamis import FastOSFS

@@ -1,15 +1,16 @@
 """Logistic and Poisson regression that grow by one feature at a time: score tests, refined by likelihood ratios.
 
-At the fit of the selected features let mu be the mean of y, w its variance (mu (1 - mu), or mu). A candidate x has::
+At the fit of the selected features let mu be the mean of y, w its variance (mu (1 - mu), or mu). The score test of a
+candidate x is::
 
     U = x.(y - mu),  V = | sqrt(w) x - Q Q' sqrt(w) x |^2,  U^2 / V ~ chi-square with one degree of freedom   (1)
 
 Q is an orthonormal basis of sqrt(w) times the intercept and the selected features, so many candidates cost O(n q)
 each. One that may pass its bar is fitted: twice the gain in log likelihood takes the place of (1).
 
-Robust tests are those of :mod:`tamis.columns.sandwich`, and no fit takes their place. A target of two classes has no
-variance but mu (1 - mu), so (1) is the model's own test there. Counts vary more than mu as long as a feature that
-matters is missing, so theirs is, with the dispersion estimated beside the candidate::
+Robust tests are those of :mod:`tamis.columns.sandwich`, and are not refined by a fit. The variance of a binary target
+is always mu (1 - mu), so (1) is then the model-based test. Counts are overdispersed as long as a relevant feature is
+missing, so their model-based test estimates the dispersion together with the candidate::
 
     (U^2 / V) / ((sum_i (y_i - mu_i)^2 / w_i - U^2 / V) / (n - q - 2)) ~ F(1, n - q - 2)                      (2)
 
@@ -31,24 +32,24 @@ from scipy import special
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
 from tamis.columns.linear import scale_rows
-from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.projection import Evidence, Proposal, append_column, project, project_twice
 from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LogisticModel", "PoissonModel", "refuse_constant"]
+__all__ = ["LogisticModel", "PoissonModel", "check_not_constant"]
 
 Floats = NDArray[np.float64]
 _CAP = 30.0  # of the linear predictor
 _RIDGE = 1e-10
 _GAIN = 1e-10  # in log likelihood: the fit has converged
 _STEPS = 50
-_SEPARATED = 1e-4  # largest |y - mu|, if the classes are told apart without error
+_SEPARATED = 1e-4  # largest |y - mu| at which the classes count as separated
 
 
-def refuse_constant(y: Floats, weight: Floats) -> None:
-    """Raise a DataError if the target is the same in all rows that weigh something."""
+def check_not_constant(y: Floats, weight: Floats) -> None:
+    """Raise a DataError if the target is constant over the rows of positive weight."""
     if np.ptp(y[weight > 0]) == 0:
         raise DataError(
             f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
@@ -75,9 +76,8 @@ class _GrowingModel:
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y, weight, intercept
-        self.in_likelihood = (
-            False  # whether a robust test is given as the likelihood ratio of the same p-value
-        )
+        # Whether a robust test is reported as the likelihood ratio of the same p-value.
+        self.in_likelihood = False
         self.robust, self.exp_tail = robust and not exp_tail, exp_tail
         # A score test is followed by the likelihood ratio if its p is within a factor of 100; a robust one by none.
         self.slack = 1e-6 if self.robust else math.log(100.0)
@@ -87,15 +87,15 @@ class _GrowingModel:
                 f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for this model: give"
                 f" {2 + intercept} rows or more."
             )
-        refuse_constant(y, weight)
+        check_not_constant(y, weight)
         self._check_target()
         self.k = int(intercept)
         self.design = np.zeros((len(y), 8), order="F")
         self.design[:, 0] = 1.0 / math.sqrt(len(y))
-        self._take(self._climb(self.design[:, : self.k], np.zeros(self.k)))
+        self._set_fit(self._newton(self.design[:, : self.k], np.zeros(self.k)))
 
     def _check_target(self) -> None:
-        """Refuse a target that this model cannot have."""
+        """Reject a target that this model cannot fit."""
 
     def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
         raise NotImplementedError
@@ -105,41 +105,41 @@ class _GrowingModel:
 
     @property
     def df(self) -> float:
-        """Rows that are left over by the model with one more feature: n - q - 2 with an intercept."""
+        """Residual degrees of freedom with one more feature: n - q - 2 with an intercept."""
         return self.n - self.k - 1
 
-    def full(self) -> str | None:
-        """Return why no further feature can be tested, if that is so."""
+    def stop_reason(self) -> str | None:
+        """Return the reason why no further feature can be tested, or None."""
         q = self.k - self.intercept
         if self.df < 1:
             return f"{q} features for {self.n:g} rows leave no degrees of freedom"
-        return self._saturated(q)
+        return self._separation_reason(q)
 
-    def _saturated(self, q: int) -> str | None:
+    def _separation_reason(self, q: int) -> str | None:
         return None
 
     def evidence(self, X: Any) -> Evidence:
-        """Return what speaks for each column of X, given the features accepted so far."""
+        """Return the test of each column of X, given the features accepted so far."""
         X = scale_rows(X, self.root)
         if self.robust:
             X = X.toarray() if sp.issparse(X) else X
-            found = robust_evidence(
+            evidence = robust_evidence(
                 X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
             )
             if not self.in_likelihood:
-                return found
-            ratio = special.ndtri_exp(np.minimum(found.log_p, 0.0) - math.log(2.0)) ** 2
-            return Evidence(ratio, found.log_p, found.status)
+                return evidence
+            ratio = special.ndtri_exp(np.minimum(evidence.log_p, 0.0) - math.log(2.0)) ** 2
+            return Evidence(ratio, evidence.log_p, evidence.status)
         zz, c, status = project(X, self.basis, self.residual, self.intercept)
         statistic = c * c / np.where(status == REJECTED, zz, np.inf)  # (1)
         return Evidence(statistic, self._log_p(statistic), status)
 
     def _model_log_p(self, statistic: Floats) -> Floats:
-        """Return the log p-values that a robust test of a candidate may not go below."""
+        """Return the model-based log p-values, the lower bounds of a robust test of a candidate."""
         return self._log_p(statistic)
 
     def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
-        """Return the same for features that the model has."""
+        """Return the same for features of the model."""
         return self._log_p(statistic)
 
     def _log_p(self, statistic: Floats) -> Floats:
@@ -147,13 +147,13 @@ class _GrowingModel:
 
     def propose(self, x: Floats) -> Proposal:
         """Return one candidate, fitted."""
-        z, zz, _ = project_carefully(x[:, None], self.design[:, : self.k], self.intercept)
+        z, zz, _ = project_twice(x[:, None], self.design[:, : self.k], self.intercept)
         column = z[:, 0] / math.sqrt(zz[0])
         wider = np.column_stack([self.design[:, : self.k], column])
-        fit = self._climb(wider, np.append(self.fit.beta, 0.0))
+        fit = self._newton(wider, np.append(self.fit.beta, 0.0))
         if self.robust:
-            found = self.evidence(x[:, None])
-            return Proposal(float(found.statistic[0]), float(found.log_p[0]), column, fit)
+            evidence = self.evidence(x[:, None])
+            return Proposal(float(evidence.statistic[0]), float(evidence.log_p[0]), column, fit)
         statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
         return Proposal(statistic, float(self._log_p(np.array([statistic]))[0]), column, fit)
 
@@ -161,10 +161,10 @@ class _GrowingModel:
         """Add a candidate to the model."""
         self.design = append_column(self.design, self.k, proposal.column)
         self.k += 1
-        self._take(proposal.fitted)
+        self._set_fit(proposal.fitted)
 
     def clear_room(self) -> None:
-        """Clear what stands after the basis."""
+        """Clear the unused columns after the basis."""
         self.design[:, self.k :] = 0.0
 
     def retest(self, features: Floats) -> Floats:
@@ -175,19 +175,19 @@ class _GrowingModel:
         )
 
     def restart(self, features: Floats) -> None:
-        """Take these features, shape (n_rows, q), in place of those accepted."""
+        """Replace the accepted features with these, shape (n_rows, q)."""
         first = self.design[:, : int(self.intercept)]
         self.design = np.zeros((len(features), max(8, 2 * features.shape[1])), order="F")
         self.design[:, : int(self.intercept)] = first
         self.k = int(self.intercept)
         for j in range(features.shape[1]):
-            z, zz, _ = project_carefully(features[:, [j]], self.design[:, : self.k], self.intercept)
+            z, zz, _ = project_twice(features[:, [j]], self.design[:, : self.k], self.intercept)
             self.design[:, self.k] = z[:, 0] / math.sqrt(zz[0])
             self.k += 1
-        self._take(self._climb(self.design[:, : self.k], np.zeros(self.k)))
+        self._set_fit(self._newton(self.design[:, : self.k], np.zeros(self.k)))
 
-    def _take(self, fit: _Fit) -> None:
-        """Make the basis and the residual of (1) for this fit."""
+    def _set_fit(self, fit: _Fit) -> None:
+        """Set the fit, and the basis and residual of (1) for it."""
         self.fit = fit
         mean, variance = self._mean_and_variance(fit.eta)
         self.root = np.sqrt(self.weight * variance)
@@ -196,8 +196,8 @@ class _GrowingModel:
             scaled = self.weight * (self.y - mean) / self.root
         self.residual = np.where(self.root > 0, scaled, 0.0)
 
-    def _climb(self, design: Floats, beta: Floats) -> _Fit:
-        """Newton's method from `beta`; a step is halved until it does not lose likelihood."""
+    def _newton(self, design: Floats, beta: Floats) -> _Fit:
+        """Newton's method from `beta`; a step is halved until the likelihood does not decrease."""
         eta = np.clip(design @ beta, -_CAP, _CAP)
         best, settled = self._log_likelihood(eta), False
         for _ in range(_STEPS):
@@ -205,7 +205,7 @@ class _GrowingModel:
             hessian = (design * (self.weight * variance)[:, None]).T @ design
             hessian[np.diag_indices_from(hessian)] += _RIDGE
             step = np.linalg.solve(hessian, design.T @ (self.weight * (self.y - mean)))
-            if settled:  # a step too small for the likelihood to tell: it sets the last digits of score tests
+            if settled:  # a step below the likelihood's resolution: it sets the last digits of score tests
                 beta = beta + step
                 eta = np.clip(design @ beta, -_CAP, _CAP)
                 best = self._log_likelihood(eta)
@@ -249,7 +249,7 @@ class LogisticModel(_GrowingModel):
     def _log_likelihood(self, eta: Floats) -> float:
         return float(self.weight @ (self.y * eta - np.logaddexp(0.0, eta)))
 
-    def _saturated(self, q: int) -> str | None:
+    def _separation_reason(self, q: int) -> str | None:
         wrong = np.abs(self.y - special.expit(self.fit.eta))[self.weight > 0]
         return f"{q} features separate the two classes perfectly" if wrong.max() < _SEPARATED else None
 
@@ -279,7 +279,7 @@ class PoissonModel(_GrowingModel):
     def _check_target(self) -> None:
         if (self.y < 0).any():
             raise DataError(
-                f"y holds {self.y.min():g}, but model='poisson' needs counts: use model='linear'."
+                f"y contains {self.y.min():g}, but model='poisson' needs counts: use model='linear'."
             )
 
     def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -297,5 +297,5 @@ class PoissonModel(_GrowingModel):
     def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
         if not self.robust:
             return self._log_p(statistic)
-        df = self.df + 1  # no candidate takes one
+        df = self.df + 1  # no candidate uses one
         return log_t_tail(statistic * df / float(self.residual @ self.residual), df)

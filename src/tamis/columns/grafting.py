@@ -1,5 +1,5 @@
-"""Grafting: a feature enters a lasso if it would change the loss faster than the penalty charges, and leaves when
-its weight is 0.
+"""Grafting: a feature enters a lasso if it lowers the loss faster than the penalty rises, and leaves when its
+weight is 0.
 
 Perkins, Theiler: Online Feature Selection using Grafting, ICML 2003; Perkins, Lacker, Theiler: Grafting: Fast,
 Incremental Feature Selection by Gradient Descent in Function Space, JMLR 3, 2003. Covered: the online algorithm,
@@ -8,7 +8,7 @@ where each feature comes once, for the binomial negative log likelihood and for 
 ==========  ===============  ======================================================================================
 paper       here             meaning
 ==========  ===============  ======================================================================================
-lambda      ``threshold_``   what a unit of weight costs; `penalty`, or chosen by `alpha`
+lambda      ``threshold_``   penalty per unit of weight; `penalty`, or chosen by `alpha`
 w_j         ``weights_``     weight of a feature, per standard deviation of it
 p(x)        ``_eta``         the model's output for each row
 ==========  ===============  ======================================================================================
@@ -18,13 +18,13 @@ With z_j a feature with mean 0 and variance 1 over the rows, the model minimises
     C = mean_i loss(y_i, b + sum_j w_j z_ij) + lambda sum_j |w_j|                                      (1)
     loss = log(1 + exp(-y eta)), y = -1 or +1;   or   (y - eta)^2 / 2, y in standard deviations
 
-A feature that comes has the weight 0. It lowers C if the slope of the mean loss is steeper than the penalty::
+A new feature has the weight 0. It lowers C if the slope of the mean loss is steeper than the penalty::
 
     | mean_i d loss_i / d eta_i  z_ij | > lambda                                                       (2)
 
-Then it enters, C is minimised over all features that are in, and those whose weight has become 0 leave for good.
-How C is minimised: one weight at a time (Friedman, Hastie, Tibshirani, J. Stat. Softw. 33, 2010), from where the
-last minimum was. With g_j the slope in (2) and c = 1, or 1 / 4 for classes, which bounds the curvature of their
+Then it enters, C is minimised over all selected features, and those whose weight becomes 0 are removed for good. C is
+minimised by coordinate descent (Friedman, Hastie, Tibshirani, J. Stat. Softw. 33, 2010), started at the last minimum.
+ With g_j the slope in (2) and c = 1, or 1 / 4 for classes, which bounds the curvature of their
 loss::
 
     w_j <- S(w_j - g_j / c, lambda / c),   S(a, t) = sign(a) max(|a| - t, 0)                           (3)
@@ -32,10 +32,10 @@ loss::
 Errata and deviations, each with its reason:
 
 * Features are scaled to variance 1: lambda is the same for all, so a feature of larger scale would enter more easily.
-* The papers choose lambda by cross-validation, for which a stream has no rows to spare. If `penalty` is not given,
-  it is the slope that a feature which tells nothing exceeds with probability `alpha` before anything is selected.
-* The intercept costs nothing, and there are no l0 and l2 terms.
-* A copy of a feature that is in has exactly the slope lambda. (2) therefore asks for a little more, a part in 100,000.
+* The papers choose lambda by cross-validation, which needs held-out rows that a stream lacks. If `penalty` is not
+  given, it is the slope that an irrelevant feature exceeds with probability `alpha` before anything is selected.
+* The intercept is not penalised, and the l0 and l2 terms are omitted.
+* A copy of a selected feature has exactly the slope lambda. (2) therefore requires slightly more, by 1 in 100,000.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tamis._jit import njit
 from tamis._parameters import number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
-from tamis.columns.glm import refuse_constant
+from tamis.columns.glm import check_not_constant
 from tamis.columns.sequential import check_two_classes
 from tamis.errors import DataError
 
@@ -62,20 +62,21 @@ __all__ = ["Grafting"]
 
 # State, for n rows and q features selected:
 #   _target, _share  (n,) float64     the target: in standard deviations, or 0 and 1; the rows' shares of the weight
-#   _eta, _pull      (n,) float64     output of the model; minus the slope of each row's loss, times its share
+#   _eta             (n,) float64     output of the model
+#   _negative_gradient  (n,) float64  minus the slope of each row's loss, times its share
 #   _columns         (q, n) float64   the features, mean 0 and variance 1
 #   _weights         (q,) float64     w
 #   _places          tuple of int     their offers
 
 Floats = NDArray[np.float64]
 _SLACK = 1e-5
-_EXACT = 1e-7  # of lambda: slopes at the minimum are as near to it
+_EXACT = 1e-7  # of lambda: tolerance of the slopes at the minimum
 _SWEEPS = 20_000
 
 
 @njit(strict=True)
-def _standard(x: Array, share: Array, z: Array) -> bool:
-    """Write x with mean 0 and variance 1 over the rows that weigh something into z; False if it is constant there."""
+def _standardize(x: Array, share: Array, z: Array) -> bool:
+    """Write x with mean 0 and variance 1 over the rows of positive weight into z; False if it is constant there."""
     top, low, high = 0.0, math.inf, -math.inf
     for i in range(x.shape[0]):
         if share[i] > 0.0:
@@ -88,7 +89,7 @@ def _standard(x: Array, share: Array, z: Array) -> bool:
         mean += share[i] * z[i]
     for i in range(x.shape[0]):
         variance += share[i] * (z[i] - mean) ** 2
-    if variance < 1e-26:  # rounding is all that differs
+    if variance < 1e-26:  # differences are rounding errors
         return False
     for i in range(x.shape[0]):
         z[i] = (z[i] - mean) / math.sqrt(variance)
@@ -104,33 +105,34 @@ def _dot(a: Array, b: Array) -> float:
 
 
 @njit(strict=True)
-def _pull_of(target: Array, share: Array, eta: Array, logistic: bool, pull: Array) -> None:
+def _fill_negative_gradient(target: Array, share: Array, eta: Array, logistic: bool, gradient: Array) -> None:
     for i in range(eta.shape[0]):
         at = eta[i]
         if logistic:
             small = math.exp(-abs(at))
             at = 1.0 / (1.0 + small) if at > 0.0 else small / (1.0 + small)
-        pull[i] = share[i] * (target[i] - at)
+        gradient[i] = share[i] * (target[i] - at)
 
 
 @njit(strict=True)
 def _minimise(
-    columns: Array, target: Array, share: Array, logistic: bool, cost: float, weights: Array, eta: Array, pull: Array
+    columns: Array, target: Array, share: Array, logistic: bool, cost: float,
+    weights: Array, eta: Array, gradient: Array,
 ) -> bool:  # fmt: skip
-    """Minimise (1) from where weights and eta stand; False if that takes too long."""
+    """Minimise (1) from the current weights and eta; False if the sweeps run out."""
     curve = 0.25 if logistic else 1.0
     for _ in range(_SWEEPS):
         worst = 0.0
         if logistic:
             slope = 0.0
             for i in range(eta.shape[0]):
-                slope += pull[i]
+                slope += gradient[i]
             worst = abs(slope)
             for i in range(eta.shape[0]):
                 eta[i] += slope / curve
-            _pull_of(target, share, eta, logistic, pull)
+            _fill_negative_gradient(target, share, eta, logistic, gradient)
         for j in range(columns.shape[0]):
-            slope = _dot(columns[j], pull)
+            slope = _dot(columns[j], gradient)
             aim = weights[j] + slope / curve
             new = math.copysign(max(abs(aim) - cost / curve, 0.0), aim)  # (3)
             step = new - weights[j]
@@ -138,7 +140,7 @@ def _minimise(
                 worst, weights[j] = max(worst, curve * abs(step)), new
                 for i in range(eta.shape[0]):
                     eta[i] += step * columns[j, i]
-                _pull_of(target, share, eta, logistic, pull)
+                _fill_negative_gradient(target, share, eta, logistic, gradient)
         if worst <= _EXACT * cost:
             return True
     return False
@@ -149,19 +151,19 @@ def _scan(
     block: Array,
     first: int,
     share: Array,
-    pull: Array,
-    bar: float,
+    gradient: Array,
+    threshold: float,
     z: Array,
     statistic: Array,
     decision: Array,
 ) -> int:
-    """Return the first column from `first` on whose slope is above the bar, left in z; or how many there are."""
+    """Return the first column from `first` with a slope above the threshold, written to z; or the number of columns."""
     for j in range(first, block.shape[1]):
-        if not _standard(block[:, j], share, z):
+        if not _standardize(block[:, j], share, z):
             decision[j] = CONSTANT
             continue
-        statistic[j] = abs(_dot(z, pull))
-        if statistic[j] > bar:
+        statistic[j] = abs(_dot(z, gradient))
+        if statistic[j] > threshold:
             return j
     return int(block.shape[1])
 
@@ -169,7 +171,7 @@ def _scan(
 class Grafting(ColumnSelector):
     """Accepts a feature that lowers the loss of a lasso faster than the lasso penalty rises.
 
-    An accepted feature may leave again: after each acceptance, the lasso is fitted again to the selected features. A
+    An accepted feature may be removed later: after each acceptance, the lasso is refitted to the selected features. A
     rejection costs one pass over the column.
 
     Parameters
@@ -179,7 +181,7 @@ class Grafting(ColumnSelector):
         default it follows from `alpha`.
     alpha : float in (0, 1), default=0.01
         Without `penalty`: the probability that an irrelevant feature is accepted while none is selected. The rate of
-        false acceptances later is lower as long as the model explains more and more.
+        false acceptances decreases as the model explains more of the target.
     model : {"linear", "logistic"}, default="linear"
         A numeric target, or two classes.
     missing : {"refuse", "mean"}, default="refuse"
@@ -195,7 +197,7 @@ class Grafting(ColumnSelector):
     threshold_ : float
         lambda.
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may be removed later.
 
     Raises
     ------
@@ -216,7 +218,7 @@ class Grafting(ColumnSelector):
 
     Examples
     --------
-    x50 and x150 matter. x3 is a noisy copy of x150, and leaves soon after that has come:
+    x50 and x150 are relevant. x3 is a noisy copy of x150, and is removed soon after x150 arrives:
 
     >>> import numpy as np
     >>> from tamis import Grafting
@@ -231,7 +233,7 @@ class Grafting(ColumnSelector):
     array([ 0.44, -0.49])
     """
 
-    _shapes = "_target (n)  _share (n)  _eta (n)  _pull (n)  _columns (q, n)  _weights (q)"
+    _shapes = "_target (n)  _share (n)  _eta (n)  _negative_gradient (n)  _columns (q, n)  _weights (q)"
 
     _statistic = "slope"
     _target_kinds = ("binary", "regression")
@@ -271,18 +273,19 @@ class Grafting(ColumnSelector):
                 f"y has {n_counting} sample(s) of a weight above 0, too few for this model: give 3 or more."
             )
         self._share, self._target = weight / total, y.astype(np.float64)
-        refuse_constant(y, weight)
+        check_not_constant(y, weight)
         spread = 1.0
         if self.model == "linear":
-            _standard(y.astype(np.float64), self._share, self._target)
+            _standardize(y.astype(np.float64), self._share, self._target)
             self._eta = np.zeros(len(y))
         else:
             mean = float(self._share @ self._target)
             spread = math.sqrt(mean * (1.0 - mean))
             self._eta = np.full(len(y), math.log(mean / (1.0 - mean)))
         self.threshold_ = float(self.penalty or spread * ndtri(1.0 - self.alpha / 2.0) / math.sqrt(total))
-        self._pull = np.empty(len(y))
-        _pull_of(self._target, self._share, self._eta, self.model == "logistic", self._pull)
+        self._negative_gradient = np.empty(len(y))
+        logistic = self.model == "logistic"
+        _fill_negative_gradient(self._target, self._share, self._eta, logistic, self._negative_gradient)
         self._columns, self._weights = np.empty((0, len(y))), np.empty(0)
         self._places = ()
 
@@ -290,9 +293,18 @@ class Grafting(ColumnSelector):
         block = columns.toarray() if sp.issparse(columns) else columns
         verdicts, z, before = Verdicts.blank(block.shape[1]), np.empty(self._n_rows), self._places
         verdicts.threshold[:] = self.threshold_
-        bar, j = self.threshold_ * (1.0 + _SLACK), 0
+        threshold, j = self.threshold_ * (1.0 + _SLACK), 0
         while j < block.shape[1]:
-            j = _scan(block, j, self._share, self._pull, bar, z, verdicts.statistic, verdicts.decision)
+            j = _scan(
+                block,
+                j,
+                self._share,
+                self._negative_gradient,
+                threshold,
+                z,
+                verdicts.statistic,
+                verdicts.decision,
+            )
             if j < block.shape[1]:
                 verdicts.decision[j] = ACCEPTED
                 self._graft(z, self.n_offered_ + j)
@@ -302,16 +314,15 @@ class Grafting(ColumnSelector):
         return verdicts
 
     def _graft(self, z: Floats, place: int) -> None:
-        """Let a feature in, minimise (1), and let those leave whose weight is 0."""
+        """Add a feature, minimise (1), and remove the features whose weight is 0."""
         columns, weights = np.vstack((self._columns, z)), np.append(self._weights, 0.0)
-        eta, pull, places = self._eta.copy(), self._pull.copy(), (*self._places, place)
+        eta, gradient, places = self._eta.copy(), self._negative_gradient.copy(), (*self._places, place)
         logistic, cost = self.model == "logistic", self.threshold_
-        if not _minimise(columns, self._target, self._share, logistic, cost, weights, eta, pull):
-            raise DataError(
-                f"penalty={self.threshold_:g} is so small that the weights grow without end: raise it."
-            )
+        if not _minimise(columns, self._target, self._share, logistic, cost, weights, eta, gradient):
+            raise DataError(f"penalty={self.threshold_:g} is so small that the weights diverge: raise it.")
         stays = weights != 0.0
-        self._columns, self._weights, self._eta, self._pull = columns[stays], weights[stays], eta, pull
+        self._columns, self._weights = columns[stays], weights[stays]
+        self._eta, self._negative_gradient = eta, gradient
         self._places = tuple(place for place, kept in zip(places, stays, strict=True) if kept)
 
     @property

@@ -1,15 +1,15 @@
-"""Rows and columns both arrive: alpha-investing on the Gram matrix of a linear model, which rows keep updating.
+"""Streaming rows and features: alpha-investing on the Gram matrix of a linear model, updated with each batch.
 
 After Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, whose rows are fixed.
-Here nothing is kept of a row but its part in G = sum_i w_i [1 z_i y_i]' [1 z_i y_i], z the selected features and
-those on trial. Sweeping G (:mod:`tamis.columns.augmented_gram`) on the intercept and the selected features leaves::
+Here a row is stored only through its contribution to G = sum_i w_i [1 z_i y_i]' [1 z_i y_i], z the selected features
+and those on trial. Sweeping G (:mod:`tamis.columns.augmented_gram`) on the intercept and the selected features leaves::
 
     G_xx, G_xy, G_yy   of a candidate x and y: |z|^2, c and RSS of the t test                    (2)
     G_kk, G_ky         of a selected feature: its part of (Z'Z)^-1 and its coefficient           (3)
 
-A column that is new to the rows goes on trial. When the trial has had `trial_rows` rows, its candidates are tested in
-order, each paying as in alpha-investing. Those accepted belong to the model from then on, and the model's rows are
-those of the trial, for on earlier rows they are unknown. Selected features are tested again after every batch.
+A column that first appears in a batch starts a trial. After `trial_rows` rows, the candidates of the trial are tested
+in order, each at a cost as in alpha-investing. Accepted candidates join the model, whose rows are then those of the
+trial, because the new features have no values on earlier rows. Selected features are tested again after every batch.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ from tamis._check import (
 from tamis._guard import Guarded
 from tamis._parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
-from tamis.columns.spending import RULES, AlphaWealth, SpendingRule, make_rule
+from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
 from tamis.errors import DataError
 
 __all__ = ["GramInvesting"]
 
 Floats = NDArray[np.float64]
-_SMALLEST = 1e-100  # largest value of a column; its inverse is the largest
+_SMALLEST = 1e-100  # lower bound on a column's largest absolute value; its inverse is the upper bound
 _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.float64), ("threshold", np.float64),
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
 
 
 class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
-    """Selects among features that keep coming, for a linear model of rows that keep coming.
+    """Selects streaming features for a linear model of streaming rows.
 
     Parameters
     ----------
     rule : str or SpendingRule, default="alpha-investing"
-        How the bar for a new feature moves: one of ``tamis.columns.spending.RULES``, or a rule object.
+        How the threshold for a new feature moves: one of ``tamis.columns.online_fdr.RULES``, or a rule object.
     target_fdr : float or None, default=None
         As for :class:`tamis.AlphaInvesting`; None: the paper's 0.5 and 0.5 for "alpha-investing", else 0.05.
     trial_rows : int, default=100
-        Number of rows for which a new column is observed before it is tested, at least 3 more than features are
-        selected.
+        Number of rows for which a new column is observed before it is tested; at least 3 more than the number of
+        selected features are used.
     release : float or None, default=0.05
-        In (0, 1]: a selected feature leaves when its p-value rises above this. None: selected features stay.
+        In (0, 1]: a selected feature is removed when its p-value exceeds this. None: selected features stay.
     half_life : float or None, default=None
-        Rows after which a row counts half, in (0, inf). None: all rows count alike.
+        Number of rows after which the weight of a row is halved, in (0, inf). None: all rows have equal weight.
 
     Attributes
     ----------
@@ -89,12 +89,12 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Memory is O((q + m)^2), q selected and m on trial, whatever the number of rows. A column that is absent before its
-    trial ends is withdrawn without a test. A rejected column is tried again after it has been absent.
+    Memory is O((q + m)^2), q selected and m on trial, independent of the number of rows. A column that is absent before
+    its trial ends is withdrawn without a test. A rejected column is tried again after it has been absent.
 
     Examples
     --------
-    Yesterday `a` came; today `b` comes too, and `a` is still tested:
+    `b` arrives two days after `a`, and `a` is still tested:
 
     >>> import numpy as np
     >>> from tamis import GramInvesting
@@ -116,7 +116,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     _main: AugmentedGram  # of the selected features
     _trial: AugmentedGram  # of the selected features and those on trial, since the trial began
     _trial_names: list[str]
-    _judged: set[str]  # rejected or released, and present ever since
+    _decided: set[str]  # rejected or released, and present in every batch since
     _decisions: list[tuple[Any, ...]]
 
     _allowed = parameters(
@@ -145,7 +145,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
     # -- rows ----------------------------------------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows, and test the columns whose trial ends. If it raises, nothing has changed.
+        """Update the model with rows, and test the columns whose trial ends. If it raises, the model is unchanged.
 
         Parameters
         ----------
@@ -160,36 +160,34 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         columns = _columns(X)
         target = as_target(as_column(y, len(next(iter(columns.values()))), type(self).__name__))
-        atomically(self, self._take_in, columns, target, anew=True)
+        atomically(self, self._learn, columns, target, anew=True)
         return self
 
-    def _take_in(self, columns: dict[str, Floats], target: Floats) -> None:
+    def _learn(self, columns: dict[str, Floats], target: Floats) -> None:
         if not hasattr(self, "n_seen_"):
-            self._open()
+            self._initialize()
         if lacking := [name for name in self.selected_ if name not in columns]:
             raise DataError(
-                f"The rows have no column {lacking[0]!r}, which is selected: they must bring its values."
+                f"The rows have no column {lacking[0]!r}, which is selected: they must contain it."
             )
-        self._judged = self._judged & set(columns)
+        self._decided = self._decided & set(columns)
         on_trial = [name for name in self._trial_names if name in columns]
         if not on_trial:
-            self._trial, on_trial = (
-                AugmentedGram(),
-                [n for n in columns if n not in self.selected_ and n not in self._judged],
-            )
+            self._trial = AugmentedGram()
+            on_trial = [n for n in columns if n not in self.selected_ and n not in self._decided]
         self._trial_names = on_trial
         keep = 1.0 if self.half_life is None else 0.5 ** (len(target) / self.half_life)
-        self._main = self._main.restricted(self.selected_).plus(columns, self.selected_, target, keep)
+        self._main = self._main.subset(self.selected_).with_rows(columns, self.selected_, target, keep)
         if on_trial:
             names = [*self.selected_, *on_trial]
-            self._trial = self._trial.restricted(names).plus(columns, names, target, keep)
+            self._trial = self._trial.subset(names).with_rows(columns, names, target, keep)
         self.n_seen_ += len(target)
         if on_trial and self._trial.n >= max(self.trial_rows, len(self.selected_) + 3):
             self._decide()
         if self.release is not None:
-            self._let_go()
+            self._release()
 
-    def _open(self) -> None:
+    def _initialize(self) -> None:
         if isinstance(self.rule, SpendingRule):
             rule = clone(self.rule)
         elif self.rule == "alpha-investing" and self.target_fdr is None:
@@ -199,7 +197,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         self._rule = rule.start()
         self.selected_ = []
         self._trial_names = []
-        self._judged = set()
+        self._decided = set()
         self._main, self._trial = AugmentedGram(), AugmentedGram()
         self._decisions = []
         self.n_seen_ = 0
@@ -208,68 +206,68 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
 
     def _decide(self) -> None:
         """Test the candidates on trial in order."""
-        swept, _ = self._trial.swept(self.selected_)
+        swept, _ = self._trial.sweep_on(self.selected_)
         accepted: list[str] = []
         for name in self._trial_names:
             k = 1 + self._trial.names.index(name)
             df = self._trial.n - len(self.selected_) - len(accepted) - 2
-            if swept[k, k] <= COLLINEAR * self._trial.spread(k) or df < 1 or swept[-1, -1] <= 0:
-                self._note(name, math.nan, math.nan, "collinear")
+            if swept[k, k] <= COLLINEAR * self._trial.centred_square_sum(k) or df < 1 or swept[-1, -1] <= 0:
+                self._record(name, math.nan, math.nan, "collinear")
                 continue
             drop = swept[k, -1] ** 2 / swept[k, k]  # (2)
             log_p = _log_p(float(drop * df), float(swept[-1, -1] - drop), df)
             level = self._rule.level()
             passed = log_p <= level
             self._rule.update(passed, log_p)
-            self._note(name, math.exp(log_p), math.exp(level), "accepted" if passed else "rejected")
+            self._record(name, math.exp(log_p), math.exp(level), "accepted" if passed else "rejected")
             if passed:
                 accepted.append(name)
                 sweep(swept, k)
         if accepted:
             self.selected_ = [*self.selected_, *accepted]
-            self._main = self._trial.restricted(self.selected_)
-        self._judged = self._judged | set(self._trial_names) - set(accepted)
+            self._main = self._trial.subset(self.selected_)
+        self._decided = self._decided | set(self._trial_names) - set(accepted)
         self._trial_names = []
 
-    def _let_go(self) -> None:
-        """Let go of the selected feature with the largest p-value, again and again while it is above `release`."""
+    def _release(self) -> None:
+        """Remove the selected feature with the largest p-value until none is above `release`."""
         while self.selected_ and (p_values := self.p_values_):
             worst = max(p_values, key=lambda name: p_values[name])
             if not p_values[worst] > self.release:  # type: ignore[operator]
                 break
-            self._note(worst, p_values[worst], math.nan, "released")
+            self._record(worst, p_values[worst], math.nan, "released")
             self.selected_ = [name for name in self.selected_ if name != worst]
-            self._main = self._main.restricted(self.selected_)
-            self._judged = self._judged | {worst}
+            self._main = self._main.subset(self.selected_)
+            self._decided = self._decided | {worst}
 
-    def _note(self, name: str, p_value: float, threshold: float, decision: str) -> None:
+    def _record(self, name: str, p_value: float, threshold: float, decision: str) -> None:
         self._decisions.append((self.n_seen_, name, p_value, threshold, self._rule.wealth_, decision))
 
     def _check_started(self) -> None:
         if not hasattr(self, "n_seen_"):
             raise NotFittedError("GramInvesting has seen no rows yet: call partial_fit first.")
 
-    # -- read-outs -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------
 
     @property
     def p_values_(self) -> dict[str, float]:
-        """P-values of the selected features on the rows so far; features that are collinear there have none."""
+        """P-values of the selected features on the rows so far; collinear features have none."""
         self._check_started()
         df = self._main.n - len(self.selected_) - 1
         if df < 1:
             return {}
-        swept, regressors = self._main.swept(self.selected_)
-        found = {}
+        swept, regressors = self._main.sweep_on(self.selected_)
+        p_values = {}
         for k in regressors:
             log_p = _log_p(float(swept[k, -1] ** 2 / swept[k, k] * df), float(swept[-1, -1]), df)  # (3)
-            found[self.selected_[k - 1]] = math.exp(log_p)
-        return found
+            p_values[self.selected_[k - 1]] = math.exp(log_p)
+        return p_values
 
     @property
     def coef_(self) -> dict[str, float]:
         """Coefficients of the selected features."""
         self._check_started()
-        swept, regressors = self._main.swept(self.selected_)
+        swept, regressors = self._main.sweep_on(self.selected_)
         return {
             name: float(swept[k, -1]) if k in regressors else 0.0
             for k, name in enumerate(self.selected_, start=1)
@@ -277,9 +275,9 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> float:
-        """Prediction of the model where every selected feature is 0."""
+        """Prediction of the model if every selected feature is 0."""
         self._check_started()
-        swept, _ = self._main.swept([])
+        swept, _ = self._main.sweep_on([])
         level, shift = float(swept[0, -1] + self._main.shift[-1]), self._main.shift
         means = swept[0, 1:-1] + shift[:-1]
         return level - float(sum(b * mean for b, mean in zip(self.coef_.values(), means, strict=True)))
@@ -320,7 +318,7 @@ def _log_p(numerator: float, rss: float, df: float) -> float:
 
 
 def _columns(X: Any) -> dict[str, Floats]:
-    """Return the columns by name, checked."""
+    """Return the validated columns by name."""
     if not isinstance(X, dict):
         frame = as_frame(X)
         if not isinstance(frame, nw.DataFrame):
@@ -328,7 +326,7 @@ def _columns(X: Any) -> dict[str, Floats]:
         X = {str(name): frame.get_column(name).to_numpy() for name in frame.columns}
     if not X:
         raise DataError("The rows have no columns: give at least one.")
-    found, n_rows = {}, None
+    numeric, n_rows = {}, None
     for name, values in X.items():
         column = as_numbers(f"Column {name!r}", unmasked(values))
         n_rows = len(column) if n_rows is None else n_rows
@@ -339,7 +337,7 @@ def _columns(X: Any) -> dict[str, Floats]:
         refuse_nonfinite(column[:, None], [name])
         if (size := float(np.abs(column).max())) and not _SMALLEST < size < 1.0 / _SMALLEST:
             raise DataError(
-                f"Column {name!r} holds values up to {size:.3g}, whose squares float64 cannot add up: scale it first."
+                f"Column {name!r} has values up to {size:.3g}; their squares exceed float64: scale it first."
             )
-        found[name] = column
-    return found
+        numeric[name] = column
+    return numeric

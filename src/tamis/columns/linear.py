@@ -1,13 +1,13 @@
 """A linear model that grows by one feature at a time; testing a candidate and accepting one cost O(n q) each.
 
-Kept are Q, an orthonormal basis of the intercept and the q selected features, and the residual r of y on it. For a
-candidate x::
+The state is Q, an orthonormal basis of the intercept and the q selected features, and the residual r of y on it. For
+a candidate x::
 
     z = x - Q Q'x,  c = z.r,  RSS' = RSS - c^2 / |z|^2                                     (1)
     t^2 = (c^2 / |z|^2) / (RSS' / (n - q - 2)),  p from Student's t with n - q - 2 degrees     (2)
     2 (change of log likelihood) = n log(RSS / RSS')                                          (3)
 
-which are exactly the figures of a regression of y on the intercept, the selected features and x. Rows with weights
+which are exactly the statistics of a regression of y on the intercept, the selected features and x. Rows with weights
 are multiplied by the square root of their weight, and n is the sum of the weights. If the noise differs from row to
 row, the test is that of :mod:`tamis.columns.sandwich`.
 """
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
-from tamis.columns.projection import Evidence, Proposal, append_column, project, project_carefully
+from tamis.columns.projection import Evidence, Proposal, append_column, project, project_twice
 from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_t_tail
@@ -32,7 +32,7 @@ from tamis.errors import DataError
 __all__ = ["LinearModel", "scale_rows"]
 
 Floats = NDArray[np.float64]
-_EXACT = 1e-22  # of the variance of y: what rounding leaves of the residual of a perfect fit
+_EXACT = 1e-22  # of the variance of y: residual of a perfect fit, due to rounding
 
 
 class LinearModel:
@@ -68,7 +68,7 @@ class LinearModel:
         "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
 
-    slack = 1e-6  # log p of many candidates at once is this close to that of one
+    slack = 1e-6  # largest difference between the log p of a candidate tested in bulk and on its own
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.intercept, self.robust, self.exp_tail = intercept, robust and not exp_tail, exp_tail
@@ -100,11 +100,11 @@ class LinearModel:
 
     @property
     def df(self) -> float:
-        """Degrees of freedom that a candidate's test has: n - q - 2 with an intercept."""
+        """Degrees of freedom of a candidate's test: n - q - 2 with an intercept."""
         return self.n - self.k - 1
 
-    def full(self) -> str | None:
-        """Return why no further feature can be tested, if that is so."""
+    def stop_reason(self) -> str | None:
+        """Return the reason why no further feature can be tested, or None."""
         q = self.k - self.intercept
         if self.df < 1:
             return f"{q} features for {self.n:g} rows leave no degrees of freedom"
@@ -113,26 +113,26 @@ class LinearModel:
         return None
 
     def evidence(self, X: Any) -> Evidence:
-        """Return what speaks for each column of X, given the features accepted so far."""
+        """Return the test of each column of X, given the features accepted so far."""
         X = scale_rows(X, self.root)
         if self.robust:
             return self._robust_evidence(X.toarray() if sp.issparse(X) else X)
         zz, c, status = project(X, self.basis, self.residual, self.intercept)
         fit = status == REJECTED
         drop = np.minimum(np.where(fit, c * c, 0.0) / np.where(fit, zz, 1.0), self.rss)
-        return Evidence(*self._figures(drop, self.rss - drop), status)
+        return Evidence(*self._statistics(drop, self.rss - drop), status)
 
     def propose(self, x: Floats) -> Proposal:
         """Return one candidate, tested in full precision."""
         x = scale_rows(x[:, None], self.root)
-        z, zz, _ = project_carefully(x, self.basis, self.intercept)
+        z, zz, _ = project_twice(x, self.basis, self.intercept)
         c, column = self.residual @ z, z[:, 0] / math.sqrt(zz[0])
         residual = self.residual - column * float(column @ self.residual)
         rss = np.array([residual @ residual])
-        statistic, log_p = self._figures(c * c / zz, rss)
+        statistic, log_p = self._statistics(c * c / zz, rss)
         if self.robust:
-            found = self._robust_evidence(x)
-            statistic, log_p = found.statistic, found.log_p
+            evidence = self._robust_evidence(x)
+            statistic, log_p = evidence.statistic, evidence.log_p
         return Proposal(float(statistic[0]), float(log_p[0]), column, (residual, float(rss[0])))
 
     def accept(self, proposal: Proposal) -> None:
@@ -142,7 +142,7 @@ class LinearModel:
 
     def retest(self, features: Floats) -> Floats:
         """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
-        df = self.df + 1  # no candidate takes one
+        df = self.df + 1  # no candidate uses one
         root = np.ones(len(self.residual)) if self.root is None else self.root
         aim = np.divide(self.target, root, out=np.zeros(len(root)), where=root > 0)
 
@@ -154,27 +154,27 @@ class LinearModel:
         return retest(features, root, bool(self.intercept), aim, by_t, sandwich)
 
     def restart(self, features: Floats) -> None:
-        """Take these features, shape (n_rows, q), in place of those accepted."""
+        """Replace the accepted features with these, shape (n_rows, q)."""
         X = scale_rows(features, self.root)
         first = self.basis[:, : int(self.intercept)]
         self.buffer, self.k = np.zeros((len(X), max(8, 2 * X.shape[1])), order="F"), 0
         for column in first.T:
             self._extend(column)
         for j in range(X.shape[1]):
-            z, zz, _ = project_carefully(X[:, [j]], self.basis, self.intercept)
+            z, zz, _ = project_twice(X[:, [j]], self.basis, self.intercept)
             self._extend(z[:, 0] / math.sqrt(zz[0]))
         self.residual = self.target - self.basis @ (self.basis.T @ self.target)
         self.rss = float(self.residual @ self.residual)
 
     def clear_room(self) -> None:
-        """Clear what stands after the basis."""
+        """Clear the unused columns after the basis."""
         self.buffer[:, self.k :] = 0.0
 
     def _extend(self, column: Floats) -> None:
         self.buffer = append_column(self.buffer, self.k, column)
         self.k += 1
 
-    def _figures(self, drop: Floats, rss: Floats) -> tuple[Floats, Floats]:
+    def _statistics(self, drop: Floats, rss: Floats) -> tuple[Floats, Floats]:
         with np.errstate(divide="ignore"):  # a perfect fit: infinite evidence
             statistic = self.n * np.log(self.rss / rss)  # (3)
             t2 = drop * self.df / rss  # (2)
@@ -185,13 +185,13 @@ class LinearModel:
     def _robust_evidence(self, X: Floats) -> Evidence:
         def by_t(drop: Floats) -> Floats:
             drop = np.minimum(drop, self.rss)
-            return self._figures(drop, self.rss - drop)[1]
+            return self._statistics(drop, self.rss - drop)[1]
 
         return robust_evidence(X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t)
 
 
 def scale_rows(X: Any, root: Floats | None) -> Any:
-    """Return X with each row multiplied by its factor; X itself is left as it is."""
+    """Return X with each row multiplied by its factor; X itself is unchanged."""
     if root is None:
         return X
     return sp.csc_matrix(X.multiply(root[:, None])) if sp.issparse(X) else X * root[:, None]

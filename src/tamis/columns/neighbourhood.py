@@ -1,4 +1,4 @@
-"""Columns judged by what they add to the dependency of a class on the selected ones, by neighbourhoods of rows."""
+"""Columns scored by their gain in the dependency of a class on the selected ones, from neighbourhoods of rows."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Member:
 class NeighbourhoodSelector(ColumnSelector):
     """A selector with a set of features S, and the dependency gamma of the class on them.
 
-    A subclass names the neighbours of a row (`_rule`), says what a feature must reach by itself (`_is_relevant`), when
-    a feature that adds nothing may take the place of others (`_ties`), and how they leave (`_exchange`).
+    A subclass defines the neighbours of a row (`_rule`), the dependency that a feature must reach by itself
+    (`_is_relevant`), when a feature without gain may replace others (`_is_tied`), and how (`_replace_redundant`).
     """
 
     _allowed = parameters(
@@ -47,7 +47,7 @@ class NeighbourhoodSelector(ColumnSelector):
     random_state: Any
     _members: tuple[Member, ...]
     _gamma: float
-    _bar: float  # what a feature must reach by itself
+    _threshold: float  # dependency that a feature must reach by itself
 
     @abstractmethod
     def _rule(self) -> str:
@@ -55,19 +55,19 @@ class NeighbourhoodSelector(ColumnSelector):
 
     @abstractmethod
     def _is_relevant(self, alone: float) -> bool:
-        """Return whether a feature is worth a look beside those selected."""
+        """Return whether a feature is tested together with those selected."""
 
     @abstractmethod
-    def _ties(self, gamma: float) -> bool:
+    def _is_tied(self, gamma: float) -> bool:
         """Return whether the dependency with a feature counts as equal to that without it."""
 
     @abstractmethod
-    def _exchange(self, members: tuple[Member, ...], gamma: float) -> None:
-        """Take in the last of the members, which ties, and drop those that it makes superfluous."""
+    def _replace_redundant(self, members: tuple[Member, ...], gamma: float) -> None:
+        """Add the last of the members, which ties, and drop those that it makes redundant."""
 
-    def _raise_bar(self) -> None:
-        """Set what the next feature must reach by itself: the mean dependency of the selected ones by themselves."""
-        self._bar = sum(member.alone for member in self._members) / len(self._members)
+    def _update_threshold(self) -> None:
+        """Set the threshold of the next feature: the mean dependency of the selected ones, each by itself."""
+        self._threshold = sum(member.alone for member in self._members) / len(self._members)
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class NeighbourhoodSelector(ColumnSelector):
                 " need 3 rows or more, of two classes or more."
             )
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._members, self._gamma, self._bar = (), 0.0, 0.0
+        self._members, self._gamma, self._threshold = (), 0.0, 0.0
 
     def _consider_block(self, columns: Any) -> Verdicts:
         X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)
@@ -90,7 +90,7 @@ class NeighbourhoodSelector(ColumnSelector):
         alone[np.ptp(X, axis=0) == 0.0] = np.nan
         before = {member.place for member in self._members}
         for j in range(X.shape[1]):
-            verdicts.statistic[j], verdicts.threshold[j] = alone[j], self._bar
+            verdicts.statistic[j], verdicts.threshold[j] = alone[j], self._threshold
             verdicts.decision[j] = self._decide(X[:, j], float(alone[j]), self.n_offered_ + j)
         places = [member.place for member in self._members]
         verdicts.dropped = tuple(before - set(places))
@@ -98,7 +98,7 @@ class NeighbourhoodSelector(ColumnSelector):
         return verdicts
 
     def _decide(self, column: Floats, alone: float, place: int) -> int:
-        """Take the column in or not; return what becomes of it."""
+        """Decide on one column; return the decision code."""
         if np.isnan(alone):
             return CONSTANT
         if not self._is_relevant(alone):
@@ -111,9 +111,9 @@ class NeighbourhoodSelector(ColumnSelector):
         members = (*self._members, Member(place, unit, alone))
         gamma = self._dependency(units)
         if gamma > self._gamma + _EQUAL:
-            self._settle(members, gamma)
-        elif self._members and self._ties(gamma):
-            self._exchange(members, gamma)
+            self._set_members(members, gamma)
+        elif self._members and self._is_tied(gamma):
+            self._replace_redundant(members, gamma)
         else:
             return REJECTED
         return ACCEPTED
@@ -129,22 +129,22 @@ class NeighbourhoodSelector(ColumnSelector):
     def _is_equal(one: float, other: float) -> bool:
         return abs(one - other) <= _EQUAL
 
-    def _settle(self, members: tuple[Member, ...], gamma: float) -> None:
+    def _set_members(self, members: tuple[Member, ...], gamma: float) -> None:
         self._members, self._gamma = members, gamma
-        self._raise_bar()
+        self._update_threshold()
 
-    def _without_superfluous(
-        self, members: tuple[Member, ...], gamma: float, *, only_zero: bool
+    def _remove_redundant(
+        self, members: tuple[Member, ...], gamma: float, *, zero_only: bool
     ) -> tuple[tuple[Member, ...], float]:
         """Drop, in random order, every member but the last whose significance is 0, or is not positive.
 
-        The significance of a member is what gamma loses without it.
+        The significance of a member is the decrease of gamma without it.
         """
         new = members[-1]
         random = np.random.default_rng([self._seed, new.place])
         for old in random.permutation(np.array(members[:-1], dtype=object)).tolist():
             rest = tuple(member for member in members if member is not old)
             without = self._dependency(np.stack([member.unit for member in rest]))
-            if self._is_equal(without, gamma) or (without > gamma and not only_zero):
+            if self._is_equal(without, gamma) or (without > gamma and not zero_only):
                 members, gamma = rest, without
         return members, gamma

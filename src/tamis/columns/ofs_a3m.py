@@ -9,19 +9,19 @@ paper              here                  meaning
 gamma_B(D)         ``_gamma``            dependency of the class on features B: share of the own class among the
                                          neighbours of a row, on the average
 Mean_R             ``threshold`` (trace) mean of the dependencies of the selected features, each by itself
-sigma_B(D, f)      significance          what gamma loses without f
+sigma_B(D, f)      significance          decrease of gamma without f
 =================  ====================  ==================================================================
 
 A feature is rejected if its dependency is below Mean_R (relevance). It enters if it raises gamma (dependency). If gamma
-stays the same, it enters, and selected features whose significance is 0 leave, in random order (significance).
+stays the same, it enters, and selected features whose significance is 0 are removed, in random order (significance).
 
 Errata and deviations, each with its reason (those of the neighbourhoods are in :mod:`tamis.dependence.rough_set`):
 
 * The released program compares with gamma of all selected features divided by their number, and rejects a tie:
-  ``relevance="code"``. That is far below Mean_R, so it lets more through; the worked example needs Mean_R.
-* A column that is a selected one, shifted and scaled, is refused. Counted twice, it would only weigh more.
-* Distances are computed from the columns each time, not by adding to and taking from a matrix: no rounding is left
-  behind, and memory is O(N q), not O(N^2).
+  ``relevance="code"``. That is far below Mean_R, so more features pass; the worked example needs Mean_R.
+* A column that is a selected one, shifted and scaled, is rejected. Counted twice, it would only increase its weight.
+* Distances are computed from the columns each time, not by updating a matrix: rounding errors do not
+  accumulate, and memory is O(N q), not O(N^2).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class OFSA3M(NeighbourhoodSelector):
     Parameters
     ----------
     relevance : {"article", "code"}, default="article"
-        The bar for a feature by itself. "article": the mean dependency of the selected features. "code": it must exceed
-        their joint dependency divided by their number.
+        The threshold for a feature by itself. "article": the mean dependency of the selected features. "code": it must
+        exceed their joint dependency divided by their number.
     random_state : int, RandomState or None, default=0
         Seed of the order in which selected features are tried for removal.
     missing : {"refuse", "mean"}, default="refuse"
@@ -49,12 +49,12 @@ class OFSA3M(NeighbourhoodSelector):
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
-        feature by itself, ``threshold`` the bar that it had to reach.
+        feature by itself, ``threshold`` the value that it had to reach.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may be removed later.
     dependency_ : float
         gamma, the dependency of the class on the selected features, in [0, 1].
 
@@ -116,17 +116,17 @@ class OFSA3M(NeighbourhoodSelector):
     def _rule(self) -> str:
         return "gap"
 
-    def _raise_bar(self) -> None:
-        super()._raise_bar()
+    def _update_threshold(self) -> None:
+        super()._update_threshold()
         if self.relevance == "code":
-            self._bar = self._gamma / len(self._members)
+            self._threshold = self._gamma / len(self._members)
 
     def _is_relevant(self, alone: float) -> bool:
-        equal = self._is_equal(alone, self._bar)
-        return (alone > self._bar and not equal) or (equal and self.relevance == "article")
+        equal = self._is_equal(alone, self._threshold)
+        return (alone > self._threshold and not equal) or (equal and self.relevance == "article")
 
-    def _ties(self, gamma: float) -> bool:
+    def _is_tied(self, gamma: float) -> bool:
         return self._is_equal(gamma, self._gamma)
 
-    def _exchange(self, members: tuple[Member, ...], gamma: float) -> None:
-        self._settle(*self._without_superfluous(members, gamma, only_zero=True))
+    def _replace_redundant(self, members: tuple[Member, ...], gamma: float) -> None:
+        self._set_members(*self._remove_redundant(members, gamma, zero_only=True))

@@ -1,4 +1,4 @@
-"""OFS-Density: features that raise the dependency of the class, with neighbourhoods as dense as they can be.
+"""OFS-Density: features that raise the dependency of the class, with neighbourhoods of maximal density.
 
 Zhou, Hu, Li, Wu: OFS-Density: A novel online streaming feature selection method. Pattern Recognition 86, 2019. Covered:
 the algorithm, with the neighbourhoods of the article and of the released program.
@@ -9,19 +9,20 @@ paper              here                  meaning
 Dep(B, D)          ``_gamma``            dependency of the class on features B: share of the own class among the
                                          neighbours of a row, on the average
 Mean               ``threshold`` (trace) mean of the dependencies of the selected features, each by itself
-lambda             `tolerance`           how little dependency may change to count as equal
+lambda             `tolerance`           relative change of dependency that counts as equal
 =================  ====================  ==================================================================
 
 A feature is rejected if its dependency is below the mean. It enters if it raises gamma. If gamma changes by a fraction
-of lambda or less, it enters, and selected features without which gamma is as large or larger leave, in random order.
+of lambda or less, it enters, and selected features without which gamma is as large or larger are removed, in random
+order.
 
 Errata and deviations, each with its reason (those of the neighbourhoods are in :mod:`tamis.dependence.rough_set`):
 
-* If gamma is smaller after the features have left than it was before the new one came, the released program takes them
-  back, and keeps the new one too; gamma and the mean stay as they were. So it is here.
-* A column that is a selected one, shifted and scaled, is refused. Counted twice, it would only weigh more.
-* Distances are computed from the columns each time, not by adding to and taking from a matrix: no rounding is left
-  behind, and memory is O(N q), not O(N^2).
+* If gamma is smaller after the removal than before the new feature, the released program restores the removed features
+  and keeps the new one too; gamma and the mean are unchanged. The same is done here.
+* A column that is a selected one, shifted and scaled, is rejected. Counted twice, it would only increase its weight.
+* Distances are computed from the columns each time, not by updating a matrix: rounding errors do not
+  accumulate, and memory is O(N q), not O(N^2).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["OFSDensity"]
 
 
 class OFSDensity(NeighbourhoodSelector):
-    """Keeps features that raise the dependency of the class on them; the neighbours of a row are those that lie dense.
+    """Keeps features that raise the dependency of the class on them; the neighbours of a row are dense.
 
     Parameters
     ----------
@@ -51,12 +52,12 @@ class OFSDensity(NeighbourhoodSelector):
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
-        feature by itself, ``threshold`` the bar that it had to reach.
+        feature by itself, ``threshold`` the value that it had to reach.
 
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may be removed later.
     dependency_ : float
         gamma, in [0, 1].
 
@@ -78,7 +79,7 @@ class OFSDensity(NeighbourhoodSelector):
 
     Examples
     --------
-    Two of forty features matter:
+    Two of 40 features are relevant:
 
     >>> import numpy as np
     >>> from tamis import OFSDensity
@@ -119,14 +120,14 @@ class OFSDensity(NeighbourhoodSelector):
         return "density" if self.neighbours == "code" else "density-article"
 
     def _is_relevant(self, alone: float) -> bool:
-        return alone >= self._bar or self._is_equal(alone, self._bar)
+        return alone >= self._threshold or self._is_equal(alone, self._threshold)
 
-    def _ties(self, gamma: float) -> bool:
+    def _is_tied(self, gamma: float) -> bool:
         return self._gamma > 0.0 and abs(gamma - self._gamma) <= self.tolerance * self._gamma
 
-    def _exchange(self, members: tuple[Member, ...], gamma: float) -> None:
-        fewer, without = self._without_superfluous(members, gamma, only_zero=False)
+    def _replace_redundant(self, members: tuple[Member, ...], gamma: float) -> None:
+        fewer, without = self._remove_redundant(members, gamma, zero_only=False)
         if without >= self._gamma or self._is_equal(without, self._gamma):
-            self._settle(fewer, without)
+            self._set_members(fewer, without)
         else:
             self._members = members

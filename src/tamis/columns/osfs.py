@@ -1,4 +1,4 @@
-"""OSFS: online streaming feature selection, a Markov blanket of the class from features that arrive.
+"""OSFS: online streaming feature selection, a Markov blanket of the class from streaming features.
 
 Wu, Yu, Wang, Ding: Online Streaming Feature Selection, ICML 2010; Wu, Yu, Ding, Wang, Zhu: Online Feature Selection
 with Streaming Features, IEEE TPAMI 35(5), 2013. Covered: Algorithm OSFS; Fast-OSFS is in
@@ -12,15 +12,15 @@ Ind(C, X given S)   `test`, `alpha`       is the class independent of X, given S
 k                   `max_conditions`      size of the largest S
 ==================  ====================  =================================================================
 
-A feature on which the class depends enters. Then each selected feature, in order of entry and the new one last, leaves
-if some set S of the other selected ones, of 1 to k members, makes the class independent of it.
+A feature on which the class depends enters. Then each selected feature, in order of entry and the new one last, is
+removed if some set S of 1 to k other selected features makes the class independent of it.
 
 Errata and deviations, each with its reason:
 
 * Only sets with the new feature are tested for the old ones: without it, all were tested when the last of their members
   arrived, and nothing has been added since. The decisions are the same, with fewer tests by the size of BCF over k.
-* The public implementation passes over every column whose sum is 0, meant for empty columns. It also passes over all
-  centred ones. Here it is the constant columns that are passed over.
+* The public implementation skips every column whose sum is 0, to skip empty columns. This also skips all centred
+  columns. Here constant columns are skipped.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class OSFS(DependenceSelector):
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may be removed later.
 
     Raises
     ------

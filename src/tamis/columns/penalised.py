@@ -1,4 +1,4 @@
-"""Streaming AIC, BIC and RIC: a feature is accepted if it gains more likelihood than it is charged.
+"""Streaming AIC, BIC and RIC: a feature is accepted if its gain in log likelihood exceeds a penalty.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 5: the
 penalties that alpha-investing is compared with. A candidate is accepted if 2 (log likelihood with it - without it)
@@ -7,15 +7,15 @@ is larger than F:
 =====  =========  =====================================================================================
 name   F          meaning
 =====  =========  =====================================================================================
-AIC    2          Akaike: accepts a useless feature with chance 0.16, for ever
-BIC    log n      Schwarz: with chance 0.03 at n = 100
+AIC    2          Akaike: accepts an irrelevant feature with probability 0.16, at any n
+BIC    log n      Schwarz: with probability 0.03 at n = 100
 RIC    2 log p    Foster, George (1994): about Bonferroni among p candidates
 =====  =========  =====================================================================================
 
 Errata and deviations, each with its reason:
 
 * The paper writes F = 2 log n for BIC in a table whose text says log n; it is log n.
-* RIC at p = 1000 asks for a p-value of 0.20 / p, not "smaller than 0.05 / p".
+* RIC at p = 1000 requires a p-value of 0.20 / p, not "smaller than 0.05 / p".
 * In a linear model the variance is unknown: 2 (change of log likelihood) = n log(RSS / RSS').
 * RIC needs the number of candidates in advance. If it is not given, the i-th candidate is charged 2 log(i + 1).
 """
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 
 def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
-    """Return F of a criterion: what a feature must gain in 2 log likelihood.
+    """Return F of a criterion: the gain in 2 log likelihood that a feature must exceed.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
     [[2.0], [4.61], [13.82]]
     """
     if criterion == "ric":
-        charged: Floats = 2.0 * np.log(n_candidates)
-        return charged
+        ric: Floats = 2.0 * np.log(n_candidates)
+        return ric
     return np.full(len(n_candidates), 2.0 if criterion == "aic" else math.log(n_rows))
 
 
@@ -72,8 +72,8 @@ class PenalisedSelector(SequentialSelector):
         What twice the gain in log likelihood must exceed, for n rows and p candidates. "aic": 2. "bic": log n. "ric":
         2 log p, about as strict as a Bonferroni correction.
     model : {"linear", "logistic", "poisson"}, default="linear"
-        A numeric target, two classes, or counts. Until the last relevant feature is found, counts vary more than a
-        Poisson model says. So their gain is the likelihood ratio that has the p-value of a robust test.
+        A numeric target, two classes, or counts. Until the last relevant feature is found, counts are
+        overdispersed. Their gain is therefore the likelihood ratio with the p-value of a robust test.
     n_candidates : int or None, default=None
         p of RIC. None: the number of features offered so far, plus one.
     intercept : bool, default=True
@@ -104,7 +104,7 @@ class PenalisedSelector(SequentialSelector):
 
     Examples
     --------
-    Two of 200 features matter; AIC takes whatever helps a little:
+    Two of 200 features are relevant; AIC also accepts many others:
 
     >>> import numpy as np
     >>> from tamis import PenalisedSelector
@@ -141,19 +141,19 @@ class PenalisedSelector(SequentialSelector):
         if self.model == "poisson":
             self._model.in_likelihood = True
 
-    def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
+    def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
         counts = (places + 2).astype(np.float64)
         if self.n_candidates is not None:
             counts = np.full(len(places), float(self.n_candidates))
         return penalty(self.criterion, self._model.n, counts)
 
-    def _may_pass(self, statistic: Floats, log_p: Floats, bars: Floats) -> NDArray[np.bool_]:
+    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
         # A score statistic is within a factor of 2 of the likelihood ratio it stands for.
-        near: NDArray[np.bool_] = statistic > bars * (1.0 - 1e-9 if self.model == "linear" else 0.5)
+        near: NDArray[np.bool_] = statistic > thresholds * (1.0 - 1e-9 if self.model == "linear" else 0.5)
         return near
 
-    def _passes(self, proposal: Proposal, bar: float) -> bool:
-        return proposal.statistic > bar
+    def _is_accepted(self, proposal: Proposal, threshold: float) -> bool:
+        return proposal.statistic > threshold
 
-    def _settle(self, verdicts: Verdicts, at: NDArray[np.int64], bars: Floats, accepted: bool) -> None:
-        verdicts.threshold[at] = bars
+    def _record(self, verdicts: Verdicts, at: NDArray[np.int64], thresholds: Floats, accepted: bool) -> None:
+        verdicts.threshold[at] = thresholds

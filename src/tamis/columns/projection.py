@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 
 from tamis.base.trace import COLLINEAR, CONSTANT, REJECTED
 
-__all__ = ["Evidence", "Proposal", "append_column", "project", "project_carefully", "project_outside"]
+__all__ = ["Evidence", "Proposal", "append_column", "project", "project_twice", "residuals_outside"]
 
 Floats = NDArray[np.float64]
 
-_LOSSY = 1e-4  # of |x|^2: when less than this is left, the difference of two sums has lost digits
-_CONSTANT = 1e-28  # of |x|^2, what rounding leaves of a constant column that is centred
+_LOSSY = 1e-4  # of |x|^2: if the residual is smaller, the difference of two sums has lost digits
+_CONSTANT = 1e-28  # of |x|^2: residual of a centred constant column, due to rounding
 _COLLINEAR = 1e-12  # of |x - mean|^2: an angle of 1e-6 to the span of the selected features
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for each of several candidates, shape (m,) each.
+    """The tests of several candidates, shape (m,) each.
 
     Attributes
     ----------
     statistic : float64
-        2 (log likelihood with the candidate - without it), or what takes its place.
+        2 (log likelihood with the candidate - without it), or an equivalent statistic.
     log_p : float64
         Log of its p-value.
     status : int8
@@ -41,12 +41,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One candidate, tested exactly, and what is needed to accept it."""
+    """One candidate, tested exactly, and the data needed to accept it."""
 
     statistic: float
     log_p: float
-    column: Floats  # what it adds to the basis, of length 1
-    fitted: Any  # the model with it, as the model that made the proposal wants it
+    column: Floats  # new basis vector, of length 1
+    fitted: Any  # the model with the candidate, in the form of the model that made the proposal
 
 
 def project(
@@ -89,17 +89,17 @@ def project(
     lossy = np.flatnonzero(~(zz > _LOSSY * xx))
     if len(lossy):
         columns = X[:, lossy].toarray() if sp.issparse(X) else X[:, lossy]
-        z, zz[lossy], status[lossy] = project_carefully(columns, basis, centred)
+        z, zz[lossy], status[lossy] = project_twice(columns, basis, centred)
         c[lossy] = residual @ z
     return zz, c, status
 
 
-def project_outside(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
-    """Return z, ``|z|^2`` and the status of each column, carefully where little is left of it.
+def residuals_outside(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """Return z, ``|z|^2`` and the status of each column, projected twice where the residual is small.
 
     Examples
     --------
-    >>> z, zz, status = project_outside(np.array([[3.0, 2.0], [4.0, 0.0]]), np.array([[1.0], [0.0]]), False)
+    >>> z, zz, status = residuals_outside(np.array([[3.0, 2.0], [4.0, 0.0]]), np.array([[1.0], [0.0]]), False)
     >>> z.tolist(), zz, status  # the second column is in the span
     ([[0.0, 0.0], [4.0, 0.0]], array([16.,  0.]), array([0, 3], dtype=int8))
     """
@@ -108,12 +108,12 @@ def project_outside(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Fl
     status = np.full(X.shape[1], REJECTED, dtype=np.int8)
     lossy = np.flatnonzero(~(zz > _LOSSY * np.einsum("ij,ij->j", X, X)))
     if len(lossy):
-        z[:, lossy], zz[lossy], status[lossy] = project_carefully(X[:, lossy], basis, centred)
+        z[:, lossy], zz[lossy], status[lossy] = project_twice(X[:, lossy], basis, centred)
     return z, zz, status
 
 
-def project_carefully(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
-    """Return z, ``|z|^2`` and the status of each column, by projecting twice; X is left as it is."""
+def project_twice(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:
+    """Return z, ``|z|^2`` and the status of each column, by projecting twice; X is unchanged."""
     xx = np.einsum("ij,ij->j", X, X)
     z, status = X, np.full(X.shape[1], REJECTED, dtype=np.int8)
     if centred:
@@ -134,7 +134,7 @@ def project_carefully(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, 
 def append_column(buffer: Floats, k: int, column: Floats) -> Floats:
     """Return a buffer whose first `k` columns are those of `buffer`, and the next is `column`.
 
-    The columns after the k-th belong to nobody, so a model that still knows `k` of them sees no change.
+    The columns after the k-th are unused, so a model that still refers to the first `k` is not affected.
     """
     if k == buffer.shape[1]:
         wider = np.zeros((buffer.shape[0], max(8, 2 * k)), order="F")

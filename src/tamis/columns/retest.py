@@ -1,11 +1,12 @@
-"""Selected features tested again, each beside all the others: one that a later feature replaces can be dropped.
+"""Tests of each selected feature given all the others: one that a later feature replaces can be dropped.
 
 With D the selected features (and the intercept) in the weights of the fit, and P = D (D'D)^-1::
 
     b = P'a,  |z_i|^2 = 1 / |P_i|^2,  c_i = b_i |z_i|^2                                        (1)
 
-a is the target, or the linear predictor of a generalised linear model. So b_i^2 / |P_i|^2 is what the residual sum of
-squares would gain without feature i, which is tested as a candidate is (a Wald test in a generalised linear model).
+a is the target, or the linear predictor of a generalised linear model. So b_i^2 / |P_i|^2 is the increase of
+the residual sum of squares without feature i, which is tested as a candidate is (a Wald test in a generalised linear
+model).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def retest(
     model_log_p: Callable[[Floats], Floats],
     sandwich: tuple[Floats, Floats, float] | None = None,
 ) -> Floats:
-    """Return the log p-value of each feature beside the others.
+    """Return the log p-value of each feature given the others.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def retest(
 
     Examples
     --------
-    The second feature was a stand-in of the third:
+    The second feature is a proxy of the third:
 
     >>> from tamis.columns.tails import log_chi2_tail
     >>> rng = np.random.default_rng(0)

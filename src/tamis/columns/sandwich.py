@@ -1,4 +1,4 @@
-"""Tests of a coefficient that hold if the noise differs from row to row, however few rows speak for the candidate.
+"""Heteroscedasticity-robust tests of a coefficient, valid even if few rows carry the evidence for the candidate.
 
 MacKinnon, White (1985), Journal of Econometrics 29(3), HC2; Bell, McCaffrey (2002), Survey Methodology 28(2), and
 Imbens, Kolesar (2016), Review of Economics and Statistics 98(4), its degrees of freedom. With z the part of the
@@ -7,14 +7,14 @@ model with it::
 
     c = z.r,  e = r - (c / |z|^2) z,  t^2 = c^2 / sum_i z_i^2 e_i^2 / (1 - h_i)                          (1)
     p_robust from Student's t with min(|z|^4 / sum_i z_i^4 - 1, n - q - 2) degrees of freedom          (2)
-    p = max(p_robust, p_model), p_model from the variance that the model itself has                    (3)
+    p = max(p_robust, p_model), p_model from the variance of the model                                (3)
 
 In a generalised linear model, z and r are those of the weighted least squares at the fit without the candidate.
 
-(2): |z|^4 / sum z_i^4 is how many rows the variance in (1) really rests on: n / 3 for a normal column, about the number
-of ones for a rare binary one. It is what is left of Bell and McCaffrey's degrees if the noise is even and n is large
-beside q. (3): where rows are few and alike, say five ones that all had an event, (1) sees no variance at all, but the
-model does. So noise that differs may make a test harder to pass, and never easier.
+(2): |z|^4 / sum z_i^4 is the effective number of rows behind the variance in (1): n / 3 for a normal column, about the
+number of ones for a rare binary one. It is the limit of Bell and McCaffrey's degrees of freedom for homoscedastic noise
+and n much larger than q. (3): if the rows are few and alike, for example five ones that all had an event, the variance
+in (1) is 0, but that of the model is not. So the robust test is never less strict than the model-based test.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 
 from tamis._jit import njit
 from tamis.base.trace import REJECTED
-from tamis.columns.projection import Evidence, project_outside
+from tamis.columns.projection import Evidence, residuals_outside
 from tamis.columns.tails import log_t_tail
 
 __all__ = ["robust_evidence", "robust_log_p"]
 
 Floats = NDArray[np.float64]
 _WIDTH = 512  # columns whose z stays in a core's cache
-_LEAST = 1e-9  # of 1 - h_i: the model with the candidate passes through row i, whatever its noise
+_LEAST = 1e-9  # of 1 - h_i: the model with the candidate passes through row i, for any noise
 
 
 @njit()
@@ -58,7 +58,7 @@ def _sums(
 def robust_log_p(
     z: Floats, slope: Floats, residual: Floats, leverage: Floats, weight: Floats, df: float
 ) -> Floats:
-    """Return the logarithms of (2) for features that the model has: all shapes as in :func:`robust_evidence`.
+    """Return the logarithms of (2) for features of the model; all shapes as in :func:`robust_evidence`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def robust_evidence(
     df: float,
     model_log_p: Callable[[Floats], Floats],
 ) -> Evidence:
-    """Return what speaks for each column of X if nothing is taken for granted about the variance of the rows.
+    """Return the test of each column of X without assumptions about the variance of the rows.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def robust_evidence(
         Orthonormal, of the intercept and the selected features; if `centred`, the intercept's column is the first.
     residual : ndarray of shape (n_rows,), float64
     weight : ndarray of shape (n_rows,), float64
-        How often each row counts; X, `basis` and `residual` are multiplied by the square root of it.
+        Number of repetitions of each row; X, `basis` and `residual` are multiplied by the square root of it.
     centred : bool
     df : float
         n - q - 2, in [1, inf).
@@ -114,13 +114,13 @@ def robust_evidence(
 
     Examples
     --------
-    Two rows are far from the others; they have no noise, and they alone speak for the column:
+    Two rows are far from the others; they have no noise, and all the evidence for the column comes from them:
 
     >>> x, noise = np.zeros((20, 1)), np.tile([1.0, -1.0], 10)
     >>> x[:2, 0], noise[:2] = 1.0, [3.0, 3.0]
     >>> basis = np.full((20, 1), 20**-0.5)
-    >>> found = robust_evidence(x, basis, noise - noise.mean(), np.ones(20), True, 18.0, lambda drop: -drop)
-    >>> found.statistic.round(0), np.exp(found.log_p).round(2)
+    >>> evidence = robust_evidence(x, basis, noise - noise.mean(), np.ones(20), True, 18.0, lambda drop: -drop)
+    >>> evidence.statistic.round(0), np.exp(evidence.log_p).round(2)
     (array([153.]), array([0.02]))
     """
     share = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
@@ -129,7 +129,7 @@ def robust_evidence(
     drop, meat, fourth, status = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int8)
     for start in range(0, m, _WIDTH):
         part = slice(start, start + _WIDTH)
-        z, zz, status[part] = project_outside(X[:, part], basis, centred)
+        z, zz, status[part] = residuals_outside(X[:, part], basis, centred)
         fit = status[part] == REJECTED
         zz, c = np.where(fit, zz, 1.0), np.where(fit, residual @ z, 0.0)
         sums = _sums(np.ascontiguousarray(z), 1.0 / zz, c / zz, residual, leverage, share)

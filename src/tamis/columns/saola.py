@@ -1,4 +1,4 @@
-"""SAOLA: streaming features filtered by pairs, never by sets, so that a million columns stay cheap.
+"""SAOLA: streaming features filtered by pairwise comparisons only, which scales to millions of columns.
 
 Yu, Wu, Ding, Pei: Towards Scalable and Accurate Online Feature Selection for Big Data, ICDM 2014; and Scalable and
 Accurate Online Feature Selection for Big Data, ACM TKDD 11(2), 2016. Covered: Algorithm 1, with correlation or with
@@ -15,10 +15,10 @@ Eq. (21)            ``weaker``            I(F; C) > I(Y; C) and I(F; Y) > I(Y; C
 
 Errata and deviations, each with its reason:
 
-* The comparisons stop at the first Y that beats F, and what F has driven out until then stays out, as published:
-  F is rejected and a weaker Y may be gone with it.
-* The public implementation passes over every column whose sum is 0, meant for empty columns. It also passes over all
-  centred ones. Here it is the constant columns that are passed over.
+* The comparisons stop at the first Y that beats F, and the features that F has replaced until then stay removed, as
+  published: F is rejected, and a weaker Y may have been removed as well.
+* The public implementation skips every column whose sum is 0, to skip empty columns. This also skips all centred
+  columns. Here constant columns are skipped.
 * For discrete features it writes I(Y; C) > I(F; C) in Eq. (20), which keeps both of two equal columns. It is >=.
 * Correlations that are not significant count as 0 in both equations, as in the public implementation.
 """
@@ -34,7 +34,7 @@ __all__ = ["SAOLA"]
 
 
 class SAOLA(DependenceSelector):
-    """Keeps features that depend on the class, and are not redundant to a single other feature.
+    """Keeps features that depend on the class, and are not redundant with any single other feature.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SAOLA(DependenceSelector):
     Attributes
     ----------
     selected_, trace_, n_offered_, stopped_, classes_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.ColumnSelector`. An accepted feature may leave again.
+        As in :class:`tamis.base.ColumnSelector`. An accepted feature may be removed later.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class SAOLA(DependenceSelector):
 
     Examples
     --------
-    x700 and x900 matter; x3 is a noisy copy of x700, selected until that arrives:
+    x700 and x900 are relevant; x3 is a noisy copy of x700, selected until x700 arrives:
 
     >>> import numpy as np
     >>> from tamis import SAOLA

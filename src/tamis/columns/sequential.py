@@ -1,4 +1,4 @@
-"""Columns tested one after the other against a growing model, many at a time where none of them is accepted."""
+"""Columns tested in sequence against a growing model, in bulk as long as none is accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tamis.errors import DataError
 __all__ = ["RegressionSelector", "SequentialSelector", "check_two_classes", "dense_column"]
 
 Floats = NDArray[np.float64]
-_NARROW, _WIDE = 32, 4096  # columns that are tested at once
+_NARROW, _WIDE = 32, 4096  # columns tested together
 
 
 def check_two_classes(classes: Array) -> None:
@@ -64,9 +64,9 @@ class RegressionSelector(ColumnSelector):
 
     def _grow(self, proposal: Proposal) -> None:
         self._model.accept(proposal)
-        self.stopped_ = self._model.full() or self._too_many()
+        self.stopped_ = self._model.stop_reason() or self._limit_reason()
 
-    def _too_many(self) -> str | None:
+    def _limit_reason(self) -> str | None:
         q = self._model.k - self.intercept
         if self.max_features is None or q < self.max_features:
             return None
@@ -74,30 +74,30 @@ class RegressionSelector(ColumnSelector):
 
 
 class SequentialSelector(RegressionSelector):
-    """A selector whose bar for the next candidate depends on what happened to those before it.
+    """A selector whose threshold for the next candidate depends on the outcomes of the earlier ones.
 
-    The candidates of a block are tested at once against the model as it stands; the first that may pass its bar is
-    tested again on its own, in full precision. If it is accepted, those after it are tested again. So decisions are
-    those of one offer at a time.
+    The candidates of a block are tested together against the current model; the first that may pass its threshold is
+    tested again on its own, in full precision. If it is accepted, those after it are tested again. So the decisions
+    equal those of one offer at a time.
 
-    A subclass writes `_bars`, `_may_pass`, `_passes` and `_settle`.
+    A subclass defines `_thresholds`, `_may_be_accepted`, `_is_accepted` and `_record`.
     """
 
     @abstractmethod
-    def _bars(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
-        """Return the bars of the candidates offered at these places, as long as none is accepted."""
+    def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
+        """Return the thresholds of the candidates offered at these places, as long as none is accepted."""
 
     @abstractmethod
-    def _may_pass(self, statistic: Floats, log_p: Floats, bars: Floats) -> NDArray[np.bool_]:
-        """Return which candidates are worth the exact test."""
+    def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
+        """Return which candidates need the exact test."""
 
     @abstractmethod
-    def _passes(self, proposal: Proposal, bar: float) -> bool:
+    def _is_accepted(self, proposal: Proposal, threshold: float) -> bool:
         """Return whether a candidate is accepted."""
 
     @abstractmethod
-    def _settle(self, verdicts: Verdicts, at: NDArray[np.int64], bars: Floats, accepted: bool) -> None:
-        """Note thresholds and wealth of candidates that are decided upon, and move the bar."""
+    def _record(self, verdicts: Verdicts, at: NDArray[np.int64], thresholds: Floats, accepted: bool) -> None:
+        """Record thresholds and wealth of the candidates decided on, and update the threshold."""
 
     # -- the sequence --------------------------------------------------------------------------------------
 
@@ -108,40 +108,42 @@ class SequentialSelector(RegressionSelector):
             if self.stopped_ is not None:
                 verdicts.decision[start:] = FULL
                 break
-            done = self._consider_part(columns[:, start : start + width], start, verdicts)
+            done = self._consider_chunk(columns[:, start : start + width], start, verdicts)
             width = max(_NARROW, width // 2) if done < width else min(_WIDE, 2 * width)
             start += done
         return verdicts
 
-    def _consider_part(self, columns: Any, start: int, verdicts: Verdicts) -> int:
-        """Decide up to the first acceptance; return how many columns that are."""
+    def _consider_chunk(self, columns: Any, start: int, verdicts: Verdicts) -> int:
+        """Decide up to the first acceptance; return the number of columns decided."""
         evidence = self._model.evidence(columns)
         stop, passed = int(columns.shape[1]), 0
         testable = np.flatnonzero(evidence.status == REJECTED)
         while passed < len(testable):
             rest = testable[passed:]
             statistic, log_p = evidence.statistic[rest], evidence.log_p[rest]
-            bars = self._bars(log_p, self.n_offered_ + start + rest)
-            near = np.flatnonzero(self._may_pass(statistic, log_p, bars))
+            thresholds = self._thresholds(log_p, self.n_offered_ + start + rest)
+            near = np.flatnonzero(self._may_be_accepted(statistic, log_p, thresholds))
             n_clear = int(near[0]) if len(near) else len(rest)
             clear = start + rest[:n_clear]
             verdicts.statistic[clear], verdicts.log_p[clear] = statistic[:n_clear], log_p[:n_clear]
-            self._settle(verdicts, clear, bars[:n_clear], False)
+            self._record(verdicts, clear, thresholds[:n_clear], False)
             passed += n_clear + 1
-            if len(near) and self._try(columns, int(rest[n_clear]), start, float(bars[n_clear]), verdicts):
+            if len(near) and self._try(
+                columns, int(rest[n_clear]), start, float(thresholds[n_clear]), verdicts
+            ):
                 stop = int(rest[n_clear]) + 1
                 break
         refused = np.flatnonzero(evidence.status[:stop] != REJECTED)
         verdicts.decision[start + refused] = evidence.status[refused]
         return stop
 
-    def _try(self, columns: Any, j: int, start: int, bar: float, verdicts: Verdicts) -> bool:
+    def _try(self, columns: Any, j: int, start: int, threshold: float, verdicts: Verdicts) -> bool:
         """Test one column exactly; return whether it was accepted."""
         proposal = self._model.propose(dense_column(columns, j))
-        accepted = self._passes(proposal, bar)
+        accepted = self._is_accepted(proposal, threshold)
         at = np.array([start + j])
         verdicts.statistic[at], verdicts.log_p[at] = proposal.statistic, proposal.log_p
-        self._settle(verdicts, at, np.array([bar]), accepted)
+        self._record(verdicts, at, np.array([threshold]), accepted)
         if accepted:
             verdicts.decision[at] = ACCEPTED
             self._grow(proposal)
@@ -149,6 +151,6 @@ class SequentialSelector(RegressionSelector):
 
 
 def dense_column(columns: Any, j: int) -> Floats:
-    """Return one of the columns, dense."""
+    """Return one column as a dense array."""
     column: Floats = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
     return column

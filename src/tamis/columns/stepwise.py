@@ -1,10 +1,11 @@
 """Forward stepwise regression: accept the best of all candidates, as long as a criterion improves.
 
 The baseline of Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2
-and 5. Where streaming selection looks at a feature once, this looks at every remaining feature at every step.
+and 5. Streaming selection tests a feature once; forward stepwise regression tests every remaining feature at every
+step.
 
 Deviation: the paper searches among all features. Here the search is among the columns of one block of offers, given
-what earlier blocks left selected; `fit` offers all columns as one block, which is the paper's search.
+the features selected from earlier blocks; `fit` offers all columns as one block, which is the paper's search.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ Floats = NDArray[np.float64]
 
 
 class ForwardStepwise(RegressionSelector):
-    """Accepts the best column of a block, again and again, as long as it improves AIC, BIC or RIC.
+    """Repeatedly accepts the best column of a block, as long as it improves AIC, BIC or RIC.
 
     Parameters
     ----------
     criterion : {"aic", "bic", "ric"}, default="bic"
         See :mod:`tamis.columns.penalised`.
     model : {"linear", "logistic", "poisson"}, default="linear"
-        A numeric target, two classes, or counts. Until the last relevant feature is found, counts vary more than a
-        Poisson model says. So their gain is the likelihood ratio that has the p-value of a robust test.
+        A numeric target, two classes, or counts. Until the last relevant feature is found, counts are
+        overdispersed. Their gain is therefore the likelihood ratio with the p-value of a robust test.
     n_candidates : int or None, default=None
         p of RIC. None: the number of features offered so far, including the block, plus one.
     intercept : bool, default=True
@@ -71,7 +72,7 @@ class ForwardStepwise(RegressionSelector):
 
     Examples
     --------
-    The sum of two features is offered first; the search prefers the larger part of it:
+    The feature with the larger coefficient is accepted first, although it is offered later:
 
     >>> import numpy as np
     >>> from tamis import ForwardStepwise
@@ -111,14 +112,14 @@ class ForwardStepwise(RegressionSelector):
     def _consider_block(self, columns: Any) -> Verdicts:
         m = columns.shape[1]
         n_candidates = self.n_offered_ + m + 1 if self.n_candidates is None else self.n_candidates
-        bar = float(penalty(self.criterion, self._model.n, np.array([float(n_candidates)]))[0])
+        threshold = float(penalty(self.criterion, self._model.n, np.array([float(n_candidates)]))[0])
         verdicts = Verdicts.blank(m)
-        verdicts.threshold[:] = bar
+        verdicts.threshold[:] = threshold
         entered: list[int] = []
         left = np.arange(m)
         while self.stopped_ is None and len(left):
             left, best = self._rank(columns, left, verdicts)
-            if best is None or not self._accept(columns, best, bar, verdicts):
+            if best is None or not self._accept(columns, best, threshold, verdicts):
                 break
             entered.append(best)
             left = left[left != best]
@@ -139,10 +140,10 @@ class ForwardStepwise(RegressionSelector):
         left, statistic = left[fit], evidence.statistic[fit]
         return left, int(left[np.argmax(statistic)]) if len(left) else None
 
-    def _accept(self, columns: Any, j: int, bar: float, verdicts: Verdicts) -> bool:
+    def _accept(self, columns: Any, j: int, threshold: float, verdicts: Verdicts) -> bool:
         proposal = self._model.propose(dense_column(columns, j))
         verdicts.statistic[j], verdicts.log_p[j] = proposal.statistic, proposal.log_p
-        if proposal.statistic <= bar:
+        if proposal.statistic <= threshold:
             return False
         verdicts.decision[j] = ACCEPTED
         self._grow(proposal)

@@ -1,4 +1,4 @@
-"""Logarithms of two-sided tail probabilities, far beyond where the probabilities underflow."""
+"""Logarithms of two-sided tail probabilities, valid far beyond the underflow of the probabilities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import special
 
 __all__ = ["log_chi2_tail", "log_t_tail"]
 
-_SMALL = float(np.finfo(np.float64).tiny)  # below, a probability loses digits before it underflows
+_SMALL = float(np.finfo(np.float64).tiny)  # smaller probabilities lose digits before they underflow
 
 
 def log_t_tail(t_squared: NDArray[np.float64], df: float | NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
-"""Warnings where a target has a shape for which the t test of a correlation is wrong.
+"""Warnings about targets whose distribution invalidates the t test of a correlation.
 
-The t test, and Fisher's z, hold for any columns if the errors are normal, and for any errors if the columns are. Where
-neither is, a few rows decide: the only rows of a rare class, or those far out, meet the few ones of a sparse column.
+The t test and Fisher's z are valid for any columns if the errors are normal, and for any errors if the columns are
+normal. Otherwise a few rows decide: the rows of a rare class, or outliers, meet the few ones of a sparse column.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import numpy as np
 
 from tamis._check import Array
 
-__all__ = ["warn_of_a_rare_class", "warn_of_heavy_tails"]
+__all__ = ["warn_heavy_tails", "warn_rare_class"]
 
-_RARE = 0.2  # share of the rows of a class, below which errors are too skewed for a t test
-_HEAVY = 6.0  # kurtosis of a target, above which a few rows decide a t test; 3 is normal, 9 exponential
+_RARE = 0.2  # share of the smaller class below which errors are too skewed for a t test
+_HEAVY = 6.0  # kurtosis of a target above which a few rows decide a t test; normal: 3, exponential: 9
 
 
-def warn_of_a_rare_class(y: Array, weight: Array, advice: str) -> None:
-    """Warn if a target has two values, and few rows have one of them.
+def warn_rare_class(y: Array, weight: Array, advice: str) -> None:
+    """Warn if a target has two values, one of which is rare.
 
     Parameters
     ----------
     y, weight : ndarray of shape (n_rows,)
     advice : str
-        What is wrong then, and what to choose.
+        The consequence, and the remedy.
     """
     values, counts = np.unique(y[weight > 0.0], return_counts=True)
     if len(values) == 2 and counts.min() < _RARE * counts.sum():
@@ -37,8 +37,8 @@ def warn_of_a_rare_class(y: Array, weight: Array, advice: str) -> None:
         )
 
 
-def warn_of_heavy_tails(y: Array, weight: Array) -> None:
-    """Warn if few rows hold most of the spread of a target of more than two values.
+def warn_heavy_tails(y: Array, weight: Array) -> None:
+    """Warn if a few rows account for most of the variance of a target with more than two values.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def warn_of_heavy_tails(y: Array, weight: Array) -> None:
     kurtosis = float(share @ square**2) / float(share @ square) ** 2
     if kurtosis > _HEAVY:
         warnings.warn(
-            f"A few rows hold most of the spread of the target (kurtosis {kurtosis:.0f}, a normal one has 3): the"
-            " p-values of model='linear' are too small for columns that are rare or skewed, choose variance='robust',"
-            " or take the ranks or the logarithm of the target.",
+            f"A few rows account for most of the variance of the target (kurtosis {kurtosis:.0f}, 3 if normal): the"
+            " p-values of model='linear' are too small for sparse or skewed columns, choose variance='robust', or use"
+            " the ranks or the logarithm of the target.",
             UserWarning,
             stacklevel=2,
         )

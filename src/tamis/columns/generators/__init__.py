@@ -1,7 +1,7 @@
-"""Streams of features that are made while they are tested, and that depend on the accepted features.
+"""Streams of features that are generated during the tests, and that depend on the accepted features.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 4.2. Covered:
-the order of Table 7 (principal components, columns, products of selected columns with columns, no pair twice),
+the order of Table 7 (principal components, columns, products of selected columns with columns, each pair once),
 further transformations of one or two features, and the paper's motivation, features as queries against a database.
 
 Deviation: the paper multiplies "the features selected from the first two blocks", components among them;
@@ -23,7 +23,7 @@ from tamis.columns.generators.formulas import (
     Ratio,
     Recipe,
 )
-from tamis.columns.generators.generator import Book, FeatureGenerator, Made
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, RecipeBook
 from tamis.columns.generators.pairs import Interactions, Ratios
 from tamis.columns.generators.queries import Database, Query, SQLFeatures
 from tamis.columns.generators.recipes import Recipes
@@ -34,7 +34,7 @@ from tamis.columns.generators.transforms import Logs, Powers
 
 __all__ = [
     "Aggregate",
-    "Book",
+    "CandidateBlock",
     "Chain",
     "Column",
     "Columns",
@@ -46,7 +46,6 @@ __all__ = [
     "Interactions",
     "Log",
     "Logs",
-    "Made",
     "NewRows",
     "Originals",
     "Power",
@@ -59,6 +58,7 @@ __all__ = [
     "Ratio",
     "Ratios",
     "Recipe",
+    "RecipeBook",
     "Recipes",
     "Relational",
     "SQLFeatures",

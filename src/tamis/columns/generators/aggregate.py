@@ -1,4 +1,4 @@
-"""Aggregates of related tables: what they sum up as plain values, from which their query is written."""
+"""Aggregates of related tables: defined by plain values, from which the query is built."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tamis._check import safe_repr
 from tamis.columns.generators.formulas import NewRows, Recipe
-from tamis.columns.generators.queries import Keys, as_database, quoted, run_query, text_of
+from tamis.columns.generators.queries import Keys, as_database, run_query, sql_identifier, sql_literal
 from tamis.columns.generators.schema import Condition, Link
 from tamis.errors import DataError
 
-__all__ = ["Aggregate", "Scope", "aggregates_of"]
+__all__ = ["Aggregate", "Scope", "joint_query"]
 
 _SQL = {
     "count": "count(*)", "sum": "sum({})", "mean": "avg({})", "min": "min({})", "max": "max({})",
@@ -27,7 +27,7 @@ _ZERO = ("count", "sum", "distinct")  # of no rows
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows that a feature sums up: those at the end of a path from a table, under conditions.
+    """The rows that a feature aggregates: those at the end of a path from a table, under conditions.
 
     Attributes
     ----------
@@ -60,22 +60,28 @@ class Scope:
         str
         """
         first = self.path[0]
-        if first.to_children and first.near_column == self.key:  # the child knows the key
+        if first.to_children and first.near_column == self.key:  # the child table contains the key
             key, source, rest = (first.far, first.far_column), first.far, self.path[1:]
         else:
             key, source, rest = (self.target, self.key), self.target, self.path
         cast = ", ".join(f"CAST({value} AS DOUBLE)" for value in values)
-        text = f"SELECT {quoted(key[0])}.{quoted(key[1])}, {cast} FROM {quoted(source)}"
+        text = (
+            f"SELECT {sql_identifier(key[0])}.{sql_identifier(key[1])}, {cast} FROM {sql_identifier(source)}"
+        )
         for link in rest:
-            near, far = quoted(link.near), quoted(link.far)
-            text += f" JOIN {far} ON {near}.{quoted(link.near_column)} = {far}.{quoted(link.far_column)}"
+            near, far = sql_identifier(link.near), sql_identifier(link.far)
+            near_column, far_column = sql_identifier(link.near_column), sql_identifier(link.far_column)
+            text += f" JOIN {far} ON {near}.{near_column} = {far}.{far_column}"
         if self.where:
-            tests = [f"{quoted(t)}.{quoted(column)} = {text_of(value)}" for t, column, value in self.where]
+            tests = [
+                f"{sql_identifier(t)}.{sql_identifier(column)} = {sql_literal(value)}"
+                for t, column, value in self.where
+            ]
             text += f"\nWHERE {' AND '.join(tests)}"
         return text + " GROUP BY 1"
 
     def check_state(self) -> None:
-        """Raise if this is no path from the target, or a name or value is none that a query can hold.
+        """Raise if this is not a path from the target, or a name or value is not valid in a query.
 
         Raises
         ------
@@ -87,32 +93,31 @@ class Scope:
             or type(self.where) is not tuple
             or len(self.path) + len(self.where) > _LONGEST
         ):
-            raise DataError(f"An aggregate has no path of at most {_LONGEST} links and conditions.")
+            raise DataError(f"An aggregate must have at most {_LONGEST} links and conditions, as tuples.")
         names = [self.target, self.key]
         been = [self.target]
         for link in self.path:
             names += [link.near, link.near_column, link.far, link.far_column]
             if link.near != been[-1] or link.far in been:
                 raise DataError(
-                    f"The path of an aggregate goes from {safe_repr(link.near)} to {safe_repr(link.far)}: it is broken."
+                    f"The path of an aggregate is broken between {safe_repr(link.near)} and {safe_repr(link.far)}."
                 )
             been.append(link.far)
         for table, column, value in self.where:
             names += [table, column]
             if table not in been[1:] or not _is_plain(value):
                 raise DataError(
-                    f"An aggregate has the condition {safe_repr(table)}.{safe_repr(column)} ="
-                    f" {safe_repr(value)}: it is no test."
+                    f"An aggregate has the invalid condition {safe_repr(table)}.{safe_repr(column)} = {safe_repr(value)}."
                 )
         if len(been) == 1 or not all(type(name) is str and name and "\0" not in name for name in names):
-            raise DataError(f"An aggregate from {safe_repr(self.target)} names no tables and columns.")
+            raise DataError(f"An aggregate from {safe_repr(self.target)} must name tables and columns.")
 
 
 @dataclass(frozen=True)
 class Aggregate(Recipe):
     """A feature that summarises, for each row, the rows of another table that belong to it.
 
-    It holds names and values, no SQL. Its query is written when it runs, and reads only tables of the database.
+    It contains names and values, not SQL. Its query is built when it runs, and reads only tables of the database.
 
     Attributes
     ----------
@@ -122,7 +127,7 @@ class Aggregate(Recipe):
     table, column : str or None
         The table and column that are summarised; no column for a count.
     is_time : bool
-        Whether the column holds times; they are converted to seconds.
+        Whether the column contains times; they are converted to seconds.
 
     Examples
     --------
@@ -149,12 +154,12 @@ class Aggregate(Recipe):
 
     @property
     def key(self) -> str:
-        """The column of the rows that holds the key."""
+        """The column of the rows that contains the key."""
         return self.scope.key
 
     @property
     def empty(self) -> float:
-        """The value for a row to which no rows belong."""
+        """The value for a row without related rows."""
         return 0.0 if self.kind in _ZERO else math.nan
 
     @property
@@ -162,7 +167,7 @@ class Aggregate(Recipe):
         """The value as SQL."""
         if self.column is None or self.table is None:
             return _SQL[self.kind]
-        place = f"{quoted(self.table)}.{quoted(self.column)}"
+        place = f"{sql_identifier(self.table)}.{sql_identifier(self.column)}"
         return _SQL[self.kind].format(f"epoch({place})" if self.is_time else place)
 
     def values(self, rows: NewRows) -> NDArray[Any]:
@@ -171,7 +176,7 @@ class Aggregate(Recipe):
             raise DataError(f"A feature is the query {str(self)!r}: give the database that it runs against.")
         self.check_state()
         database = as_database(rows.database)
-        database.refuse_unknown([self.scope.target, *self.scope.tables][self._starts_at_child() :])
+        database.check_tables([self.scope.target, *self.scope.tables][self._starts_at_child() :])
         return run_query(database, str(self), Keys(rows.keys[self.key], self.key), self.empty)
 
     def _starts_at_child(self) -> bool:
@@ -183,7 +188,7 @@ class Aggregate(Recipe):
         return set()
 
     def check_state(self) -> None:
-        """Raise if these values do not make a query.
+        """Raise if these values do not define a query.
 
         Raises
         ------
@@ -191,15 +196,13 @@ class Aggregate(Recipe):
             If so.
         """
         if self.kind not in _SQL or (self.kind == "count") != (self.column is None):
-            raise DataError(
-                f"There is no aggregate {safe_repr(self.kind)} of the column {safe_repr(self.column)}."
-            )
+            raise DataError(f"Unknown aggregate {safe_repr(self.kind)} of the column {safe_repr(self.column)}.")
         self.scope.check_state()
         if self.column is not None:
             names = type(self.column) is str and self.column and "\0" not in self.column
             if self.table not in self.scope.tables or not names:
                 raise DataError(
-                    f"An aggregate of {safe_repr(self.table)}.{safe_repr(self.column)} names no column of its path."
+                    f"An aggregate of {safe_repr(self.table)}.{safe_repr(self.column)} must name a column of its path."
                 )
 
     def __str__(self) -> str:
@@ -212,6 +215,6 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, bool | int) or (type(value) is str and "\0" not in value)
 
 
-def aggregates_of(aggregates: Sequence[Aggregate]) -> str:
+def joint_query(aggregates: Sequence[Aggregate]) -> str:
     """Return one query for several features of one scope."""
     return aggregates[0].scope.query([aggregate.value for aggregate in aggregates])

@@ -1,4 +1,4 @@
-"""Generators one after the other, in the order of the paper."""
+"""A sequence of generators, by default in the order of the paper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 from tamis.base import ColumnSelector
 from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.formulas import Recipe
-from tamis.columns.generators.generator import Book, FeatureGenerator, Made
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, RecipeBook
 from tamis.columns.generators.pairs import Interactions
 from tamis.columns.generators.sources import Originals, check_seed
 from tamis.columns.generators.table import as_columns
@@ -16,17 +16,17 @@ __all__ = ["Chain"]
 
 
 class Chain(FeatureGenerator):
-    """Blocks of features from several generators, one after the other.
+    """Blocks of features from several generators in sequence.
 
-    After the last generator, the first is asked again whether the features accepted since allow more candidates. The
-    chain ends when no generator has any.
+    After the last generator, the sequence restarts with the first, because the features accepted since may allow more
+    candidates. The chain ends when no generator has any left.
 
     Parameters
     ----------
     *parts : FeatureGenerator
         The generators, in order. Each is used in one chain only.
     random_state : int or None, default=None
-        A seed for the parts that can be shuffled and have no seed of their own.
+        A seed for the parts that can be shuffled and have no own seed.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Chain(FeatureGenerator):
     >>> X = np.random.default_rng(0).lognormal(size=(300, 6))
     >>> stream = Chain(Originals(X), Logs(X), Ratios(X), random_state=0)
     >>> selector = AlphaInvesting(target_fdr=0.05).fit_stream(stream, X[:, 0] - 2 * np.log(X[:, 1]))
-    >>> sorted(selector.selected_)  # x1 came before its logarithm
+    >>> sorted(selector.selected_)  # x1 was offered before its logarithm
     ['log(x1)', 'x0', 'x1']
     """
 
@@ -48,7 +48,7 @@ class Chain(FeatureGenerator):
                 f"Chain takes generators, got {wrong[0]!r:.60}." if wrong else "Chain needs a generator."
             )
         if len({id(part) for part in parts}) < len(parts):
-            raise ValueError("A generator stands twice in the chain: make a second one.")
+            raise ValueError("A generator occurs twice in the chain: create a second one.")
         self.parts, self.random_state = parts, check_seed(random_state)
         for part in parts:
             if random_state is not None and getattr(part, "random_state", 0) is None:
@@ -101,38 +101,38 @@ class Chain(FeatureGenerator):
         (list of str, block) or None
         """
         for _ in range(len(self.parts) + 1):
-            found = self.parts[self._at].next_features(selector, limit)
-            if found is not None:
-                return found
+            block = self.parts[self._at].next_features(selector, limit)
+            if block is not None:
+                return block
             self._at = (self._at + 1) % len(self.parts)
         return None
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         raise NotImplementedError
 
-    def settle(self, selector: ColumnSelector) -> None:
+    def store_accepted(self, selector: ColumnSelector) -> None:
         """Store the recipes of the accepted features of the last block.
 
         Parameters
         ----------
         selector : ColumnSelector
         """
-        self.parts[self._at].settle(selector)
+        self.parts[self._at].store_accepted(selector)
 
-    def forget(self) -> None:
-        """Forget the last block, because it was not offered."""
+    def discard_last_block(self) -> None:
+        """Discard the last block, because it was not offered."""
         for part in self.parts:
-            part.forget()
+            part.discard_last_block()
 
-    def _known(self, name: str) -> Recipe | None:
-        found = [recipe for part in self.parts if (recipe := part._known(name)) is not None]
+    def _find_recipe(self, name: str) -> Recipe | None:
+        found = [recipe for part in self.parts if (recipe := part._find_recipe(name)) is not None]
         return found[0] if found else None
 
     def _column_names(self) -> list[str]:
         return next((names for part in self.parts if (names := part._column_names())), [])
 
     def stage(self) -> str:
-        """Return the name of the part at work, in a word.
+        """Return the name of the current part, one word.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class Chain(FeatureGenerator):
         """
         return self.parts[self._at].stage()
 
-    def join(self, book: Book, place: int) -> None:
+    def join(self, book: RecipeBook, place: int) -> None:
         """Become part of a chain.
 
         Parameters
@@ -153,7 +153,7 @@ class Chain(FeatureGenerator):
             part.join(book, 100 * place + i)
 
     def position(self) -> Any:
-        """Return which part is at work, and the position of each part.
+        """Return the index of the current part, and the position of each part.
 
         Returns
         -------

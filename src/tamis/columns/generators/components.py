@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tamis._check import check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Component, Projection
-from tamis.columns.generators.generator import FeatureGenerator, Made
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator
 from tamis.columns.generators.table import Columns, as_columns, dense
 from tamis.errors import DataError
 
@@ -22,16 +22,16 @@ _CELLS = 1 << 20
 
 
 class PrincipalComponents(FeatureGenerator):
-    """The first principal components of a table, which the paper puts before the columns.
+    """The first principal components of a table, which the paper offers before the columns.
 
     They are computed from the given rows (those of the training set), with columns of mean 0 and, with `scale`,
-    variance 1. A missing value counts as its column's mean. The loadings of each accepted component are kept.
+    variance 1. A missing value is replaced by its column's mean. The loadings of each accepted component are stored.
 
     Parameters
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     n_components : int, default=10
-        At least 1. Fewer come if the columns span fewer directions. The paper takes 3 to 50.
+        At least 1. Fewer are offered if the columns have a lower rank. The paper uses 3 to 50.
     scale : bool, default=True
     prefix : str, default="pc"
         First part of the names; a number follows, from 0.
@@ -61,7 +61,7 @@ class PrincipalComponents(FeatureGenerator):
         self._projection: Projection | None = None
         self._next = 0
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         if self._projection is None:
             self._projection = principal_directions(self.columns, self.n_components, self.scale)
             self._values = self._projection.values(self.columns)
@@ -71,14 +71,12 @@ class PrincipalComponents(FeatureGenerator):
             return None
         names = [f"{self.prefix}{j}" for j in range(first, stop)]
         if taken := [name for name in names if name in self.columns.index]:
-            raise DataError(
-                f"A column is called {taken[0]!r}, as a component would be: choose another prefix."
-            )
+            raise DataError(f"A column has the name {taken[0]!r} of a component: choose another prefix.")
         self._next = stop
-        return Made(names, self._values[:, first:stop], lambda i: Component(projection, first + i))
+        return CandidateBlock(names, self._values[:, first:stop], lambda i: Component(projection, first + i))
 
     def position(self) -> Any:
-        """Return how many components were offered.
+        """Return the number of components offered.
 
         Returns
         -------
@@ -133,7 +131,7 @@ def principal_directions(columns: Columns, n_components: int, scale: bool) -> Pr
         for part, block in columns.parts(_CELLS):
             z = centred(block, part)
             gram += z @ z.T
-        size, left = leading(gram, n_components)
+        size, left = leading_eigenvectors(gram, n_components)
         axes = np.empty((p, len(size)))
         for part, block in columns.parts(_CELLS):
             axes[part] = centred(block, part).T @ left / np.sqrt(size)
@@ -143,13 +141,13 @@ def principal_directions(columns: Columns, n_components: int, scale: bool) -> Pr
         for start in range(0, n, max(1, _CELLS // p)):
             z = centred(rows[start : start + max(1, _CELLS // p)], slice(None))
             gram += z.T @ z
-        axes = leading(gram, n_components)[1]
+        axes = leading_eigenvectors(gram, n_components)[1]
     signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     return Projection(tuple(columns.names), mean, spread, axes * signs)
 
 
-def leading(gram: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues of a Gram matrix and their vectors; no more than it has directions."""
+def leading_eigenvectors(gram: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return the `k` largest eigenvalues of a Gram matrix and their vectors, at most its rank."""
     m = len(gram)
     size, vectors = scipy.linalg.eigh(gram, subset_by_index=[max(0, m - k), m - 1])
     size, vectors = size[::-1], vectors[:, ::-1]

@@ -1,4 +1,4 @@
-"""A long walk through a stream of features: with a budget, with Ctrl-C, and taken up again after a kill."""
+"""Exploration of a stream of features with a budget, interruption by Ctrl-C, and resumption from a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tamis._check import check_number
 from tamis.base import ColumnSelector
 from tamis.base.glance import glance
 from tamis.columns.generators.generator import FeatureGenerator
-from tamis.columns.generators.queries import Query, texts_in
+from tamis.columns.generators.queries import Query, query_texts
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable
 from tamis.errors import CheckpointError
@@ -36,7 +36,7 @@ class Progress:
     n_candidates, n_selected : int
     seconds : float
     stage : str
-        Which generator is at work.
+        The current generator.
     """
 
     n_candidates: int
@@ -60,7 +60,7 @@ class Exploration:
     seconds : float
         Time taken, including that before a checkpoint.
     ended : str
-        "exhausted", "max_candidates", "max_seconds", "interrupted", or why the selector stopped.
+        "exhausted", "max_candidates", "max_seconds", "interrupted", or the reason why the selector stopped.
     """
 
     selector: ColumnSelector
@@ -76,8 +76,8 @@ class Exploration:
         return glance("Exploration", self._facts(), {name: [] for name in self.selector.selected_})
 
     def _facts(self) -> list[str]:
-        found = f"{len(self.selector.selected_):,} of {self.n_candidates:,} candidates selected"
-        return [found, f"{self.seconds:.3g} s", f"ended: {self.ended}"]
+        selected = f"{len(self.selector.selected_):,} of {self.n_candidates:,} candidates selected"
+        return [selected, f"{self.seconds:.3g} s", f"ended: {self.ended}"]
 
     def transform(self, X: Any, *, database: Any = None) -> NDArray[np.float64]:
         """Compute the selected features of rows.
@@ -118,28 +118,28 @@ def explore(
         The target, which starts the selector. Without it, a started selector continues.
     sample_weight : array-like of shape (n_rows,), optional
     max_seconds : float or None, default=None
-        The most seconds to take; checked after each block of candidates. Time before a checkpoint counts.
+        Time limit in seconds, checked after each block of candidates. Time before a checkpoint counts.
     max_candidates : int or None, default=None
         Offer exactly this many candidates, unless the stream ends before. Those before a checkpoint count.
     on_step : callable, optional
         Called with a :class:`Progress` after each block, a few times to a few hundred times a second.
     checkpoint : path-like, optional
-        The file to save to and, if it exists, to continue from. The same call gives the same decisions, whether it was
-        killed in between or not. A selector with ``trace="selected"`` keeps the file small.
+        The file to save to and, if it exists, to continue from. The same call gives the same decisions, whether or
+        not it was killed in between. A selector with ``trace="selected"`` keeps the file small.
     checkpoint_seconds : float, default=30
-        Least time between two savings. The state is also saved at the end.
+        Minimal time between two saves. The state is also saved at the end.
 
     Returns
     -------
     Exploration
-        After Ctrl-C it holds the features found until then, with ``ended`` "interrupted". The selector is then in a
+        After Ctrl-C it contains the features found so far, with ``ended`` "interrupted". The selector is then in a
         valid state, and you can continue the stream. Ctrl-C and SIGTERM wait for the current block; a second one stops
         at once.
 
     Raises
     ------
     DataError
-        If no decision about a feature is possible. Features found before stay in the selector, and in the checkpoint.
+        If no decision about a feature is possible. Features found before remain in the selector and the checkpoint.
     CheckpointError
         If the checkpoint belongs to another exploration.
 
@@ -151,10 +151,10 @@ def explore(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 40))
     >>> y = X[:, 3] - X[:, 3] * X[:, 30] + 0.1 * rng.normal(size=200)
-    >>> found = explore(AlphaInvesting(target_fdr=0.05), Chain.published(X, 3), y, max_candidates=1000)
-    >>> found.selector.selected_, found.n_candidates, found.ended
+    >>> result = explore(AlphaInvesting(target_fdr=0.05), Chain.published(X, 3), y, max_candidates=1000)
+    >>> result.selector.selected_, result.n_candidates, result.ended
     (['x3', 'x3*x30'], 83, 'exhausted')
-    >>> np.allclose(found.transform(X[:2])[:, 1], X[:2, 3] * X[:2, 30])
+    >>> np.allclose(result.transform(X[:2])[:, 1], X[:2, 3] * X[:2, 30])
     True
     """
     if max_seconds is not None:
@@ -163,20 +163,20 @@ def explore(
         check_number("max_candidates", max_candidates, low=0, integer=True)
     check_number("checkpoint_seconds", checkpoint_seconds, low=0.0)
     stream = features if isinstance(features, FeatureGenerator) else FromIterable(features)
-    walk = _Walk(selector, stream, None if checkpoint is None else Path(checkpoint))
-    walk.begin(y, sample_weight)
+    run = _ExplorationRun(selector, stream, None if checkpoint is None else Path(checkpoint))
+    run.start(y, sample_weight)
     try:
         with interrupts_wait() as stop_if_asked:
-            ended = walk.go(max_seconds, max_candidates, on_step, float(checkpoint_seconds), stop_if_asked)
+            ended = run.run(max_seconds, max_candidates, on_step, float(checkpoint_seconds), stop_if_asked)
     except KeyboardInterrupt:
         ended = "interrupted"
     finally:
-        walk.keep()
-    return Exploration(selector, stream.recipes(selector), walk.n_candidates, walk.seconds(), ended)
+        run.save()
+    return Exploration(selector, stream.recipes(selector), run.n_candidates, run.seconds(), ended)
 
 
-class _Walk:
-    """A selector, a stream, and how far they are."""
+class _ExplorationRun:
+    """A selector, a stream, and their progress."""
 
     def __init__(self, selector: ColumnSelector, stream: FeatureGenerator, path: Path | None) -> None:
         self.selector, self.stream, self.path = selector, stream, path
@@ -191,10 +191,10 @@ class _Walk:
     def seconds(self) -> float:
         return self.earlier + time.perf_counter() - self.began
 
-    # -- beginning, and saving -----------------------------------------------------------------------------
+    # -- start and checkpoint -----------------------------------------------------------------------------
 
-    def begin(self, y: Any, sample_weight: Any) -> None:
-        """Start the selector, or go on from the checkpoint."""
+    def start(self, y: Any, sample_weight: Any) -> None:
+        """Start the selector, or resume from the checkpoint."""
         if self.path is not None:
             self.settings = {
                 "selector": f"{type(self.selector).__name__}({self.selector.get_params()})",
@@ -212,18 +212,18 @@ class _Walk:
     def _resume(self, saved: Any) -> None:
         if not isinstance(saved, dict) or "walk" not in saved:
             raise CheckpointError(
-                f"{str(self.path)!r} is no checkpoint of a stream of features: choose another file, or remove it."
+                f"{str(self.path)!r} is not a checkpoint of a stream of features: choose another file, or remove it."
             )
         for what, now in self.settings.items():
             if saved["settings"][what] != now:
                 raise CheckpointError(
-                    f"{str(self.path)!r} is the checkpoint of another walk: the {what} differs (its parameters, or the"
-                    " data that it reads). Choose another file, or remove it."
+                    f"{str(self.path)!r} is the checkpoint of another exploration: the {what} differs (its parameters,"
+                    " or the data that it reads). Choose another file, or remove it."
                 )
         walk = saved["walk"]
-        if foreign := texts_in(walk["book"].recipes.values()) - self.stream.own_queries():
+        if foreign := query_texts(walk["book"].recipes.values()) - self.stream.own_queries():
             raise CheckpointError(
-                f"{str(self.path)!r} holds the query {min(foreign)!r:.200}, which this stream was not given: choose"
+                f"{str(self.path)!r} contains the query {min(foreign)!r:.200}, which this stream was not given: choose"
                 " another file, or remove it."
             )
         self.stream.join(walk["book"], self.stream.place)
@@ -232,9 +232,9 @@ class _Walk:
         self.selector.__dict__.update(walk["selector"].__dict__)
         self.n_candidates, self.earlier = walk["n_candidates"], walk["seconds"]
 
-    def keep(self) -> None:
-        """Save the walk, if there is a file for it."""
-        self.stream.settle(self.selector)
+    def save(self) -> None:
+        """Save the exploration, if it has a checkpoint file."""
+        self.stream.store_accepted(self.selector)
         if self.path is None:
             return
         walk = {
@@ -246,9 +246,9 @@ class _Walk:
         }
         save({"settings": self.settings, "walk": walk}, self.path)
 
-    # -- walking -------------------------------------------------------------------------------------------
+    # -- offering ------------------------------------------------------------------------------------------
 
-    def go(
+    def run(
         self,
         max_seconds: float | None,
         max_candidates: int | None,
@@ -256,7 +256,7 @@ class _Walk:
         every: float,
         stop_if_asked: Callable[[], None],
     ) -> str:
-        """Offer block after block; return why that ended."""
+        """Offer block after block; return the reason for the end."""
         saved = time.perf_counter()
         while True:
             if self.selector.stopped_ is not None:
@@ -272,26 +272,26 @@ class _Walk:
                 on_step(Progress(self.n_candidates, n_selected, self.seconds(), self.stream.stage()))
             stop_if_asked()
             if self.path is not None and time.perf_counter() - saved >= every:
-                self.keep()
+                self.save()
                 saved = time.perf_counter()
 
     def _step(self, limit: int | None) -> bool:
-        """Offer one block, whole or not at all; return whether there was one."""
+        """Offer one block atomically; return whether there was one."""
         selector, stream = self.selector, self.stream
-        stream.settle(selector)
+        stream.store_accepted(selector)
         position, n_offered = stream.position(), selector.n_offered_
         try:
-            made = stream.next_features(selector, limit)
-            if made is not None:
-                selector.offer_many(made[1], made[0])
+            block = stream.next_features(selector, limit)
+            if block is not None:
+                selector.offer_many(block[1], block[0])
         except BaseException:
             if selector.n_offered_ == n_offered:
                 stream.seek(position)
-                stream.forget()
+                stream.discard_last_block()
             raise
         finally:
             self.n_candidates += selector.n_offered_ - n_offered
-        return made is not None
+        return block is not None
 
 
 def _digest(values: Any) -> str:

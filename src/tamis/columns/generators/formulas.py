@@ -1,4 +1,4 @@
-"""How one feature is made: from a column, or from other features, in a form that is kept and applied to new rows."""
+"""Recipes: a feature as a function of columns or other features, stored and applied to new rows."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _CELLS = 1 << 20
 
 @dataclass
 class NewRows:
-    """The data that features are made from: columns, and for queries a database and the keys of the rows.
+    """The data that features are computed from: columns, and for queries a database and the keys of the rows.
 
     Attributes
     ----------
     columns : Columns or None
     keys : dict of str to ndarray
-        The keys, by the name of the column that holds them.
+        The keys, by the name of their column.
     database : object
         The database that queries run against.
     """
@@ -50,12 +50,12 @@ class NewRows:
 
 
 class Recipe(ABC):
-    """How one feature is made; ``str(recipe)`` is its formula.
+    """The definition of one feature; ``str(recipe)`` is its formula.
 
     Attributes
     ----------
     is_atom : bool
-        Whether the feature is not made from other features: a column, a component, a query.
+        Whether the feature is not computed from other features: a column, a component, a query.
     """
 
     is_atom = False
@@ -66,20 +66,20 @@ class Recipe(ABC):
 
     @abstractmethod
     def needs(self) -> set[str]:
-        """Return the names of the columns it is made from."""
+        """Return the names of the columns it is computed from."""
 
     def factors(self, name: str) -> tuple[str, ...]:
         """Return the names whose product the feature is: its own, unless it is a product."""
         return (name,)
 
     def size(self) -> int:
-        """Return the number of atoms it is made of."""
+        """Return the number of atoms it consists of."""
         return 1
 
 
 @dataclass(frozen=True)
 class Column(Recipe):
-    """A column as it is.
+    """An unchanged column.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Column(Recipe):
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Directions on which rows of all columns are projected; a missing value counts as its column's mean.
+    """Directions on which rows of all columns are projected; a missing value is replaced by its column's mean.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Component(Recipe):
 
 
 def power_of(values: Any, exponent: float) -> Any:
-    """Return a power; one that is no integer is that of the size, with the sign kept.
+    """Return a power; a non-integer one is that of the absolute value, with the sign kept.
 
     Parameters
     ----------
@@ -203,12 +203,12 @@ class Power(Recipe):
         return self.base.needs()
 
     def factors(self, name: str) -> tuple[str, ...]:
-        """Return the base, as many times as the exponent says."""
+        """Return the base, repeated as often as the exponent."""
         whole = float(self.exponent).is_integer()
         return (self.base_name,) * int(self.exponent) if whole else (name,)
 
     def size(self) -> int:
-        """Return how many factors it has."""
+        """Return the number of factors."""
         return len(self.factors(""))
 
     def __str__(self) -> str:
@@ -247,7 +247,7 @@ class Product(Recipe):
         return self.names
 
     def size(self) -> int:
-        """Return how many parts it has."""
+        """Return the number of parts."""
         return len(self.parts)
 
     def __str__(self) -> str:
@@ -256,7 +256,7 @@ class Product(Recipe):
 
 @dataclass(frozen=True)
 class Log(Recipe):
-    """The logarithm of a feature, shifted to be positive; values of new rows are not below the smallest training value.
+    """The logarithm of a feature, shifted to be positive; new values are clipped at the smallest training value.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class Log(Recipe):
 
 @dataclass(frozen=True)
 class Ratio(Recipe):
-    """One feature divided by another, whose size is at least that of its smallest training value other than 0.
+    """One feature divided by another, whose absolute value is clipped at its smallest nonzero training value.
 
     Examples
     --------
@@ -320,7 +320,7 @@ class Ratio(Recipe):
 
 
 def away_from_zero(values: Floats, floor: Any) -> Floats:
-    """Return the values, none smaller in size than the floor; zero is moved up."""
+    """Return the values with absolute value at least the floor; zeros become the floor."""
     found: Floats = np.where(np.abs(values) < floor, np.where(values < 0, -1.0, 1.0) * floor, values)
     return found
 

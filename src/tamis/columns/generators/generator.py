@@ -1,4 +1,4 @@
-"""The base of feature streams: they see the accepted features, keep their recipes, and can be resumed."""
+"""The base of feature streams: they use the accepted features, store their recipes, and can be resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.table import Block, Columns, dense
 from tamis.errors import DataError
 
-__all__ = ["Book", "FeatureGenerator", "Made"]
+__all__ = ["CandidateBlock", "FeatureGenerator", "RecipeBook"]
 
 Floats = NDArray[np.float64]
 _CELLS = 1 << 20  # of a block of candidates: 8 MB
@@ -25,7 +25,7 @@ _WIDEST = 1 << 14
 
 
 @dataclass
-class Made:
+class CandidateBlock:
     """A block of candidates.
 
     Attributes
@@ -41,8 +41,8 @@ class Made:
     recipe: Callable[[int], Recipe]
 
 
-class Book:
-    """What the generators of one stream share about the accepted features.
+class RecipeBook:
+    """The accepted features, shared by the generators of one stream.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Book:
     means : dict of str to float
         Mean of each feature's values that are not missing.
     powers : dict of str to int
-        Powers that were offered, and the place of the generator that did so. No other generator offers them again.
+        Powers offered so far, and the place of the generator that offered them. No other generator offers them again.
     """
 
     def __init__(self) -> None:
@@ -79,8 +79,8 @@ class Book:
 class FeatureGenerator(ABC):
     """A stream of features, for ``fit_stream``, ``offer_stream`` and :func:`tamis.columns.generators.explore`.
 
-    A subclass writes `_draw`, `position` and `seek`. Which candidates come, and in which order, must not depend on
-    how many are drawn at once. A generator is used for one selector, once.
+    A subclass defines `_draw`, `position` and `seek`. The candidates and their order must not depend on the block size.
+    A generator is used for one selector, once.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ class FeatureGenerator(ABC):
         The accepted features; generators in a :class:`Chain` share it.
     """
 
-    whole = False  # whether a block is offered at once, however large it is
+    whole = False  # whether a block is offered at once, regardless of its size
 
     def __init__(self, columns: Columns | None = None) -> None:
         self.columns = columns
-        self.book = Book()
+        self.book = RecipeBook()
         self.place = 0  # in a chain
-        self._made: Made | None = None
+        self._last_block: CandidateBlock | None = None
 
     def __repr__(self) -> str:
         table = "" if self.columns is None else repr(self.columns)
@@ -109,8 +109,8 @@ class FeatureGenerator(ABC):
     # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
-        """Return at most so many candidates, at least one, or None if there are no more for now."""
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
+        """Return 1 to `width` candidates, or None if none are available for now."""
 
     @abstractmethod
     def position(self) -> Any:
@@ -123,17 +123,17 @@ class FeatureGenerator(ABC):
         Parameters
         ----------
         position : object
-            What `position` returned.
+            A return value of `position`.
         """
 
     def _accepted(self, name: str, i: int) -> None:  # noqa: B027
-        """Learn that the candidate at place `i` of the last block was accepted."""
+        """Called when the candidate at place `i` of the last block was accepted."""
 
     def _settings(self) -> dict[str, Any]:
-        """Return the parameters that tell this stream from another."""
+        """Return the parameters that distinguish this stream from another."""
         return {}
 
-    # -- verbs ---------------------------------------------------------------------------------------------
+    # -- offering ------------------------------------------------------------------------------------------
 
     def next_features(self, selector: ColumnSelector, limit: int | None = None) -> Any:
         """Return names and a block of candidates, or None if there are no more.
@@ -149,7 +149,7 @@ class FeatureGenerator(ABC):
         -------
         (list of str, block) or None
         """
-        self.settle(selector)
+        self.store_accepted(selector)
         n_rows = selector._n_rows
         if self.columns is not None and self.columns.n_rows != n_rows:
             raise DataError(
@@ -157,18 +157,18 @@ class FeatureGenerator(ABC):
                 f" {self.columns.names[0]!r}, but y has {n_rows} rows: give one value for each row."
             )
         width = sys.maxsize if self.whole else max(1, min(_WIDEST, _CELLS // n_rows))
-        with np.errstate(all="ignore"):  # what overflows is refused by name
-            self._made = self._draw(selector, width if limit is None else min(width, limit))
-        return None if self._made is None else (self._made.names, self._made.values)
+        with np.errstate(all="ignore"):  # values that overflow are rejected by name
+            self._last_block = self._draw(selector, width if limit is None else min(width, limit))
+        return None if self._last_block is None else (self._last_block.names, self._last_block.values)
 
-    def settle(self, selector: ColumnSelector) -> None:
+    def store_accepted(self, selector: ColumnSelector) -> None:
         """Store the recipes of the accepted features of the last block.
 
         Parameters
         ----------
         selector : ColumnSelector
         """
-        made, self._made = self._made, None
+        made, self._last_block = self._last_block, None
         new = [name for name in selector.selected_ if name not in self.book.recipes]
         if made is None or not new:
             return
@@ -178,9 +178,9 @@ class FeatureGenerator(ABC):
                 self.book.add(name, made.recipe(i), dense(made.values[:, [i]])[:, 0])
                 self._accepted(name, i)
 
-    def forget(self) -> None:
-        """Forget the last block, because it was not offered."""
-        self._made = None
+    def discard_last_block(self) -> None:
+        """Discard the last block, because it was not offered."""
+        self._last_block = None
 
     def recipes(self, selector: ColumnSelector) -> Recipes:
         """Return the recipes of the selected features, in the order of ``selector.get_feature_names_out()``.
@@ -196,9 +196,9 @@ class FeatureGenerator(ABC):
         Raises
         ------
         DataError
-            If the selector holds a feature that this stream did not make.
+            If the selector contains a feature that this stream did not generate.
         """
-        self.settle(selector)
+        self.store_accepted(selector)
         found, means = {}, {}
         for name in selector.get_feature_names_out().tolist():
             found[name] = self.recipe_of(name)
@@ -217,9 +217,11 @@ class FeatureGenerator(ABC):
         -------
         Recipe
         """
-        recipe = self._known(name)
+        recipe = self._find_recipe(name)
         if recipe is None:
-            raise DataError(f"Feature {name!r} was not made by this stream: offer all features through one.")
+            raise DataError(
+                f"Feature {name!r} was not generated by this stream: offer all features through one."
+            )
         return recipe
 
     def signature(self) -> dict[str, Any]:
@@ -242,7 +244,7 @@ class FeatureGenerator(ABC):
         return set()
 
     def stage(self) -> str:
-        """Return the name of the present stage, in a word.
+        """Return the name of the current stage, one word.
 
         Returns
         -------
@@ -250,7 +252,7 @@ class FeatureGenerator(ABC):
         """
         return type(self).__name__
 
-    def join(self, book: Book, place: int) -> None:
+    def join(self, book: RecipeBook, place: int) -> None:
         """Become part of a chain.
 
         Parameters
@@ -265,7 +267,7 @@ class FeatureGenerator(ABC):
     def _column_names(self) -> list[str]:
         return [] if self.columns is None else self.columns.names
 
-    def _known(self, name: str) -> Recipe | None:
+    def _find_recipe(self, name: str) -> Recipe | None:
         """Return the recipe of an accepted feature; columns of the table need none."""
         found = self.book.recipes.get(name)
         if found is None and self.columns is not None and name in self.columns.index:
@@ -277,8 +279,8 @@ class FeatureGenerator(ABC):
         assert self.columns is not None
         return self.book.values[name] if name in self.book.values else self.columns.column(name)
 
-    def _apart(self, names: list[str]) -> list[str]:
-        """Put those names in brackets that columns have already."""
+    def _disambiguate(self, names: list[str]) -> list[str]:
+        """Put names in brackets if a column has the same name."""
         assert self.columns is not None
         if not self.columns.formulas:
             return names

@@ -1,4 +1,4 @@
-"""Features made from two others: selected features with every column, as products or ratios."""
+"""Features from pairs: selected features with every column, as products or ratios."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tamis.columns.generators.formulas import (
     away_from_zero,
     product_name,
 )
-from tamis.columns.generators.generator import FeatureGenerator, Made, order
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, order
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
 
@@ -32,9 +32,9 @@ _OF = ("selected", "selected originals", "originals")
 
 
 class _Pairs(FeatureGenerator):
-    """One parent after the other, each with the columns that it was not yet paired with.
+    """Pairs each parent in turn with the columns that it was not yet paired with.
 
-    A subclass writes `_fits`, `_partners`, `_names`, `_recipe` and `_combine`.
+    A subclass defines `_can_be_parent`, `_partners`, `_names`, `_recipe` and `_combine`.
     """
 
     columns: Columns
@@ -45,12 +45,12 @@ class _Pairs(FeatureGenerator):
         self.of, self.random_state = of, check_seed(random_state)
         self._queue: list[str] = []  # parents in their order of entry; those before `_at` are done
         self._at = self._next = 0
-        self._codes: NDArray[np.int64] | None = None  # of the parent at work
+        self._codes: NDArray[np.int64] | None = None  # of the current parent
         self._values = np.empty(0)
         self._finished = np.zeros(self.columns.n_columns, dtype=bool)  # columns that were parents
 
     @abstractmethod
-    def _fits(self, name: str, recipe: Recipe) -> bool:
+    def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
         """Return whether a selected feature can be a parent."""
 
     @abstractmethod
@@ -69,9 +69,9 @@ class _Pairs(FeatureGenerator):
     def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
         """Return the candidates of a parent with these values."""
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         self._extend(selector)
-        pieces: list[Made] = []
+        pieces: list[CandidateBlock] = []
         while width > 0 and self._at < len(self._queue):
             parent = self._queue[self._at]
             if self._codes is None:
@@ -82,15 +82,17 @@ class _Pairs(FeatureGenerator):
                 self._next, width = self._next + len(codes), width - len(codes)
                 pieces.append(self._make(parent, codes))
                 if self.of != "originals":
-                    break  # a block for each parent, which a selector of whole blocks is to see by itself
+                    break  # one block for each parent, for selectors that process whole blocks
             else:
                 self._finish(parent)
                 self._at, self._next, self._codes = self._at + 1, 0, None
-        return _joined(pieces) if pieces else None
+        return _concatenate_blocks(pieces) if pieces else None
 
-    def _make(self, parent: str, codes: NDArray[np.int64]) -> Made:
-        names = self._apart(self._names(parent, codes))
-        return Made(names, self._combine(self._values, codes), lambda i: self._recipe(parent, int(codes[i])))
+    def _make(self, parent: str, codes: NDArray[np.int64]) -> CandidateBlock:
+        names = self._disambiguate(self._names(parent, codes))
+        return CandidateBlock(
+            names, self._combine(self._values, codes), lambda i: self._recipe(parent, int(codes[i]))
+        )
 
     def _extend(self, selector: ColumnSelector) -> None:
         if self.of == "originals":
@@ -100,8 +102,8 @@ class _Pairs(FeatureGenerator):
             return
         waiting = set(self._queue)
         for name in selector.selected_:
-            recipe = None if name in waiting else self._known(name)
-            if recipe is not None and self._fits(name, recipe):
+            recipe = None if name in waiting else self._find_recipe(name)
+            if recipe is not None and self._can_be_parent(name, recipe):
                 self._queue.append(name)
 
     def _shuffled(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -112,7 +114,7 @@ class _Pairs(FeatureGenerator):
             self._finished[j] = True
 
     def position(self) -> Any:
-        """Return the parents, which of them is at work, and how many of its candidates were offered.
+        """Return the parents, the index of the current one, and the number of its candidates offered.
 
         Returns
         -------
@@ -122,7 +124,7 @@ class _Pairs(FeatureGenerator):
         return {"queue": queue, "at": self._at, "next": self._next}
 
     def seek(self, position: Any) -> None:
-        """Go to the candidate of that place.
+        """Go to the candidate at a position.
 
         Parameters
         ----------
@@ -148,7 +150,7 @@ class _Pairs(FeatureGenerator):
         return {"of": self.of, "random_state": self.random_state}
 
 
-def _joined(pieces: list[Made]) -> Made:
+def _concatenate_blocks(pieces: list[CandidateBlock]) -> CandidateBlock:
     """Return blocks of several parents as one."""
     if len(pieces) == 1:
         return pieces[0]
@@ -162,11 +164,11 @@ def _joined(pieces: list[Made]) -> Made:
         which = int(np.searchsorted(stops, i, side="right"))
         return pieces[which].recipe(i - int(stops[which]) + len(pieces[which].names))
 
-    return Made([name for piece in pieces for name in piece.names], values, recipe)
+    return CandidateBlock([name for piece in pieces for name in piece.names], values, recipe)
 
 
 class Interactions(_Pairs):
-    """Products of the selected features with every column; no product comes twice, whatever the order of its factors.
+    """Products of the selected features with every column; each product once, regardless of the order of its factors.
 
     Parameters
     ----------
@@ -174,21 +176,21 @@ class Interactions(_Pairs):
     of : {"selected", "selected originals", "originals"}, default="selected"
         The first factor: every selected feature of this stream, the selected columns, or every column.
     squares : bool, default=True
-        Whether a column is also multiplied with itself; the name is that of the power, ``x^2``.
+        Whether a column is also multiplied by itself; the name is that of the power, ``x^2``.
     degree : int, default=2
-        The most factors, at least 2. With 3, a selected product is multiplied with every column.
+        The largest number of factors, at least 2. With 3, a selected product is multiplied by every column.
     random_state : int or None, default=None
         A seed shuffles the partners of each feature.
 
     Notes
     -----
     Products of columns that are far from mean 0 resemble their factors: centre such columns first. Until a relevant
-    product is found, its effect is noise of unequal size, which makes the products before it look better than they are.
+    product is found, its effect acts as heteroscedastic noise, which makes the p-values of earlier products too small.
     ``AlphaInvesting(variance="robust")`` allows for that.
 
     Examples
     --------
-    The product of three is made because that of two was accepted:
+    The product of three columns is offered because that of two was accepted:
 
     >>> import numpy as np
     >>> from tamis import AlphaInvesting
@@ -219,7 +221,7 @@ class Interactions(_Pairs):
     def _factors(self, parent: str) -> tuple[str, ...]:
         return self.recipe_of(parent).factors(parent)
 
-    def _fits(self, name: str, recipe: Recipe) -> bool:
+    def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
         factors = recipe.factors(name)
         if self.of == "selected originals" and not all(factor in self.columns.index for factor in factors):
             return False
@@ -231,7 +233,7 @@ class Interactions(_Pairs):
         free = np.ones(self.columns.n_columns, dtype=bool)
         own = [self.columns.index[name] for name in set(factors) if name in self.columns.index]
         if len(factors) == 1:
-            if own:  # with a column that was a parent itself, it has been paired by that one
+            if own:  # pairs with a column that was a parent itself were offered by that parent
                 free &= ~self._finished
         else:
             for other in self._queue[: self._at]:
@@ -244,10 +246,10 @@ class Interactions(_Pairs):
         return np.flatnonzero(free)
 
     def _exclude(self, factors: Counter[str], done: Counter[str], free: NDArray[np.bool_]) -> None:
-        """Strike out the column with which a product was offered already, as another product and its partner."""
+        """Exclude the column whose product was already offered, as that of another product and its partner."""
         more, less = list((done - factors).elements()), list((factors - done).elements())
         if not self.squares and any(name in done for name in less):
-            return  # the other one left that partner out
+            return  # the other one excluded that partner
         if len(more) == len(less) == 1 and less[0] in self.columns.index and more[0] in self.columns.index:
             free[self.columns.index[more[0]]] = False
 
@@ -279,17 +281,17 @@ class Interactions(_Pairs):
 
 
 class Ratios(_Pairs):
-    """Every selected feature divided by every column, and every column by it; no ratio comes twice.
+    """Every selected feature divided by every column, and every column by it; each ratio once.
 
-    A denominator of 0 counts as the smallest absolute value that is not 0. No denominator counts as less than 1e-8 of
-    the largest. New rows are treated in the same way.
+    A denominator of 0 is replaced by the smallest nonzero absolute value, and denominators are clipped at 1e-8 of the
+    largest. New rows are treated in the same way.
 
     Parameters
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     of : {"selected", "selected originals", "originals"}, default="selected"
-        The features that are numerator or denominator: the selected features that are not made from others (columns,
-        components, queries), the selected columns, or every column.
+        The features that are numerator or denominator: the selected features that are not computed from others
+        (columns, components, queries), the selected columns, or every column.
     random_state : int or None, default=None
         A seed shuffles the ratios of each feature.
 
@@ -307,7 +309,7 @@ class Ratios(_Pairs):
     def __init__(self, X: Any, *, of: str = "selected", random_state: int | None = None) -> None:
         super().__init__(X, of, random_state)
 
-    def _fits(self, name: str, recipe: Recipe) -> bool:
+    def _can_be_parent(self, name: str, recipe: Recipe) -> bool:
         return recipe.is_atom and (self.of == "selected" or name in self.columns.index)
 
     def _partners(self, parent: str) -> NDArray[np.int64]:
@@ -331,20 +333,20 @@ class Ratios(_Pairs):
     def _recipe(self, parent: str, code: int) -> Recipe:
         column, below = self._split(code)
         above, under = (parent, column) if below else (column, parent)
-        floor = smallest(self._values_of(under)[:, None])[0]
+        floor = smallest_nonzero(self._values_of(under)[:, None])[0]
         return Ratio(self.recipe_of(above), self.recipe_of(under), (above, under), float(floor))
 
     def _combine(self, values: Floats, codes: NDArray[np.int64]) -> Block:
         below = codes < self.columns.n_columns
         block = np.array(dense(self.columns.block(codes % self.columns.n_columns)))
         under = block[:, below]
-        block[:, below] = values[:, None] / away_from_zero(under, smallest(under))
-        block[:, ~below] /= away_from_zero(values, smallest(values[:, None])[0])[:, None]
+        block[:, below] = values[:, None] / away_from_zero(under, smallest_nonzero(under))
+        block[:, ~below] /= away_from_zero(values, smallest_nonzero(values[:, None])[0])[:, None]
         return block
 
 
-def smallest(values: Floats) -> Floats:
-    """Return the smallest size in each column that is not zero, at least 1e-8 of the largest; 1 if all are zero."""
+def smallest_nonzero(values: Floats) -> Floats:
+    """Return the smallest nonzero absolute value of each column, at least 1e-8 of the largest; 1 if all are 0."""
     size = np.abs(values)
     size = np.where(np.isnan(size), 0.0, size)
     largest = size.max(axis=0, initial=0.0)

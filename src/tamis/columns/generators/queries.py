@@ -1,4 +1,4 @@
-"""Features as queries against a database, evaluated when their turn comes."""
+"""Features as queries against a database, evaluated lazily."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import NewRows, Recipe
-from tamis.columns.generators.generator import FeatureGenerator, Made
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator
 from tamis.errors import DataError
 
 __all__ = ["Database", "Query", "SQLFeatures"]
@@ -42,9 +42,9 @@ class Database:
 
     Notes
     -----
-    A path or dict is opened with one thread, so that sums are the same bits each time. Queries can then reach only the
-    files that were given; a pattern, ``"2024/*.parquet"``, gives all that is below its folder. An open connection is
-    used as it is, with its settings. A query is one SELECT.
+    A path or dict is opened with one thread, so that sums are bitwise reproducible. Queries can then access only
+    the given files; a pattern such as ``"2024/*.parquet"`` gives access to its whole folder. An open connection is used
+    with its own settings. A query is one SELECT.
 
     Examples
     --------
@@ -72,33 +72,33 @@ class Database:
                 self._connection = duckdb.connect(config={"threads": 1, **_CLOSED})
                 for name, table in source.items():
                     self._add(str(name), table)
-                self._close([os.fspath(table) for table in source.values() if _is_path(table)])
+                self._restrict_access([os.fspath(table) for table in source.values() if _is_path(table)])
             else:
                 config = {"threads": 1, **_CLOSED}
                 self._connection = duckdb.connect(os.fspath(source), read_only=True, config=config)
-                self._close([])
+                self._restrict_access([])
         except duckdb.Error as error:
             raise DataError(f"The database cannot be opened: {_first_line(error)}") from error
 
     def _add(self, name: str, table: Any) -> None:
         if _is_path(table):
-            place = text_of(os.path.abspath(table))
-            self._connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {place}")
+            place = sql_literal(os.path.abspath(table))
+            self._connection.execute(f"CREATE VIEW {sql_identifier(name)} AS SELECT * FROM {place}")
         else:
             self._connection.register(name, table)
 
-    def _close(self, paths: list[str]) -> None:
-        """Shut out all files but these, for good."""
+    def _restrict_access(self, paths: list[str]) -> None:
+        """Permanently deny access to all files except these."""
         files = [os.path.abspath(path) for path in paths if not glob.has_magic(path)]
         folders = [os.path.abspath(_folder(path)) for path in paths if glob.has_magic(path)]
         for what, allowed in (("paths", files), ("directories", folders)):
             if allowed:
-                self._connection.execute(f"SET allowed_{what} = [{', '.join(map(text_of, allowed))}]")
+                self._connection.execute(f"SET allowed_{what} = [{', '.join(map(sql_literal, allowed))}]")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
-    def refuse_unknown(self, tables: Iterable[str]) -> None:
-        """Raise if a table is not in the database; DuckDB might take its name for that of a file.
+    def check_tables(self, tables: Iterable[str]) -> None:
+        """Raise if a table is not in the database; DuckDB might read its name as that of a file.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Database:
         return {str(name) for name in found.tolist() if str(name).lower() in text}
 
     def digest(self, tables: Iterable[str]) -> dict[str, str]:
-        """Return a fingerprint of the columns and rows of each table; the order of the rows does not count.
+        """Return a fingerprint of the columns and rows of each table; independent of the order of the rows.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Database:
         """
         found = {}
         for table in sorted(tables):
-            rows = f"(SELECT * FROM {quoted(table)})"
+            rows = f"(SELECT * FROM {sql_identifier(table)})"
             kinds = [column.tolist() for column in self.columns(f"DESCRIBE {rows[1:-1]}")[:2]]
             count = f"SELECT count(*)::VARCHAR, sum(hash(r)::HUGEINT)::VARCHAR FROM {rows} AS r"
             values = [str(column[0]) for column in self.columns(count)]
@@ -156,7 +156,7 @@ class Database:
         Parameters
         ----------
         query : str
-            One statement that reads.
+            One SELECT statement.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class Database:
         Raises
         ------
         DataError
-            If the statement does not read, or fails.
+            If the statement is not a SELECT, or fails.
         """
         try:
             kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
@@ -187,7 +187,7 @@ def _is_path(table: Any) -> bool:
 
 
 def _folder(pattern: str) -> str:
-    """Return the folder below which a pattern of paths looks."""
+    """Return the folder that a pattern of paths searches."""
     while glob.has_magic(pattern):
         pattern = os.path.dirname(pattern)
     return pattern
@@ -199,7 +199,7 @@ def as_database(source: Any) -> Database:
 
 
 def numbers(values: Any) -> Floats | None:
-    """Return a column as float64 with NaN for NULL, or None if it holds no numbers."""
+    """Return a column as float64 with NaN for NULL, or None if it is not numeric."""
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
         return None
@@ -207,7 +207,7 @@ def numbers(values: Any) -> Floats | None:
 
 
 def _comparable(keys: Any) -> tuple[Array, Array]:
-    """Return which keys there are, and those as int64, float64 or text."""
+    """Return a mask of the keys that are not missing, and those keys as int64, float64 or text."""
     array = np.asarray(keys)
     known = ~np.ma.getmaskarray(keys)
     if array.dtype.kind == "O":
@@ -222,12 +222,12 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]
 
 
-def quoted(name: str) -> str:
+def sql_identifier(name: str) -> str:
     """Return a name of a table or column as SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def text_of(value: Any) -> str:
+def sql_literal(value: Any) -> str:
     """Return a value as SQL."""
     if isinstance(value, bool | np.bool_):
         return "TRUE" if value else "FALSE"
@@ -237,7 +237,7 @@ def text_of(value: Any) -> str:
 
 
 class Keys:
-    """The rows' keys, by which the rows of a query are put in their order."""
+    """The rows' keys, used to align the rows of a query."""
 
     def __init__(self, keys: Any, name: str = "key") -> None:
         known, self.values = _comparable(keys if isinstance(keys, np.ma.MaskedArray) else np.asarray(keys))
@@ -251,13 +251,13 @@ class Keys:
         """Return a fingerprint of the keys."""
         return hashlib.sha256(repr(self.values.tolist()).encode()).hexdigest()
 
-    def refuse_repeated(self) -> None:
-        """Raise if two rows have one key."""
-        if (twice := _repeated(self._sorted)) is not None:
-            raise DataError(f"The key {self.name!r} is {twice!r} in two rows: it must tell them apart.")
+    def check_unique(self) -> None:
+        """Raise if two rows have the same key."""
+        if (twice := _first_duplicate(self._sorted)) is not None:
+            raise DataError(f"The key {self.name!r} is {twice!r} in two rows: keys must be unique.")
 
     def align(self, found: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
-        """Return columns in the order of the rows; `empty` for rows that the query says nothing about."""
+        """Return columns in the order of the rows; `empty` for rows without a result."""
         known, given = _comparable(found)
         if not len(given):
             return [np.full(len(self.values), nothing) for nothing in empty]
@@ -268,7 +268,7 @@ class Keys:
             )
         by_key = np.argsort(given, kind="stable")
         ordered = given[by_key]
-        if (twice := _repeated(ordered)) is not None:
+        if (twice := _first_duplicate(ordered)) is not None:
             raise DataError(f"The query {query!r} gives two values for the key {twice!r}: group by the key.")
         places = np.minimum(np.searchsorted(ordered, self._sorted), len(ordered) - 1)
         met = ordered[places] == self._sorted
@@ -280,8 +280,8 @@ class Keys:
         return columns
 
 
-def _repeated(ordered: Array) -> Any:
-    """Return a value that stands twice in a sorted array, or None."""
+def _first_duplicate(ordered: Array) -> Any:
+    """Return a value that occurs twice in a sorted array, or None."""
     same = np.flatnonzero(ordered[1:] == ordered[:-1])
     return ordered[same[0]].item() if len(same) else None
 
@@ -290,15 +290,15 @@ def _repeated(ordered: Array) -> Any:
 class Query(Recipe):
     """A feature from a query with two columns: the key of a row, and the feature's value.
 
-    A file that holds such a feature can only be loaded if you name the class: ``tamis.load(path, classes=[Query])``.
-    Its text is run as it stands.
+    A file with such a feature can only be loaded if you name the class: ``tamis.load(path, classes=[Query])``. Its text
+    is run unchanged.
 
     Attributes
     ----------
     text : str
         The query.
     key : str
-        The column of the rows that holds the key.
+        The column of the rows that contains the key.
     empty : float
         The value of a row for which the query has no result.
 
@@ -317,7 +317,7 @@ class Query(Recipe):
     key: str
     empty: float
     is_atom = True
-    loaded_if_named = True  # a file's author could write anything into the text
+    loaded_if_named = True  # the text of an untrusted file could be any query
 
     def values(self, rows: NewRows) -> Floats:
         """Run the query."""
@@ -335,8 +335,8 @@ class Query(Recipe):
         return self.text
 
 
-def texts_in(recipes: Iterable[Recipe]) -> set[str]:
-    """Return the texts of all queries in recipes and in those that they are made of."""
+def query_texts(recipes: Iterable[Recipe]) -> set[str]:
+    """Return the texts of all queries in recipes and in their components."""
     found, seen, left = set(), set(), list[Any](recipes)
     while left:
         one = left.pop()
@@ -359,7 +359,7 @@ def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats
 
 
 class SQLFeatures(FeatureGenerator):
-    """Features from your own queries; each query runs when its turn comes.
+    """Features from your own queries, which run lazily.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ class SQLFeatures(FeatureGenerator):
     keys : array-like of shape (n_rows,)
         The key of each row of the target.
     key : str, default="key"
-        The column that holds the keys in new rows.
+        The column that contains the keys in new rows.
     empty : float, default=nan
         The value of rows for which a query has no result.
 
@@ -400,7 +400,7 @@ class SQLFeatures(FeatureGenerator):
         self.queries = [(str(name), str(text)) for name, text in pairs]
         self._next = 0
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         if self._next == len(self.queries):
             return None
         name, text = self.queries[self._next]
@@ -409,10 +409,10 @@ class SQLFeatures(FeatureGenerator):
         except DataError as error:
             raise DataError(f"Feature {name!r}: {error}") from error
         self._next += 1
-        return Made([name], values[:, None], lambda i: Query(text, self.keys.name, self.empty))
+        return CandidateBlock([name], values[:, None], lambda i: Query(text, self.keys.name, self.empty))
 
     def position(self) -> Any:
-        """Return how many queries were run.
+        """Return the number of queries run.
 
         Returns
         -------

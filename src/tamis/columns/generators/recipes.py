@@ -1,4 +1,4 @@
-"""The recipes of all the features that a selector holds, to make them again from new rows."""
+"""The recipes of all selected features, to compute them for new rows."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Floats = NDArray[np.float64]
 
 
 class Recipes:
-    """The recipes of the features that a selector holds: they compute these features for new rows.
+    """The recipes of the selected features, which compute these features for new rows.
 
-    It is saved and loaded by :func:`tamis.save` and :func:`tamis.load`, alone or with its selector.
+    Saved and loaded by :func:`tamis.save` and :func:`tamis.load`, alone or with its selector.
 
     Parameters
     ----------
     recipes : dict of str to Recipe
         By the feature's name, in the order of the columns to return.
     fills : dict of str to float
-        The value that replaces NaN, by feature. A feature that is not named here must have no NaN.
+        The value that replaces NaN, by feature. A feature without an entry must not be NaN.
     columns : list of str
         Names of the columns, for rows without names.
 
@@ -60,7 +60,9 @@ class Recipes:
         """
         for name, recipe in self._recipes.items():
             if type(name) is not str or not isinstance(recipe, Recipe):
-                raise DataError(f"The feature {safe_repr(name)} has no recipe but {type(recipe).__name__!r}.")
+                raise DataError(
+                    f"The feature {safe_repr(name)} must have a recipe, got {type(recipe).__name__!r}."
+                )
 
     @property
     def names(self) -> list[str]:
@@ -90,8 +92,8 @@ class Recipes:
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-            Columns are found by name in a frame, and by place otherwise. Features of a database read the keys of the
-            rows from the column that has the name of the key.
+            Columns are matched by name in a frame, and by position otherwise. Features of a database read the keys of
+            the rows from the column with the name of the key.
         database : DuckDB connection, path, or dict of tables, optional
             The database that queries run against.
 
@@ -144,13 +146,13 @@ class Recipes:
             columns = Columns(X)
             if columns.n_columns != len(self._columns):
                 raise DataError(
-                    f"X has {columns.n_columns} features, but the features were made from {len(self._columns)}"
+                    f"X has {columns.n_columns} features, but the features were computed from {len(self._columns)}"
                     " columns: give rows with the same columns, or a frame."
                 )
             return NewRows(Columns(columns.X, self._columns)), columns.n_rows
         lacking = sorted((needed | keyed) - set(frame.columns))
         if lacking:
-            raise DataError(f"The rows have no column {lacking[0]!r}, from which a feature is made.")
+            raise DataError(f"The rows have no column {lacking[0]!r}, from which a feature is computed.")
         keys = {name: frame.get_column(name).to_numpy() for name in keyed}
         ordered = [name for name in frame.columns if name in needed]
         return NewRows(Columns(frame.select(ordered)) if ordered else None, keys), len(frame)

@@ -1,4 +1,4 @@
-"""Features from a relational database: aggregates of the rows of other tables that belong to each row of one."""
+"""Features from a relational database: aggregates of the related rows of other tables for each row of a table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
 from tamis.base import ColumnSelector
-from tamis.columns.generators.aggregate import Aggregate, Scope, aggregates_of
-from tamis.columns.generators.generator import FeatureGenerator, Made
-from tamis.columns.generators.queries import Database, Keys, as_database, numbers, quoted, text_of
+from tamis.columns.generators.aggregate import Aggregate, Scope, joint_query
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator
+from tamis.columns.generators.queries import Database, Keys, as_database, numbers, sql_identifier, sql_literal
 from tamis.columns.generators.schema import Condition, Path, Schema
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.errors import DataError
@@ -22,7 +22,7 @@ __all__ = ["Relational"]
 AGGREGATES = ("count", "sum", "mean", "min", "max", "distinct")
 
 
-_Named = tuple[str, Aggregate]  # a feature's name, and how it is made
+_Named = tuple[str, Aggregate]  # a feature's name and recipe
 
 
 class Relational(FeatureGenerator):
@@ -31,8 +31,8 @@ class Relational(FeatureGenerator):
     The simple aggregates come first. For each path of links these are the number of rows, the sum, mean, smallest and
     largest value of each numeric column (times as seconds), and the number of different values of each categorical
     column. Next come the same aggregates over the rows where a categorical column has one of its frequent values. A
-    condition whose feature was accepted is refined by a second one, and so on. Each scope is one query, run when its
-    turn comes. The recipe of a feature is its own query.
+    condition whose feature was accepted is refined by a second one, and so on. Each scope is one query, run
+    lazily. The recipe of a feature is its own query.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class Relational(FeatureGenerator):
     keys : array-like of shape (n_rows,), optional
         Keys of the rows of the target, in the order of `y`; by default all rows in the order of the table.
     depth : int, default=2
-        The most links in a path. A path visits a table once.
+        The largest number of links in a path. A path visits a table once.
     aggregates : sequence of str, default=("count", "sum", "mean", "min", "max", "distinct")
     max_values : int, default=10
-        The most values of a categorical column that become conditions; the most frequent come first.
+        The largest number of values of a categorical column that become conditions, most frequent first.
     max_conditions : int, default=2
-        The most conditions in one query; 0: none.
+        The largest number of conditions in one query; 0: none.
     exclude : sequence of str, default=()
         Columns that are not used, such as ``"orders.refunded_later"``.
     random_state : int or None, default=None
@@ -65,12 +65,12 @@ class Relational(FeatureGenerator):
     Notes
     -----
     Counts and sums of no rows are 0. Means, extremes and values of no rows are NaN: give the selector
-    ``missing="mean"``. The generator does not know when a value became known. Leave out what happened after the event
-    to predict, by `exclude` or by views.
+    ``missing="mean"``. The generator has no information on when a value became known. Exclude data recorded after the
+    event to predict, by `exclude` or by views.
 
     Examples
     --------
-    Only what customers spent late says who leaves:
+    The target depends only on late orders:
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -122,8 +122,8 @@ class Relational(FeatureGenerator):
         self.random_state = check_seed(random_state)
         self.schema = Schema(self.database, links, exclude)
         self.schema.check_column(f"{target}.{key}")
-        table_keys = self.database.columns(f"SELECT {quoted(key)} FROM {quoted(target)}")[0]
-        Keys(table_keys, key).refuse_repeated()
+        table_keys = self.database.columns(f"SELECT {sql_identifier(key)} FROM {sql_identifier(target)}")[0]
+        Keys(table_keys, key).check_unique()
         self.keys = Keys(table_keys if keys is None else keys, key)
         self._scopes: list[Scope] | None = None
         self._known_scopes: set[Scope] = set()
@@ -142,14 +142,16 @@ class Relational(FeatureGenerator):
         ndarray of shape (n_rows,)
         """
         self.schema.check_column(f"{self.target}.{name}")
-        query = f"SELECT {quoted(self.key)}, {quoted(name)} FROM {quoted(self.target)}"
+        query = (
+            f"SELECT {sql_identifier(self.key)}, {sql_identifier(name)} FROM {sql_identifier(self.target)}"
+        )
         keys, values = self.database.columns(query)
         found = numbers(values)
         if found is not None:
             return self.keys.align(keys, [found], [np.nan], query)[0]
         places = self.keys.align(keys, [np.arange(len(keys), dtype=np.float64)], [np.nan], query)[0]
         if np.isnan(places).any():
-            raise DataError(f"A row's key is not in {self.target!r}: choose among those of the table.")
+            raise DataError(f"A row's key is not in {self.target!r}: use keys of the table.")
         return np.asarray(values)[places.astype(np.int64)]
 
     # -- scopes --------------------------------------------------------------------------------------------
@@ -178,20 +180,20 @@ class Relational(FeatureGenerator):
         if "count" in self.aggregates and (limited or path[-1].to_children):
             found.append(self._aggregate(scope, "count"))
         tables = [last]
-        if limited:  # of tables before, whose rows the last steps do not repeat
+        if limited:  # earlier tables whose rows the last steps do not repeat
             tables += [
                 a.far for i, a in enumerate(path[:-1]) if not any(b.to_children for b in path[i + 1 :])
             ]
         for table in tables:
             for column in [*self.schema.numbers(table), *self.schema.times(table)]:
-                found += self._of_column(scope, table, column, lookup)
+                found += self._column_aggregates(scope, table, column, lookup)
         if "distinct" in self.aggregates and not lookup:
             fixed = {(table, column) for table, column, _ in scope.where}
             found += [self._aggregate(scope, "distinct", last, column)
                       for column in self.schema.categories(last) if (last, column) not in fixed]  # fmt: skip
         return found
 
-    def _of_column(self, scope: Scope, table: str, column: str, lookup: bool) -> list[_Named]:
+    def _column_aggregates(self, scope: Scope, table: str, column: str, lookup: bool) -> list[_Named]:
         is_time = column in self.schema.times(table)
         if lookup and scope.where:
             return []  # the value itself, where it is not missing
@@ -213,14 +215,14 @@ class Relational(FeatureGenerator):
         inside = ".".join(steps) + (f".{column}" if column is not None else "")
         if table is not None and table != last:
             inside = f"{'.'.join(steps)}:{table}.{column}"
-        tests = [f"{tested if place == last else f'{place}.{tested}'} = {text_of(value)}"
+        tests = [f"{tested if place == last else f'{place}.{tested}'} = {sql_literal(value)}"
                  for place, tested, value in scope.where]  # fmt: skip
         inside += f" | {' and '.join(tests)}" if tests else ""
         return f"{kind}({inside})", Aggregate(kind, scope, table, column, is_time)
 
     # -- the stream ----------------------------------------------------------------------------------------
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         scopes = self._all_scopes()
         while self._at < len(scopes):
             scope = scopes[self._at]
@@ -229,7 +231,7 @@ class Relational(FeatureGenerator):
             if part.start < part.stop:
                 self._next = part.stop
                 names, recipes = zip(*aggregates[part], strict=True)
-                return Made(list(names), np.column_stack(values[part]), recipes.__getitem__)
+                return CandidateBlock(list(names), np.column_stack(values[part]), recipes.__getitem__)
             self._at, self._next = self._at + 1, 0
         return None
 
@@ -240,12 +242,12 @@ class Relational(FeatureGenerator):
         return self._scopes
 
     def _load(self, scope: Scope) -> tuple[list[_Named], list[NDArray[np.float64]]]:
-        """Return the features of the scope at work, and their values; one that no row has is left out."""
+        """Return the features of the current scope and their values, without those missing in all rows."""
         if self._loaded is None or self._loaded[0] != self._at:
             aggregates = self._features(scope)
             values: list[NDArray[np.float64]] = []
             if aggregates:
-                text = aggregates_of([recipe for _, recipe in aggregates])
+                text = joint_query([recipe for _, recipe in aggregates])
                 keys, *columns = self.database.columns(text)
                 found = [column for values in columns if (column := numbers(values)) is not None]
                 values = self.keys.align(keys, found, [recipe.empty for _, recipe in aggregates], text)
@@ -254,7 +256,7 @@ class Relational(FeatureGenerator):
         return self._loaded[1], self._loaded[2]
 
     def _accepted(self, name: str, i: int) -> None:
-        """Refine the conditions of a feature that was accepted, at once: the bar is highest after a discovery."""
+        """Refine the conditions of an accepted feature at once: the level is highest after a discovery."""
         scopes = self._all_scopes()
         scope = scopes[self._at]
         if not 1 <= len(scope.where) < self.max_conditions:
@@ -262,7 +264,7 @@ class Relational(FeatureGenerator):
         fixed = {(table, column) for table, column, _ in scope.where}
         finer = []
         for condition in self.schema.conditions(scope.path, self.max_values):
-            both = sorted((*scope.where, condition), key=lambda one: (*one[:2], text_of(one[2])))
+            both = sorted((*scope.where, condition), key=lambda one: (*one[:2], sql_literal(one[2])))
             new = self._scope(scope.path, *both)
             if condition[:2] not in fixed and new not in self._known_scopes:
                 self._known_scopes.add(new)
@@ -270,7 +272,7 @@ class Relational(FeatureGenerator):
         scopes[self._at + 1 : self._at + 1] = finer
 
     def position(self) -> Any:
-        """Return the scopes, the scope at work, and how many of its features were offered.
+        """Return the scopes, the index of the current one, and the number of its features offered.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Tables and the foreign keys between them: which paths lead from one, and what stands in their columns."""
+"""Tables and the foreign keys between them: paths from a table, and the types of columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.columns.generators.queries import Database, quoted
+from tamis.columns.generators.queries import Database, sql_identifier
 from tamis.errors import DataError
 
 __all__ = ["Condition", "Link", "Schema"]
@@ -22,7 +22,7 @@ Condition = tuple[str, str, Any]  # table, column, value
 
 @dataclass(frozen=True)
 class Link:
-    """A step from a table to another: to its children, or to the one row that it refers to.
+    """A link from a table to another: to its child rows, or to the row that it refers to.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ Path = tuple[Link, ...]
 
 
 class Schema:
-    """The tables of a database, as far as features are made from them.
+    """The tables of a database that features are generated from.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Schema:
     links : sequence of pairs of str
         ``("orders.customer", "customers.id")``: the column that refers, and the one that is referred to.
     exclude : collection of str
-        ``table.column`` that nothing is made from.
+        ``table.column`` entries that are not used.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Schema:
         dict of str to str
         """
         if table not in self._types:
-            found = self.database.columns(f"DESCRIBE SELECT * FROM {quoted(table)}")
+            found = self.database.columns(f"DESCRIBE SELECT * FROM {sql_identifier(table)}")
             self._types[table] = dict(zip(map(str, found[0]), map(str, found[1]), strict=True))
         return self._types[table]
 
@@ -102,7 +102,7 @@ class Schema:
         Raises
         ------
         DataError
-            If there is no such column.
+            If the column is not in the database.
         """
         table, _, column = str(place).rpartition(".")
         if not table or column not in self.types(table):
@@ -144,13 +144,13 @@ class Schema:
         return f"{link.far}[{link.far_column if link.to_children else link.near_column}]"
 
     def paths(self, target: str, depth: int) -> list[Path]:
-        """Return the paths from a table, short ones first; none goes through a table twice.
+        """Return the paths from a table, short ones first; each visits a table at most once.
 
         Parameters
         ----------
         target : str
         depth : int
-            Links at most.
+            Largest number of links.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Schema:
         return found
 
     def numbers(self, table: str) -> list[str]:
-        """Return the columns that hold numbers, keys left out.
+        """Return the numeric columns, without keys.
 
         Parameters
         ----------
@@ -179,10 +179,10 @@ class Schema:
         -------
         list of str
         """
-        return self._of_kind(table, NUMBERS)
+        return self._columns_of_type(table, NUMBERS)
 
     def times(self, table: str) -> list[str]:
-        """Return the columns that hold dates or times.
+        """Return the columns of dates or times.
 
         Parameters
         ----------
@@ -192,10 +192,10 @@ class Schema:
         -------
         list of str
         """
-        return self._of_kind(table, TIMES)
+        return self._columns_of_type(table, TIMES)
 
     def categories(self, table: str) -> list[str]:
-        """Return the columns that hold text, truth values or enumerations, keys left out.
+        """Return the columns of text, Booleans or enumerations, without keys.
 
         Parameters
         ----------
@@ -205,9 +205,9 @@ class Schema:
         -------
         list of str
         """
-        return self._of_kind(table, CATEGORIES)
+        return self._columns_of_type(table, CATEGORIES)
 
-    def _of_kind(self, table: str, kind: re.Pattern[str]) -> list[str]:
+    def _columns_of_type(self, table: str, kind: re.Pattern[str]) -> list[str]:
         keys = {pair for a, b, c, d in self.links for pair in ((a, b), (c, d))}
         return [
             column for column, type_ in self.types(table).items()
@@ -221,7 +221,7 @@ class Schema:
         ----------
         path : tuple of Link
         max_values : int
-            Of a column; one that has a single value gives none.
+            Per column; a column with a single value gives no conditions.
 
         Returns
         -------
@@ -230,17 +230,17 @@ class Schema:
         found: list[Condition] = []
         for table in reversed([link.far for link in path]):
             for column in self.categories(table):
-                values = self._frequent(table, column, max_values)
+                values = self._frequent_values(table, column, max_values)
                 found += [(table, column, value) for value in values if len(values) > 1]
         return found
 
-    def _frequent(self, table: str, column: str, max_values: int) -> list[Any]:
+    def _frequent_values(self, table: str, column: str, max_values: int) -> list[Any]:
         """Return the most frequent values of a column."""
         place = (table, column, max_values)
         if place not in self._values:
-            name = quoted(column)
+            name = sql_identifier(column)
             found = self.database.columns(
-                f"SELECT {name} FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY 1"
+                f"SELECT {name} FROM {sql_identifier(table)} WHERE {name} IS NOT NULL GROUP BY 1"
                 f" ORDER BY count(*) DESC, 1 LIMIT {max_values}"
             )[0]
             self._values[place] = np.asarray(found).tolist()

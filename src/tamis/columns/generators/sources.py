@@ -1,4 +1,4 @@
-"""Features that need no other: the columns themselves, and whatever can be iterated."""
+"""Features that need no others: the columns themselves, and any iterable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis._check import check_number
 from tamis.base import ColumnSelector, FeatureStream
 from tamis.base.column_intake import block_of, one_column
 from tamis.columns.generators.formulas import Column
-from tamis.columns.generators.generator import FeatureGenerator, Made, order
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, order
 from tamis.columns.generators.table import Columns, as_columns
 from tamis.errors import DataError
 
@@ -23,7 +23,7 @@ _CELLS = 1 << 20
 
 
 class Originals(FeatureGenerator):
-    """The columns of a table, as they are.
+    """The unchanged columns of a table.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Originals(FeatureGenerator):
         self.random_state = check_seed(random_state)
         self._next = 0
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         if self._next == 0:
             self._order = order(self.columns.n_columns, seed_of(self.random_state, self.place))
         places = self._order[self._next : self._next + width]
@@ -56,10 +56,10 @@ class Originals(FeatureGenerator):
             return None
         self._next += len(places)
         names = [self.columns.names[j] for j in places.tolist()]
-        return Made(names, self.columns.block(places), lambda i: Column(names[i]))
+        return CandidateBlock(names, self.columns.block(places), lambda i: Column(names[i]))
 
     def position(self) -> Any:
-        """Return how many columns were offered.
+        """Return the number of columns offered.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class FromIterable(FeatureGenerator):
     ----------
     features : iterable or FeatureStream
         Pairs of a name and a column, or of names and a block of columns, dense or sparse; or an object with a method
-        ``next_features(selector)``. To be resumed it must bring the same features again.
+        ``next_features(selector)``. To be resumed it must yield the same features again.
 
     Notes
     -----
@@ -109,21 +109,21 @@ class FromIterable(FeatureGenerator):
         super().__init__()
         self._own = features if isinstance(features, FeatureStream) else None
         self._pairs: Iterator[Any] | None = None if self._own is not None else iter(features)
-        self._taken = 0  # columns before the block in hand
+        self._taken = 0  # columns before the current block
         self._block: tuple[list[str], Any] = ([], np.empty((0, 0)))
         self._used = 0
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         if self._used == len(self._block[0]) and not self._load(selector):
             return None
         names, values = self._block
         part = slice(self._used, min(self._used + width, len(names)))
         self._used = part.stop
         chosen = names[part]
-        return Made(chosen, values[:, part], lambda i: Column(chosen[i]))
+        return CandidateBlock(chosen, values[:, part], lambda i: Column(chosen[i]))
 
     def _load(self, selector: Any) -> bool:
-        """Take the next pair in hand; return whether there was one."""
+        """Load the next pair; return whether there was one."""
         if self._own is not None:
             pair = self._own.next_features(selector)
         else:
@@ -135,7 +135,7 @@ class FromIterable(FeatureGenerator):
             names, given = pair
         except (TypeError, ValueError):
             raise DataError(
-                f"A stream brings pairs of a name and a column, or of names and a block, got {pair!r:.60}."
+                f"A stream must yield pairs of a name and a column, or of names and a block, got {pair!r:.60}."
             ) from None
         before = self._taken + len(self._block[0])
         if names is None or isinstance(names, str):
@@ -144,16 +144,16 @@ class FromIterable(FeatureGenerator):
             values, names = block_of(given)[0], [str(name) for name in names]
         if values.shape[1] != len(names):
             raise DataError(
-                f"A block came with {len(names)} names for {values.shape[1]} columns: give one for each."
+                f"A block has {len(names)} names for {values.shape[1]} columns: give one for each."
             )
         self._taken, self._used, self._block = before, 0, (names, values)
         return True
 
-    def _known(self, name: str) -> Any:
+    def _find_recipe(self, name: str) -> Any:
         return self.book.recipes.get(name)
 
     def position(self) -> Any:
-        """Return how many features were offered.
+        """Return the number of features offered.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class FromIterable(FeatureGenerator):
         return self._taken + self._used
 
     def seek(self, position: Any) -> None:
-        """Go to the feature at a position: forward, or back to one of the present block.
+        """Go to the feature at a position: forward, or back within the current block.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class FromIterable(FeatureGenerator):
 
 
 def check_seed(random_state: Any) -> int | None:
-    """Refuse what is no seed."""
+    """Validate a seed."""
     if random_state is not None:
         check_number("random_state", random_state, low=0, integer=True)
     return None if random_state is None else int(random_state)

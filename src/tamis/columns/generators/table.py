@@ -17,7 +17,7 @@ __all__ = ["Columns", "as_columns"]
 
 Floats = NDArray[np.float64]
 Block: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
-_SAMPLED = 32  # columns that tell one table from another
+_SAMPLED = 32  # columns sampled for the fingerprint
 
 
 class Columns:
@@ -35,15 +35,15 @@ class Columns:
     ----------
     names : list of str
     labels : list of str
-        The names as they are written in a formula.
+        The names as written in a formula.
     n_rows, n_columns : int
     formulas : bool
         Whether a name might be read as a formula.
 
     Raises
     ------
-    If a column is not numeric, or two have one name.
-        If a column is no numbers, or two have one name.
+    DataError
+        If a column is not numeric, or two columns have the same name.
 
     Examples
     --------
@@ -74,12 +74,12 @@ class Columns:
             raise DataError(
                 f"names has {len(self.names)} entries, but X has {self.n_columns} columns: give one for each."
             )
-        self.labels = [label(name) for name in self.names]  # as they stand in a formula
+        self.labels = [label(name) for name in self.names]  # as written in a formula
         self.formulas = self.labels != self.names or any("(" in name for name in self.names)
         self.index = {name: j for j, name in enumerate(self.names)}
         if len(self.index) < self.n_columns:
             twice = next(name for j, name in enumerate(self.names) if self.index[name] != j)
-            raise DataError(f"Column {twice!r} stands twice in X: give each column its own name.")
+            raise DataError(f"Column {twice!r} occurs twice in X: give each column its own name.")
 
     def __repr__(self) -> str:
         return f"Columns({self.n_rows:,} rows, {self.n_columns:,} columns)"
@@ -119,15 +119,13 @@ class Columns:
         ndarray of shape (n_rows,), float64
         """
         if name not in self.index:
-            raise DataError(
-                f"There is no column {name!r} among the rows: the columns are {_few(self.names)}."
-            )
+            raise DataError(f"The rows have no column {name!r}: the columns are {_short_list(self.names)}.")
         found = self.block([self.index[name]])
         column: Floats = found.toarray()[:, 0] if sp.issparse(found) else found[:, 0]
         return column
 
     def parts(self, cells: int) -> Iterator[tuple[slice, Block]]:
-        """Yield all columns, in parts of about so many cells.
+        """Yield all columns, in parts of about `cells` cells.
 
         Parameters
         ----------
@@ -152,7 +150,7 @@ def as_columns(X: Any) -> Columns:
 
     Parameters
     ----------
-    X : Columns or whatever `Columns` takes
+    X : Columns, or an argument of `Columns`
 
     Returns
     -------
@@ -168,10 +166,10 @@ def dense(block: Block) -> Floats:
 
 
 def label(name: str) -> str:
-    """Return a name as it stands in a formula: in brackets if it might be taken for one."""
+    """Return a name as written in a formula: in brackets if it might be parsed as one."""
     return f"({name})" if any(sign in name for sign in "*/^") else name
 
 
-def _few(names: list[str]) -> str:
+def _short_list(names: list[str]) -> str:
     shown = ", ".join(map(repr, names[:5]))
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -1,4 +1,4 @@
-"""Features made of one other: powers and logarithms."""
+"""Features computed from one other: powers and logarithms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tamis._check import check_choice, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Log, Power, Recipe, power_of
-from tamis.columns.generators.generator import FeatureGenerator, Made, order
+from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, order
 from tamis.columns.generators.sources import check_seed, seed_of
 from tamis.columns.generators.table import Block, Columns, as_columns, dense, label
 
@@ -23,9 +23,9 @@ _OF = ("originals", "selected")
 
 
 class _Transform(FeatureGenerator):
-    """A few features of each source, one source after the other.
+    """A few features of each source, in sequence.
 
-    A subclass sets `_variants`, how many there are of each, and writes `_name`, `_recipe` and `_change`.
+    A subclass sets `_variants`, their number per source, and defines `_name`, `_recipe` and `_transform`.
     """
 
     columns: Columns
@@ -48,10 +48,10 @@ class _Transform(FeatureGenerator):
         """Return the feature's recipe."""
 
     @abstractmethod
-    def _change(self, values: Block, variants: NDArray[np.int64]) -> Block:
+    def _transform(self, values: Block, variants: NDArray[np.int64]) -> Block:
         """Return the features of a block of sources."""
 
-    def _draw(self, selector: ColumnSelector, width: int) -> Made | None:
+    def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         codes = np.empty(0, dtype=np.int64)
         while not len(codes):
             codes = self._codes(selector, width)
@@ -66,16 +66,18 @@ class _Transform(FeatureGenerator):
             values = self.columns.block(which)
         else:
             values = np.column_stack([self._values_of(name) for name in names])
-        made = self._change(values, variants)
-        return Made(
-            self._apart([self._name(*pair) for pair in pairs]), made, lambda i: self._recipe(*pairs[i])
+        made = self._transform(values, variants)
+        return CandidateBlock(
+            self._disambiguate([self._name(*pair) for pair in pairs]), made, lambda i: self._recipe(*pairs[i])
         )
 
     def _codes(self, selector: ColumnSelector, width: int) -> NDArray[np.int64]:
         """Return the next candidates: source times the number of variants, plus variant."""
         if self.of == "selected":
             waiting = set(self._queue)
-            atoms = [name for name in selector.selected_ if (found := self._known(name)) and found.is_atom]
+            atoms = [
+                name for name in selector.selected_ if (found := self._find_recipe(name)) and found.is_atom
+            ]
             self._queue += [name for name in atoms if name not in waiting]
             return np.arange(self._next, min(self._next + width, len(self._queue) * self._variants))
         if self._order is None:
@@ -91,7 +93,7 @@ class _Transform(FeatureGenerator):
         return self.columns.names[j] if self.of == "originals" else self._queue[j]
 
     def position(self) -> Any:
-        """Return the sources, and how many features of them were offered.
+        """Return the sources, and the number of features offered.
 
         Returns
         -------
@@ -100,7 +102,7 @@ class _Transform(FeatureGenerator):
         return {"queue": list(self._queue), "next": self._next}
 
     def seek(self, position: Any) -> None:
-        """Go to the feature of that place.
+        """Go to the feature at a position.
 
         Parameters
         ----------
@@ -122,7 +124,7 @@ class Powers(_Transform):
         Positive, not 1. An exponent that is not an integer is applied to the absolute value, and the sign is kept: 0.5
         is the signed root.
     of : {"originals", "selected"}, default="originals"
-        Every column; or the selected features that are not made from others (columns, components, queries).
+        Every column; or the selected features that are not computed from others (columns, components, queries).
     random_state : int or None, default=None
         A seed shuffles the powers of the columns.
 
@@ -163,7 +165,7 @@ class Powers(_Transform):
         name = self._name(self._source(code), code % self._variants)
         return self.book.powers.setdefault(name, self.place) == self.place
 
-    def _change(self, values: Block, variants: NDArray[np.int64]) -> Block:
+    def _transform(self, values: Block, variants: NDArray[np.int64]) -> Block:
         changed = values.copy() if self._sparse(values) else np.empty(values.shape, order="F")
         for v in np.unique(variants).tolist():
             if self._sparse(values):
@@ -190,7 +192,7 @@ class Logs(_Transform):
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     of : {"originals", "selected"}, default="originals"
-        Every column; or the selected features that are not made from others (columns, components, queries).
+        Every column; or the selected features that are not computed from others (columns, components, queries).
     random_state : int or None, default=None
         A seed shuffles the logarithms of the columns.
 
@@ -214,14 +216,14 @@ class Logs(_Transform):
         shift, floor = shift_and_floor(self._values_of(source)[:, None])
         return Log(self.recipe_of(source), source, float(shift[0]), float(floor[0]))
 
-    def _change(self, values: Block, variants: NDArray[np.int64]) -> Block:
+    def _transform(self, values: Block, variants: NDArray[np.int64]) -> Block:
         values = dense(values)
         shift, floor = shift_and_floor(values)
         return np.log(np.maximum(values + shift, floor))
 
 
 def shift_and_floor(values: Floats) -> tuple[Floats, Floats]:
-    """Return what is added to each column before its logarithm, and the smallest value then; both of shape (m,)."""
+    """Return the shift of each column before its logarithm, and the smallest shifted value; both of shape (m,)."""
     known = ~np.isnan(values)
     low = np.where(known, values, np.inf).min(axis=0)
     mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)

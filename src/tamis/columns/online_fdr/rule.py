@@ -1,4 +1,4 @@
-"""The base of spending rules: how small the next p-value must be, given the outcomes of the tests before."""
+"""The base of spending rules: the level of the next test, given the outcomes of the previous tests."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from sklearn.base import BaseEstimator
 __all__ = ["SpendingRule"]
 
 Floats = NDArray[np.float64]
-_PART = 1 << 16  # tests that are looked at together
+_PART = 1 << 16  # tests processed together
 
 
 class SpendingRule(BaseEstimator):  # type: ignore[misc]
     """Sets the level that each next p-value must not exceed.
 
-    A rule is started. Then, for each test, it is asked for the `level` and given the outcome by `update`. `levels` and
-    `skip` do the same for many tests at once, as long as none of them rejects. State is replaced, never changed in
-    place, so a shallow copy is a snapshot.
+    After `start`, each test reads `level` and passes its outcome to `update`. `levels` and `skip` do the same for many
+    tests at once, as long as none of them rejects. State is replaced, never changed in place, so a shallow copy is a
+    snapshot.
 
     Attributes
     ----------
     wealth_ : float
-        The error budget that is left.
+        The remaining error budget.
     """
 
     wealth_: float
 
-    _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
+    _learned_by = ("start",)  # defines every attribute that a loaded rule must have
 
     @abstractmethod
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
 
     @abstractmethod
     def levels(self, log_p: Floats) -> Floats:
@@ -60,11 +60,11 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _reject(self, log_p: float) -> None:
-        """Note a test that did."""
+        """Record a test that rejected."""
 
     def level(self) -> float:
         """Return the log level of the next test."""
-        with np.errstate(divide="ignore"):  # where the wealth is next to nothing, so is the level
+        with np.errstate(divide="ignore"):  # a wealth near 0 gives a level near 0
             return float(self.levels(np.zeros(1))[0])
 
     def update(self, rejected: bool, log_p: float) -> None:
@@ -96,7 +96,7 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> from tamis.columns.spending import LOND
+        >>> from tamis.columns.online_fdr import LOND
         >>> p = np.array([1e-6, 0.4, 0.02, 0.3, 1e-4])
         >>> LOND(alpha=0.05).start().decide(np.log(p))
         array([ True, False, False, False,  True])

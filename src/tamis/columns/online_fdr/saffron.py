@@ -1,4 +1,4 @@
-"""Rules that pay for some tests only: they estimate from the p-values how many hypotheses are null."""
+"""Adaptive rules, which only pay for some tests: they estimate the number of null hypotheses from the p-values."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis.columns.spending.ageing import Ageing
+from tamis.columns.online_fdr.lord import DecayingSumRule
 
 __all__ = ["ADDIS", "SAFFRON", "SaffronInvesting"]
 
 Floats = NDArray[np.float64]
 
 
-class SAFFRON(Ageing):
+class SAFFRON(DecayingSumRule):
     """SAFFRON: tests that could become discoveries (p <= lambda) cost nothing.
 
     Parameters
@@ -58,14 +58,14 @@ class SAFFRON(Ageing):
     def _from_sum(self, total: Floats) -> Floats:
         return np.minimum(self.candidate, (1.0 - self.candidate) * total)
 
-    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         return np.where(self._ticks(log_p), levels / (1.0 - self.candidate), 0.0)
 
-    def _rejection_price(self, levels: Floats) -> Floats:
+    def _rejection_cost(self, levels: Floats) -> Floats:
         return np.zeros(1)
 
 
-class SaffronInvesting(Ageing):
+class SaffronInvesting(DecayingSumRule):
     """Alpha-investing in the form of SAFFRON, with lambda equal to the level itself.
 
     Parameters
@@ -96,18 +96,18 @@ class SaffronInvesting(Ageing):
     def _from_sum(self, total: Floats) -> Floats:
         return total / (1.0 + total)
 
-    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         return levels / (1.0 - levels)
 
-    def _rejection_price(self, levels: Floats) -> Floats:
+    def _rejection_cost(self, levels: Floats) -> Floats:
         return np.zeros(1)
 
 
-class ADDIS(Ageing):
-    """ADDIS: as SAFFRON, and tests with a large p-value (p > tau) count as if they had not been made.
+class ADDIS(DecayingSumRule):
+    """ADDIS: as SAFFRON, but tests with a large p-value (p > tau) are discarded.
 
-    It needs p-values that are spread evenly below tau if nothing is to be found. Columns of few ones beside a rare
-    class have others; use SAFFRON there.
+    It needs p-values that are uniform below tau under the null hypothesis. Those of columns of few ones and a rare
+    class are not; use SAFFRON for them.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class ADDIS(Ageing):
     def _from_sum(self, total: Floats) -> Floats:
         return np.minimum(self.candidate, (self.discard - self.candidate) * total)
 
-    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
+    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         return np.where(self._ticks(log_p), levels / (self.discard - self.candidate), 0.0)
 
-    def _rejection_price(self, levels: Floats) -> Floats:
+    def _rejection_cost(self, levels: Floats) -> Floats:
         return np.zeros(1)

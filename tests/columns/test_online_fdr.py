@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from tamis.columns.spending import (
+from tamis.columns.online_fdr import (
     ADDIS,
     ELOND,
     LOND,
@@ -25,7 +25,7 @@ from tamis.columns.spending import (
     make_rule,
 )
 from tamis.columns.tails import log_chi2_tail
-from tests.twins import spending as twin
+from tests.twins import online_fdr as twin
 
 # The example of 15 p-values of the R package onlineFDR (Robertson et al. 2019).
 EXAMPLE = np.array([

@@ -1,10 +1,10 @@
-"""Spending rules: how small a p-value must be when hypotheses arrive one after the other and never end.
+"""Spending rules: significance levels for an unbounded sequence of hypothesis tests.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005 (Figure 1), and the rules of
-online control of the false discovery rate that came after it. Test t is passed if p_t <= alpha_t; R_t says whether.
+online control of the false discovery rate that came after it. Test t rejects if p_t <= alpha_t.
 
 =====================  ==============================================================================================
-rule                   level of test t (tau_j: place of the j-th rejection; g: a sequence that falls and sums to <= 1)
+rule                   level of test t (tau_j: place of the j-th rejection; g: a decreasing sequence, sum <= 1)
 =====================  ==============================================================================================
 `AlphaWealth`          w / (2 t);  w -= alpha_t, on a rejection w += payout      Zhou et al. (2005), Figure 1
 `InformationInvesting` chi-square tail of the gain that saves payout bits; w -= bid   Ungar et al. (2005)
@@ -15,11 +15,11 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 `LORD3`                g(t - tau_last) W(tau_last)                               Javanmard, Montanari (2018)
 `SAFFRON`              as LORD++ times (1 - lambda), but time stands still while p <= lambda  Ramdas et al. (2018)
 `SaffronInvesting`     as SAFFRON with lambda = alpha_t: a / (1 + a)             Ramdas et al. (2018), Section 2.4
-`ADDIS`                as SAFFRON, and tests with p > tau are left out           Tian, Ramdas (2019)
+`ADDIS`                as SAFFRON; tests with p > tau are discarded               Tian, Ramdas (2019)
 `GeneralizedInvesting` phi / (1 + phi), phi = W / (1 + t - tau_last)             Aharoni, Rosset (2014)
 =====================  ==============================================================================================
 
-What each promises, of p-values that are valid given what happened before, and what its promise needs besides:
+The guarantee of each rule for p-values that are valid given the past, and its further assumption:
 
 ======================================================  ===========================================  ==================
 rule                                                    at most alpha is                             if tests
@@ -32,12 +32,12 @@ the same, `AlphaWealth`, `InformationInvesting`,        expected false over expe
 `LORD3`, `GeneralizedInvesting`                         the latter and one                           on the past
 ======================================================  ===========================================  ==================
 
-`ADDIS` also needs p-values that are spread evenly below tau if nothing is to be found. Those of columns with one or two
-ones beside a rare class are not: docs/alpha_investing.md has it measured.
+`ADDIS` also needs p-values that are uniform below tau under the null hypothesis. Those of columns with one or two ones
+and a rare class are not; docs/alpha_investing.md gives measurements.
 
-`AlphaSpending` and `ELOND` need p-values that are valid each by itself only. A false rejection is a column that adds
+`AlphaSpending` and `ELOND` only need p-values that are marginally valid. A false rejection is a column that adds
 nothing to those selected before it. Columns that are correlated may add something although their own coefficient is 0,
-and then none of the rules bounds the share of such columns: docs/alpha_investing.md has it measured.
+and then none of the rules bounds the share of such columns; docs/alpha_investing.md gives measurements.
 
 Errata and deviations, each with its reason:
 
@@ -45,10 +45,10 @@ Errata and deviations, each with its reason:
 * Its bound is E(N) <= (payout E(M) + W0) / (1 - payout), N false and M true rejections. The paper's 0.5 and 0.5 thus
   allow as many false features as true ones, and one more. ``target_fdr`` sets both to half of the rate instead.
 * The wealth w falls like W0 / sqrt(pi t) without rejections, not at the "slowest possible" rate.
-* Of information-investing the paper says only that it bids bits where alpha-investing bids chances of an error. What a
-  coefficient costs is a parameter; `target_fdr` sets it.
+* The paper only states that information-investing bids bits where alpha-investing bids error probabilities. The cost
+  of a coefficient is a parameter; `target_fdr` sets it.
 * A p-value may be smaller than any float64, so the logarithms of p and alpha are compared.
-* LORD3 earns alpha - W0 at the rejection itself, as published; a package in common use pays it two tests late.
+* LORD3 earns alpha - W0 at the rejection itself, as published; a common package credits it two tests late.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ from __future__ import annotations
 from typing import Any
 
 from tamis._check import check_number
-from tamis.columns.spending.adaptive import ADDIS, SAFFRON, SaffronInvesting
-from tamis.columns.spending.ageing import ELOND, LOND, AlphaSpending, LORDPlusPlus
-from tamis.columns.spending.rule import SpendingRule
-from tamis.columns.spending.wealth import LORD3, AlphaWealth, GeneralizedInvesting, InformationInvesting
+from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
+from tamis.columns.online_fdr.rule import SpendingRule
+from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON, SaffronInvesting
+from tamis.columns.online_fdr.wealth import LORD3, AlphaWealth, GeneralizedInvesting, InformationInvesting
 
 __all__ = [
     "ADDIS",
@@ -87,7 +87,7 @@ RULES: dict[str, type[Any]] = {
 
 
 def make_rule(name: str, target_fdr: float) -> SpendingRule:
-    """Return the rule of a name that keeps to a false discovery rate.
+    """Return the named rule, set up to control a false discovery rate.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def make_rule(name: str, target_fdr: float) -> SpendingRule:
     Raises
     ------
     ValueError
-        If there is no such rule, or the rate is out of range.
+        If the rule is unknown, or the rate is out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rules whose level is a sum over past rejections, each fading with the tests since."""
+"""Rules whose level is a sum over past rejections, each decaying with the number of tests since."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis.columns.spending.rule import SpendingRule
+from tamis.columns.online_fdr.rule import SpendingRule
 
-__all__ = ["ELOND", "LOND", "Ageing", "AlphaSpending", "LORDPlusPlus", "gamma_lord", "gamma_power"]
+__all__ = ["ELOND", "LOND", "AlphaSpending", "DecayingSumRule", "LORDPlusPlus", "gamma_lord", "gamma_power"]
 
 Floats = NDArray[np.float64]
-_PART = 1 << 18  # ages that are looked up together
+_PART = 1 << 18  # ages processed together
 
 
 def gamma_lord(ages: NDArray[np.int64]) -> Floats:
@@ -41,11 +41,11 @@ def gamma_power(ages: NDArray[np.int64]) -> Floats:
     return g
 
 
-class Ageing(SpendingRule):
-    """Rules that are a sum over the past rejections, each fading with the time since; one clock for all.
+class DecayingSumRule(SpendingRule):
+    """Rules whose level is a sum over past rejections, each decaying with the time since, on a common clock.
 
     The level is built from sum_j weight_j g(age_j), where age_j is 1 plus the ticks since rejection j (j = 0: since
-    the start), and a test that does not reject ticks if `_ticks` says so.
+    the start), and a test that does not reject ticks where `_ticks` is True.
     """
 
     alpha: float
@@ -54,38 +54,38 @@ class Ageing(SpendingRule):
     _rejection_ticks: ClassVar[bool] = False
 
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
         check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
         if self.initial_wealth is not None:
             check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
         self._check()
         self.clock_ = 0
-        self.births_: tuple[int, ...] = (0,)
-        self.paid_ = 0.0
+        self.rejection_times_: tuple[int, ...] = (0,)
+        self.spent_ = 0.0
         return self
 
     def _check(self) -> None:
-        """Check further parameters."""
+        """Validate further parameters."""
 
     @property
-    def _initial(self) -> float:
+    def _initial_wealth(self) -> float:
         given = self.initial_wealth
         return float(self.alpha) * self._default_wealth if given is None else float(given)
 
     @property
     def wealth_(self) -> float:  # type: ignore[override]
-        """The part of alpha max(rejections, 1) that the estimate of the false discoveries leaves."""
-        return float(self.alpha) * max(len(self.births_) - 1, 1) - self.paid_
+        """The part of alpha max(rejections, 1) that is not spent on estimated false discoveries."""
+        return float(self.alpha) * max(len(self.rejection_times_) - 1, 1) - self.spent_
 
     def _weights(self) -> Floats:
-        """Return what each birth is worth: W0, alpha - W0, alpha, alpha, ..."""
-        weights = np.full(len(self.births_), float(self.alpha))
-        weights[0] = self._initial
-        weights[1:2] -= self._initial
+        """Return the weight of each rejection time: W0, alpha - W0, alpha, alpha, ..."""
+        weights = np.full(len(self.rejection_times_), float(self.alpha))
+        weights[0] = self._initial_wealth
+        weights[1:2] -= self._initial_wealth
         return weights
 
     def _fade(self, ages: NDArray[np.int64]) -> Floats:
-        """Return g of the ages, shape (m, births)."""
+        """Return g of the ages, shape (m, n_times)."""
         return gamma_power(ages)
 
     def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
@@ -94,8 +94,8 @@ class Ageing(SpendingRule):
     def _from_sum(self, total: Floats) -> Floats:
         return total
 
-    def _prices(self, levels: Floats, log_p: Floats) -> Floats:
-        """Return what each test that does not reject adds to the estimate of the false discoveries."""
+    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
+        """Return what each test without rejection adds to the estimate of the false discoveries."""
         return levels
 
     def levels(self, log_p: Floats) -> Floats:
@@ -105,37 +105,37 @@ class Ageing(SpendingRule):
 
     def _levels(self, log_p: Floats) -> Floats:
         clock = self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
-        births, weights = np.array(self.births_), self._weights()
+        times, weights = np.array(self.rejection_times_), self._weights()
         total = np.empty(len(log_p))
-        width = max(1, _PART // len(births))
+        width = max(1, _PART // len(times))
         for start in range(0, len(total), width):
             part = slice(start, start + width)
-            total[part] = self._fade(clock[part, None] + 1 - births) @ weights
+            total[part] = self._fade(clock[part, None] + 1 - times) @ weights
         return self._from_sum(total)
 
     def wealths(self, log_p: Floats) -> Floats:
         """Return the wealth after each of these tests if none of them rejects."""
-        prices = self._prices(self._levels(log_p), log_p)
-        left: Floats = self.wealth_ - np.cumsum(prices)
+        costs = self._costs(self._levels(log_p), log_p)
+        left: Floats = self.wealth_ - np.cumsum(costs)
         return left
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
-        self.paid_ += float(self._prices(self._levels(log_p), log_p).sum())
+        self.spent_ += float(self._costs(self._levels(log_p), log_p).sum())
         self.clock_ += int(np.count_nonzero(self._ticks(log_p)))
 
     def _reject(self, log_p: float) -> None:
         one = np.array([log_p])
-        self.paid_ += float(self._rejection_price(self._levels(one))[0])
+        self.spent_ += float(self._rejection_cost(self._levels(one))[0])
         self.clock_ += self._rejection_ticks
-        self.births_ = (*self.births_, self.clock_)
+        self.rejection_times_ = (*self.rejection_times_, self.clock_)
 
-    def _rejection_price(self, levels: Floats) -> Floats:
+    def _rejection_cost(self, levels: Floats) -> Floats:
         return levels
 
 
-class AlphaSpending(Ageing):
-    """Spends alpha once: the chance of any false rejection stays below alpha.
+class AlphaSpending(DecayingSumRule):
+    """Spends alpha once: the probability of any false rejection stays below alpha.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class AlphaSpending(Ageing):
     Attributes
     ----------
     wealth_ : float
-        The part of alpha that is left.
+        The remaining part of alpha.
 
     References
     ----------
@@ -171,7 +171,7 @@ class AlphaSpending(Ageing):
         self.n_rejected_ += 1
 
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
         self.n_rejected_ = 0
         return super().start()
 
@@ -198,15 +198,15 @@ class LOND(AlphaSpending):
 
     @property
     def wealth_(self) -> float:  # type: ignore[override]
-        """The part of alpha max(rejections, 1) that is left."""
-        return float(self.alpha) * max(self.n_rejected_, 1) - self.paid_
+        """The remaining part of alpha max(rejections, 1)."""
+        return float(self.alpha) * max(self.n_rejected_, 1) - self.spent_
 
     def _weights(self) -> Floats:
         return np.array([float(self.alpha) * (self.n_rejected_ + 1)])
 
 
 class ELOND(LOND):
-    """e-LOND: LOND for e-values, here made from p-values, which holds under any dependence between the tests.
+    """e-LOND: LOND for e-values, here computed from p-values; valid under any dependence between the tests.
 
     A valid p-value gives the e-value kappa p^(kappa - 1). A test rejects if that is at least 1 / level of LOND, that
     is, if p is at most (kappa level)^(1 / (1 - kappa)).
@@ -242,8 +242,8 @@ class ELOND(LOND):
         return level
 
 
-class LORDPlusPlus(Ageing):
-    """LORD++: every rejection starts a new budget that fades with time.
+class LORDPlusPlus(DecayingSumRule):
+    """LORD++: every rejection starts a new budget that decays with time.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ class LORDPlusPlus(Ageing):
     initial_wealth : float or None, default=None
         W0, in (0, alpha]; None: alpha / 10.
     decay : float, default=1.0
-        In (0, 1]. Below 1, rejections are forgotten at this rate per test (mem-LORD++), for streams that change. The
-        controlled rate is then that among recent tests.
+        In (0, 1]. Below 1, rejections are forgotten at this rate per test (mem-LORD++), for non-stationary streams.
+        The controlled rate is then that among recent tests.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Rules that hold a wealth: each test costs some of it, each rejection earns some.
+"""Rules with a wealth: each test spends part of it, each rejection earns some.
 
 Zhou, Foster, Stine, Ungar (2005), Figure 1; Ungar, Zhou, Foster, Stine (2005), information-investing; Javanmard,
 Montanari (2018), LORD 3; Foster, Stine (2008).
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis.columns.spending.ageing import gamma_lord
-from tamis.columns.spending.rule import SpendingRule
+from tamis.columns.online_fdr.lord import gamma_lord
+from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.tails import log_chi2_tail
 
 __all__ = ["LORD3", "AlphaWealth", "GeneralizedInvesting", "InformationInvesting"]
@@ -56,7 +56,7 @@ class AlphaWealth(SpendingRule):
         self.payout = payout
 
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
         check_number("initial_wealth", self.initial_wealth, low=0, high=1, open_low=True)
         check_number("payout", self.payout, low=0, high=1, open_high=True)
         self.wealth_ = float(self.initial_wealth)
@@ -90,12 +90,12 @@ class AlphaWealth(SpendingRule):
 
 
 class InformationInvesting(AlphaWealth):
-    """Information-investing (IIC): a feature must shorten the message that tells the model and the target.
+    """Information-investing (IIC): a feature must shorten the message that encodes the model and the target.
 
-    The wealth is in bits, and bids e = w / (2 i). To say that feature i is not in the model costs e bits if its chance
-    of being in is q = 1 - 2^-e; to say that it is in then costs log2(1 / q) bits, and `coefficient_bits` more. It is
-    accepted if what it tells of the target, half of the gain in 2 log likelihood over log 2, is more than that by
-    `payout` bits, which the wealth earns. The gain is the one whose test with one degree of freedom has the p-value.
+    The wealth is in bits, and the bid is e = w / (2 i). Coding that feature i is not in the model costs e bits if its
+    prior probability is q = 1 - 2^-e; coding that it is costs log2(1 / q) bits, plus `coefficient_bits`. It is accepted
+    if its information on the target, half of the gain in 2 log likelihood over log 2, exceeds that cost by `payout`
+    bits, which the wealth earns. The gain is the one whose test with one degree of freedom has the p-value.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class InformationInvesting(AlphaWealth):
     payout : float, default=0.5
         Bits that a feature must save, and that the wealth earns, in [0, 1).
     coefficient_bits : float, default=3.0
-        Bits that tell a coefficient, in [0, 1000]. BIC has half of log2 n: 3.3 for a hundred rows.
+        Bits that encode a coefficient, in [0, 1000]. BIC uses half of log2 n: 3.3 for 100 rows.
 
     Attributes
     ----------
@@ -113,21 +113,22 @@ class InformationInvesting(AlphaWealth):
 
     Notes
     -----
-    The message is never more than W0 bits longer than one without features: whatever the wealth loses was spent on
-    features left out, and it earns no more than accepted features save.
+    The message is never more than W0 bits longer than one without features: the wealth is spent on rejected features,
+    and earns no more than accepted features save.
 
-    A test costs e and errs with a chance of at most 2^-(b + c) q, with b = payout and c = coefficient_bits. So, of N
+    A test costs e and its error probability is at most 2^-(b + c) q, with b = payout and c = coefficient_bits. So, of N
     false and M true rejections, E(N) <= (b E(M) + W0) / k, where k = 2^(b + c) / log 2 - 1.5 max(b, W0). At the
     defaults that is a thirtieth of E(M) + 1.
 
     References
     ----------
-    Ungar, Zhou, Foster, Stine (2005). Streaming Feature Selection using IIC. AISTATS. Zhou et al. (2005) name it as the
-    twin of alpha-investing, Section 2.
+    Ungar, Zhou, Foster, Stine (2005). Streaming Feature Selection using IIC. AISTATS. Zhou et al. (2005) mention it as
+    the counterpart of alpha-investing, Section 2.
 
     Examples
     --------
-    The first bid is 0.25 bits, so q = 0.159. A feature must tell 2.65 + 3 + 0.5 bits, which chance does once in 286:
+    The first bid is 0.25 bits, so q = 0.159. A feature must carry 2.65 + 3 + 0.5 bits, which occurs by chance
+    once in 286:
 
     >>> rule = InformationInvesting().start()
     >>> round(1 / float(np.exp(rule.level())))
@@ -145,13 +146,13 @@ class InformationInvesting(AlphaWealth):
 
     @classmethod
     def for_target(cls, target_fdr: float) -> Self:
-        """Return the rule whose coefficients are so dear that E(N) <= target_fdr (E(N) + E(M) + 1)."""
+        """Return the rule whose coefficients cost enough that E(N) <= target_fdr (E(N) + E(M) + 1)."""
         bits = 0.5
         wanted = bits * ((1.0 - target_fdr) / target_fdr + 1.5)
         return cls(bits, bits, max(math.log2(wanted * math.log(2.0)) - bits, 0.0))
 
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
         check_number("coefficient_bits", self.coefficient_bits, low=0, high=1000)
         return super().start()
 
@@ -200,19 +201,19 @@ class LORD3(SpendingRule):
         self.initial_wealth = initial_wealth
 
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
         check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
         if self.initial_wealth is not None:
             check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
         initial = float(self.alpha) / 10.0 if self.initial_wealth is None else float(self.initial_wealth)
-        self.wealth_ = self.wealth_then_ = initial
+        self.wealth_ = self.wealth_at_rejection_ = initial
         self._bonus = float(self.alpha) - initial
         self.age_ = 0
         return self
 
     def _levels(self, log_p: Floats) -> Floats:
         ages = np.arange(self.age_ + 1, self.age_ + len(log_p) + 1)
-        return gamma_lord(ages) * self.wealth_then_
+        return gamma_lord(ages) * self.wealth_at_rejection_
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
@@ -233,7 +234,7 @@ class LORD3(SpendingRule):
     def _reject(self, log_p: float) -> None:
         self.skip(np.array([log_p]))
         self.wealth_ += self._bonus
-        self.wealth_then_, self.age_ = self.wealth_, 0
+        self.wealth_at_rejection_, self.age_ = self.wealth_, 0
 
 
 class GeneralizedInvesting(SpendingRule):
@@ -244,10 +245,10 @@ class GeneralizedInvesting(SpendingRule):
     alpha : float, default=0.05
         In (0, 1).
     initial_wealth : float or None, default=None
-        W0, in (0, alpha); None: alpha / 2. A rejection gives its stake back and alpha - W0.
+        W0, in (0, alpha); None: alpha / 2. A rejection returns its stake and earns alpha - W0.
     decay : float, default=1.0
         In (0, 1]. Below 1, the wealth is forgotten at this rate per test, and before the first rejection refilled to
-        W0. So neither a long stretch without rejections nor an early run of luck has an effect for ever.
+        W0. So neither a long sequence without rejections nor early false rejections have a permanent effect.
 
     Attributes
     ----------
@@ -263,7 +264,7 @@ class GeneralizedInvesting(SpendingRule):
     --------
     >>> rule = GeneralizedInvesting(0.05).start()
     >>> rule.update(True, -20.0)
-    >>> round(rule.wealth_, 6)  # the stake is given back, and alpha - W0 earned
+    >>> round(rule.wealth_, 6)  # the stake is returned, and alpha - W0 earned
     0.05
     """
 
@@ -273,21 +274,22 @@ class GeneralizedInvesting(SpendingRule):
         self.decay = decay
 
     def start(self) -> Self:
-        """Check the parameters and forget all tests."""
+        """Validate the parameters and reset."""
         check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
         check_number("decay", self.decay, low=0, high=1, open_low=True)
         if self.initial_wealth is not None:
             check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
         initial = float(self.alpha) / 2.0 if self.initial_wealth is None else float(self.initial_wealth)
-        self.wealth_ = self._initial = initial
+        self.wealth_ = self._initial_wealth = initial
         self.age_ = 0
         self.n_rejected_ = 0
         return self
 
-    def _run(self, m: int) -> tuple[Floats, Floats]:
+    def _stakes(self, m: int) -> tuple[Floats, Floats]:
         """Return the stakes of the next tests as long as none rejects, and the wealth after each."""
         stakes, left = np.empty(m), np.empty(m)
-        keep, refill = float(self.decay), (1.0 - float(self.decay)) * self._initial * (self.n_rejected_ == 0)
+        keep = float(self.decay)
+        refill = (1.0 - float(self.decay)) * self._initial_wealth * (self.n_rejected_ == 0)
         wealth = self.wealth_
         for i in range(m):
             wealth = keep * wealth + refill
@@ -297,21 +299,21 @@ class GeneralizedInvesting(SpendingRule):
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        stakes = self._run(len(log_p))[0]
+        stakes = self._stakes(len(log_p))[0]
         levels: Floats = np.log(stakes / (1.0 + stakes))
         return levels
 
     def wealths(self, log_p: Floats) -> Floats:
         """Return W after each of these tests if none of them rejects."""
-        return self._run(len(log_p))[1]
+        return self._stakes(len(log_p))[1]
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
         if len(log_p):
-            self.wealth_ = float(self._run(len(log_p))[1][-1])
+            self.wealth_ = float(self._stakes(len(log_p))[1][-1])
             self.age_ += len(log_p)
 
     def _reject(self, log_p: float) -> None:
-        stakes, left = self._run(1)
-        self.wealth_ = float(left[0] + stakes[0] + self.alpha - self._initial)
+        stakes, left = self._stakes(1)
+        self.wealth_ = float(left[0] + stakes[0] + self.alpha - self._initial_wealth)
         self.age_, self.n_rejected_ = 0, self.n_rejected_ + 1

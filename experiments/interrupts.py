@@ -103,7 +103,11 @@ def _of_catalogue() -> Iterator[Case]:
             )
             if hasattr(cls, "partial_fit"):
                 yield Case(
-                    f"{entry.key}: partial_fit", "cells", _fitted(entry), _partial_fit_cells, "_take_in"
+                    f"{entry.key}: partial_fit",
+                    "cells",
+                    _fitted(entry),
+                    _partial_fit_cells,
+                    "_update_evidence_model",
                 )
         else:
             family = "rows" if issubclass(cls, RowSelector) else "learners"

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import IFC2F, AdaptiveIFC2F
-from tamis.cells.held_out import best_thresholds, groups_of
+from tamis.cells.policy_selection import best_thresholds, selection_groups
 from tests.cells.test_ifc2f import rows
 from tests.twins import adaptive as twin
 from tests.twins.ifc2f import joint
@@ -73,7 +73,7 @@ def test_thresholds_are_those_of_the_family_that_costs_least_where_it_was_not_ch
         [(-np.inf, b) for b in rates],
         list(itertools.product(risks, rates)),
     ]
-    group, least = groups_of(y), np.inf
+    group, least = selection_groups(y), np.inf
     for family in families:
         judged = 0.0
         for g in np.unique(group):

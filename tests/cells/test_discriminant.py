@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tamis.cells.discriminant import Discriminant, best_worth, posterior_of
+from tamis.cells.discriminant import Discriminant, fit_evidence_weight, posterior_of
 
 
 def rows(rng, n=400, K=5, n_classes=3):
@@ -19,14 +19,14 @@ def by_algebra(model, x, known):
     inverse = np.linalg.inv(model._covariance[np.ix_(at, at)])
     means = model._means[:, at]
     score = means @ inverse @ x[at] - np.einsum("cd,de,ce->c", means, inverse, means) / 2
-    joint = model.prior * np.exp(model.worth * (score - score.max()))
+    joint = model.prior * np.exp(model.evidence_weight * (score - score.max()))
     return joint / joint.sum()
 
 
 def test_any_columns_as_matrix_algebra_has_them(rng):
     X, y = rows(rng)
     model = Discriminant(n_bins=3, n_classes=3).fit(X, y)
-    model.worth = 0.7
+    model.evidence_weight = 0.7
     some = X[:60].copy()
     some[rng.random(some.shape) < 0.4] = np.nan
     some[:6] = [
@@ -60,9 +60,9 @@ def test_more_rows_are_as_all_at_once(rng):
         0.0,
     )  # the bins of all rows, the sums of none
     for part in (slice(0, 130), slice(130, 131), slice(131, 400)):
-        parts.updated(X[part], y[part], 1.0)
+        parts.partial_fit(X[part], y[part], 1.0)
     np.testing.assert_allclose(parts.posterior(X), whole.posterior(X), rtol=1e-9)
-    faded = Discriminant(n_bins=3, n_classes=3).fit(X, y).updated(X, y, 0.5)
+    faded = Discriminant(n_bins=3, n_classes=3).fit(X, y).partial_fit(X, y, 0.5)
     np.testing.assert_allclose(faded._count.sum(), (1 - 0.5**400) / 0.5 + 400 * 0.5**400)
 
 
@@ -94,9 +94,9 @@ def test_evidence_of_noise_is_worth_nothing(rng):
     y = rng.integers(0, 2, 200)
     evidence = rng.normal(size=(1, 200, 2))
     prior = np.full((200, 2), 0.5)
-    assert best_worth(evidence, prior, y) < 0.15
+    assert fit_evidence_weight(evidence, prior, y) < 0.15
     evidence[0, np.arange(200), y] += 3.0
-    assert best_worth(evidence, prior, y) > 0.8
+    assert fit_evidence_weight(evidence, prior, y) > 0.8
 
 
 def test_worth_is_the_likeliest_of_those_tried(rng):
@@ -105,12 +105,12 @@ def test_worth_is_the_likeliest_of_those_tried(rng):
     evidence[:, np.arange(100), y] += 1.0
     prior = rng.dirichlet(np.ones(3), 100)
 
-    def loss(worth):
+    def loss(weight):
         return -sum(
-            np.log(posterior_of(evidence[s, i], prior[i], worth)[y[i]]) for s in range(2) for i in range(100)
+            np.log(posterior_of(evidence[s, i], prior[i], weight)[y[i]]) for s in range(2) for i in range(100)
         )
 
-    found = best_worth(evidence, prior, y)
+    found = fit_evidence_weight(evidence, prior, y)
     assert loss(found) == pytest.approx(min(loss(w) for w in np.linspace(0, 1.2, 25)))
 
 
@@ -119,9 +119,11 @@ def test_a_class_that_cannot_be_does_not_count_for_what_evidence_is_worth(rng):
     evidence = np.where(np.arange(2) == y[:, None], 0.0, -1.5) + rng.normal(size=(50, 2))
     prior = np.full((50, 2), 0.5)
     impossible = np.column_stack([evidence - 400.0, np.zeros(50)]), np.column_stack([prior, np.zeros(50)])
-    assert best_worth(*impossible, y) == best_worth(evidence, prior, y)
+    assert fit_evidence_weight(*impossible, y) == fit_evidence_weight(evidence, prior, y)
 
 
 def test_where_all_is_right_evidence_is_not_believed_more_than_it_takes():
     evidence, prior = np.array([[0.0, -36.0]]), np.full((1, 2), 0.5)
-    assert 1.0 < best_worth(evidence, prior, np.array([0])) < 1.1  # from there on no label is in doubt
+    assert (
+        1.0 < fit_evidence_weight(evidence, prior, np.array([0])) < 1.1
+    )  # from there on no label is in doubt

@@ -6,7 +6,7 @@ import scipy.optimize
 
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, load, save
 from tamis.cells.discriminant import posterior_of
-from tamis.cells.ensemble import Ensemble, best_worths
+from tamis.cells.ensemble import Ensemble, fit_evidence_weights
 
 ALL = [
     IFC2F(0.005, random_state=0),
@@ -28,7 +28,7 @@ def test_worths_make_labels_most_likely(rng):
     evidence = rng.normal(size=(3, n_steps, 200, 3))
     evidence[0, :, np.arange(200), y] += 1.0
     evidence[1, :, np.arange(200), y] += 0.2
-    found = best_worths(evidence, prior, y)
+    found = fit_evidence_weights(evidence, prior, y)
     best = scipy.optimize.minimize(
         loss, np.full(3, 0.3), (evidence, prior, y), bounds=[(0.0, 1.2)] * 3, method="Nelder-Mead",
         options={"xatol": 1e-6, "fatol": 1e-9},
@@ -39,7 +39,7 @@ def test_worths_make_labels_most_likely(rng):
 
 def test_evidence_of_noise_is_worth_nothing(rng):
     y = rng.integers(0, 2, 60)
-    assert best_worths(rng.normal(size=(2, 3, 60, 2)), np.full((60, 2), 0.5), y).max() < 0.15
+    assert fit_evidence_weights(rng.normal(size=(2, 3, 60, 2)), np.full((60, 2), 0.5), y).max() < 0.15
 
 
 def together(rng, n):
@@ -88,6 +88,6 @@ def test_more_rows_are_taken_into_the_discriminant_analysis(rng):
     X, y = together(rng, 1000)
     model = Ensemble(4, 2).fit(X[:500], y[:500])
     before = model.posterior(X[:20])
-    more = model.updated(X[500:], y[500:], 1.0)
+    more = model.partial_fit(X[500:], y[500:], 1.0)
     assert more.prior[1] == pytest.approx(y.mean())
     assert not np.array_equal(more.posterior(X[:20]), before)

@@ -18,10 +18,12 @@ def problem(rng, K=5, L=3, V=3):
 def test_grid_is_the_recursion(rng, resolution):
     tables, Q, prices, _ = problem(rng)
     grid = Grid([t[..., None] for t in tables], Q, prices, resolution)
-    stop, go_on = twin.train([t.T for t in tables], Q, prices, resolution)
+    stop, continue_cost = twin.train([t.T for t in tables], Q, prices, resolution)
     for at, point in enumerate(map(tuple, grid.points.tolist())):
         assert grid.stop[at] == pytest.approx(stop[point], abs=1e-12)
-        np.testing.assert_allclose(grid.go_on[:, at], [stage[point] for stage in go_on], rtol=1e-12)
+        np.testing.assert_allclose(
+            grid.continue_cost[:, at], [stage[point] for stage in continue_cost], rtol=1e-12
+        )
     belief = rng.dirichlet(np.ones(3), 200)
     found = grid.points[grid.nearest(belief)]
     assert [tuple(row) for row in found.tolist()] == [twin.rounded(b, resolution) for b in belief]
@@ -39,7 +41,7 @@ def test_finer_grids_approach_the_best_policy(rng):
         grid = Grid([t[..., None] for t in tables], Q, prices, resolution)
         costs.append(
             exact.policy_cost(
-                lambda k, b, h, grid=grid: grid.goes_on(k, b[None])[0], likelihood, start, Q, prices
+                lambda k, b, h, grid=grid: grid.should_continue(k, b[None])[0], likelihood, start, Q, prices
             )
         )
     assert costs[-1] == pytest.approx(best, abs=2e-3)

@@ -5,7 +5,7 @@ import pytest
 
 from tamis import ETANA, FETANA, IFC2F
 from tamis.cells.bins import Bins
-from tamis.cells.relevance import chance, discoveries, relevance
+from tamis.cells.relevance import benjamini_hochberg, chance_p_values, relevance
 from tamis.dependence.information import mutual_information
 
 
@@ -25,7 +25,7 @@ def test_chance_is_that_of_permuted_labels(n, share):
     by_permutation = (more + 0.5 * as_much).mean(
         axis=0
     )  # few rows have few values: half of those that are equal
-    found = chance(bins.tables(X, y, 2))
+    found = chance_p_values(bins.tables(X, y, 2))
     low = by_permutation < 0.15  # above, it is not looked at
     assert low.sum() >= 8
     np.testing.assert_allclose(found[low], by_permutation[low], rtol=0.5, atol=0.003)
@@ -60,7 +60,7 @@ def test_discoveries_are_those_of_the_definition(rng):
         ranked = sorted(p)
         largest = max([k for k in range(1, 13) if ranked[k - 1] <= 0.1 * k / 12], default=0)
         want = p <= ranked[largest - 1] if largest else np.zeros(12, dtype=bool)
-        np.testing.assert_array_equal(discoveries(p, 0.1), want)
+        np.testing.assert_array_equal(benjamini_hochberg(p, 0.1), want)
 
 
 @pytest.mark.parametrize("kind", [IFC2F, ETANA, FETANA])

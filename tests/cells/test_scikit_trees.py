@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tamis.cells.scikit_trees import Trees, most_gain
+from tamis.cells.scikit_trees import Trees, columns_by_gain
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -22,6 +22,6 @@ def test_columns_that_tell_only_beside_others_have_most_gain(rng):
     X = rng.normal(size=(1500, 30))
     y = (X[:, 7] * X[:, 21] > 0).astype(int)
     X[:, 11] = np.nan
-    found = most_gain(X, y, 0)
+    found = columns_by_gain(X, y, 0)
     assert set(found[:2].tolist()) == {7, 21}
     assert 11 not in found

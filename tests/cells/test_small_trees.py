@@ -58,7 +58,7 @@ def test_each_step_of_a_walk_is_the_row_as_known_then(rng, n_classes):
         for i, columns in enumerate(order[:, :s]):
             columns = columns[columns >= 0]
             known[i, columns] = X[i, columns]
-        np.testing.assert_array_equal(steps[s], model.said(known))
+        np.testing.assert_array_equal(steps[s], model.total_evidence(known))
     alone = np.concatenate([model.posterior(x[None]) for x in X[:50]])
     np.testing.assert_array_equal(alone, model.posterior(X)[:50])
 

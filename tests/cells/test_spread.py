@@ -56,9 +56,9 @@ def test_more_rows_are_as_all_at_once(rng):
     whole, parts = Spread(3).fit(X, y), Spread(3).fit(X, y)
     parts._powers = np.zeros_like(parts._powers)  # cut as all rows are, the sums of none
     for part in (slice(0, 130), slice(130, 131), slice(131, 300)):
-        parts.updated(X[part], y[part], 1.0)
+        parts.partial_fit(X[part], y[part], 1.0)
     np.testing.assert_allclose(parts.evidence(X), whole.evidence(X), rtol=1e-9, atol=1e-9)
-    faded = Spread(3).fit(X, y).updated(X, y, 0.5)
+    faded = Spread(3).fit(X, y).partial_fit(X, y, 0.5)
     np.testing.assert_allclose(faded._powers[0].sum(axis=0), (1 - 0.5**300) / 0.5 + 300 * 0.5**300)
 
 

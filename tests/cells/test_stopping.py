@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis.cells.network import Chain, markov_blanket_order
-from tamis.cells.stopping import PointBased, updated, walk_beliefs
+from tamis.cells.stopping import PointBased, update_posterior, walk_beliefs
 from tests.cells.test_network import random_network
 from tests.twins import ifc2f as twin
 
@@ -34,7 +34,7 @@ def test_exact_contexts_are_dynamic_programming(seed):
     vectors = PointBased(chain, 2, Q, prices, "exact")
     vectors.train(*every_walk(chain, prior, 2))
     first = np.full((1, len(chain)), -1, dtype=np.int16)
-    found = min((prior @ Q).min(), vectors.continuing(0, prior[None], first, lookahead=False)[0])
+    found = min((prior @ Q).min(), vectors.continuation_value(0, prior[None], first, lookahead=False)[0])
     assert found == pytest.approx(best, abs=1e-12)
 
 
@@ -52,7 +52,7 @@ def test_few_walks_bound_the_cost_of_their_own_policy(seed):
 
     def value(k, belief, history):
         known = np.array([[*history, *[-1] * (len(chain) - k)]], dtype=np.int16)
-        return vectors.continuing(k, belief[None], known, lookahead=False)[0]
+        return vectors.continuation_value(k, belief[None], known, lookahead=False)[0]
 
     promised = min((prior @ Q).min(), value(0, prior, ()))
     paid = twin.policy_cost(lambda k, b, h: value(k, b, h) < (b @ Q).min(), likelihood, prior, Q, prices)
@@ -66,7 +66,9 @@ def test_useless_feature_before_a_perfect_one_is_not_paid_for():
     vectors = PointBased(chain, 2, 1 - np.eye(2), np.array([0.3, 0.3]))
     vectors.train(*walk_beliefs(chain, prior, 20, np.random.default_rng(0)))
     assert [len(stage.vectors) for stage in vectors.stages] == [0, 1, 0]
-    assert not np.isfinite(vectors.continuing(0, prior[None], np.full((1, 2), -1), lookahead=False)).any()
+    assert not np.isfinite(
+        vectors.continuation_value(0, prior[None], np.full((1, 2), -1), lookahead=False)
+    ).any()
 
 
 def test_pooled_contexts_are_a_bound_from_below():
@@ -76,7 +78,7 @@ def test_pooled_contexts_are_a_bound_from_below():
         best = twin.bellman(lambda h, c=chain: twin.chain_likelihood(c, len(h), h), prior, Q, prices)
         vectors = PointBased(chain, 3, Q, prices, "pooled")
         vectors.train(*every_walk(chain, prior, 3))
-        value = vectors.continuing(0, prior[None], np.full((1, len(chain)), -1), lookahead=False)[0]
+        value = vectors.continuation_value(0, prior[None], np.full((1, len(chain)), -1), lookahead=False)[0]
         below.append(best - min((prior @ Q).min(), value))
     assert min(below) >= -1e-12
     assert max(below) > 1e-4
@@ -105,7 +107,7 @@ def test_missing_value_changes_nothing(rng):
     chain, _prior, _, _ = problem(rng)
     before = rng.dirichlet(np.ones(3), 4)
     known = np.full((4, len(chain)), -1, dtype=np.int16)
-    after = updated(chain, 0, before, known, np.array([-1, 0, 1, -1]))
+    after = update_posterior(chain, 0, before, known, np.array([-1, 0, 1, -1]))
     np.testing.assert_array_equal(after[[0, 3]], before[[0, 3]])
     want = before[1] * twin.chain_likelihood(chain, 0, ())[0]
     np.testing.assert_allclose(after[1], want / want.sum())

@@ -462,7 +462,7 @@ def test_bad_parameters_are_named(make, message, rng):
 @pytest.mark.parametrize(("n", "shown"), [(5, "'x4'."), (6, "'x4' and 1 more."), (70, "'x4' and 65 more.")])
 def test_an_unknown_column_is_named_beside_a_few_that_are_there(n, shown):
     with pytest.raises(
-        DataError, match=rf"^There is no column 'y' among .*: the columns are 'x0', 'x1', .*, {shown}$"
+        DataError, match=rf"^The rows have no column 'y': the columns are 'x0', 'x1', .*, {shown}$"
     ):
         Columns(np.zeros((2, n))).column("y")
 

@@ -71,7 +71,7 @@ def everything(stream, y):
     selector, found, recipes = AlphaInvesting(missing="mean").start(y), {}, {}
     while (made := stream.next_features(selector)) is not None:
         found.update(zip(made[0], np.array(made[1]).T, strict=True))
-        recipes.update((name, stream._made.recipe(i)) for i, name in enumerate(made[0]))
+        recipes.update((name, stream._last_block.recipe(i)) for i, name in enumerate(made[0]))
     return found, recipes
 
 

@@ -117,7 +117,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
     _shapes = """
         classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite  candidates_ (c) in [0, n_features_in_)
         prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]
-        _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _judge (its own)
+        _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
     """
 
     cost: float | Array | Mapping[str, float]

@@ -1,21 +1,21 @@
 """AdaptiveIFC2F: a different next feature for each row, chosen by its expected gain.
 
-Beyond Liyanage, Zois, Chelmis (2021), who name it as future work: their network (:mod:`tamis.cells.ifc2f`), but exact
-inference in it, so that any feature may come next. With everything known of a row written e::
+An extension of Liyanage, Zois, Chelmis (2021), who name it as future work: their network (:mod:`tamis.cells.ifc2f`)
+with exact inference, so that any feature can be acquired next. With e the known values of a row::
 
     information of feature j:  I_j(e) = H(C | e) - sum_v P(x_j = v | e) H(C | e, x_j = v)           (1)
     buy argmax_j I_j(e) / e_j,  unless  g(pi) <= tau_risk  or  max_j I_j(e) / e_j <= tau_rate       (2)
 
-g(pi) = min_j Q_j . pi is the risk of deciding now. A single step of expected cost, the textbook rule, stops too early:
-most single values do not change the decision, so their value is 0 although two of them would. Hence the information
-chooses, and the two thresholds are found on the rows of `fit`: each is walked to the end by a tree whose columns were
-chosen and counted without it, and those are kept that make errors and prices together the smallest
-(:mod:`tamis.cells.held_out`). Before the first value all rows are alike: all are asked for
-it, or, with infinite thresholds, none.
+g(pi) = min_j Q_j . pi is the risk of deciding now. The textbook rule, one step of expected cost, stops too early:
+most single values do not change the decision, so their value is 0 even if two of them would. Therefore the information
+selects the feature, and the two thresholds are chosen on the rows of `fit`: each row is walked to the end by a tree
+whose columns and counts were learned without it, and the thresholds minimise the sum of misclassification and
+acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all rows are identical: it is acquired
+for all of them or, with infinite thresholds, for none.
 
-What a tree cannot see, a parity of three features say, a richer classifier may. An ensemble of a discriminant analysis
-and boosted trees (:mod:`tamis.cells.ensemble`) decides where that surely costs less on the walks, or always with
-``decision="ensemble"``; then columns that tell only beside others are candidates, too.
+A richer classifier can represent what a tree cannot, such as the parity of three features. An ensemble of a
+discriminant analysis and boosted trees (:mod:`tamis.cells.ensemble`) decides if its cost on the walks is significantly
+lower, or always with ``decision="ensemble"``; then columns that are only jointly relevant are candidates, too.
 """
 
 from __future__ import annotations
@@ -31,74 +31,79 @@ from tamis._check import Array, Rows
 from tamis._parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
-from tamis.cells.discriminant import Judge, Worth, judged
-from tamis.cells.ensemble import calibrated, joined, kinds_of, taught
-from tamis.cells.held_out import (
-    FOLDS,
-    ROUNDING,
-    Paths,
-    best_thresholds,
-    better,
-    decided,
-    folds_of,
-    longer,
-    pays,
-    stops_at,
+from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
+from tamis.cells.ensemble import (
+    calibrate_evidence,
+    concatenate_evidence,
+    evidence_by_kind,
+    fit_evidence_model,
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
 from tamis.cells.offers import Offers
-from tamis.cells.relevance import NothingTellsError, relevance
-from tamis.cells.scikit_trees import most_gain
-from tamis.cells.shrunken import shrunken_tables
+from tamis.cells.policy_selection import (
+    FOLDS,
+    ROUNDING,
+    Paths,
+    best_thresholds,
+    decision_cost,
+    is_preferred,
+    is_surely_cheaper,
+    pad_steps,
+    stopping_steps,
+    stratified_folds,
+)
+from tamis.cells.relevance import NoRelevantColumnError, relevance
+from tamis.cells.scikit_trees import columns_by_gain
 from tamis.cells.small_trees import SmallTrees
+from tamis.cells.smoothed_tables import smoothed_tables
 from tamis.cells.tree import Tree
 from tamis.dependence.information import conditional_mutual_information
 
 __all__ = ["AdaptiveIFC2F"]
 
 Floats = NDArray[np.float64]
-_QUANTILES = np.linspace(
-    0.0, 1.0, 25
-)  # of the rates met: those that are tried where a mean budget is exceeded
-_WALKS = 3_000  # rows walked to find the thresholds, and that trees learn from
-_GROWN = 1_000  # columns that boosting chooses from
-_NUMBERS = 1 << 20  # offers looked at at once
+# Of the observed rates: candidates for the threshold if a mean budget is exceeded.
+_QUANTILES = np.linspace(0.0, 1.0, 25)
+_WALKS = 3_000  # rows walked to choose the thresholds, and to fit trees
+_GROWN = 1_000  # columns that boosting selects from
+_NUMBERS = 1 << 20  # offers evaluated at once
 
 
 class AdaptiveIFC2F(CellClassifier):
-    """Buys, for each row, the feature that is worth most for its price, and stops when no feature is worth its price.
+    """Acquires the most informative feature per price for each row, and stops when no feature is worth its price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     groups : sequence of sequences of columns, optional
-        Columns (names or numbers) that come together, like the values of one blood test. The price of a group is that
-        of its dearest column, paid once.
+        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
+        is that of its most expensive column, paid once.
     budget : float, optional
-        The most to pay for one row.
+        Largest total price per row.
     mean_budget : float, optional
-        The most to pay per row on average, over rows like those of `fit`. `cost` then only gives the ratio of the
+        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
         prices.
     decision : {"auto", "tree", "discriminant", "ensemble"}, default="auto"
-        The model that decides: the tree, a discriminant analysis of the values bought, or an ensemble of the latter and
-        boosted trees. "auto": whichever costs least on held-out rows; the ensemble only if it is surely ahead.
+        The model that decides: the tree, a discriminant analysis of the acquired values, or an ensemble of the latter
+        and boosted trees. "auto": the one with the lowest cost on held-out rows; the ensemble only if it is
+        significantly better.
     classifier : scikit-learn classifier with `predict_proba`, optional
         The classifier that decides, with ``decision="auto"``; see :class:`tamis.cells.masked.Masked`. Gradient boosting
         accepts missing values. For a classifier that does not, they are replaced by means.
     n_bins : int, default=4
         V: levels of each column, from 2 on (quantiles).
     max_features : int, default=64
-        The most columns in the tree. Where there are more, it has the most relevant, or, with ``decision="ensemble"``,
-        those with the largest gain in gradient boosting. If columns are relevant only together, choose a small
-        number, so that all of them are bought.
+        The largest number of columns in the tree. If there are more, the most relevant are used or, with
+        ``decision="ensemble"``, those with the largest gain in gradient boosting. If columns are only jointly relevant,
+        choose a small number, so that all of them are acquired.
     max_steps : int, default=30
-        The most features to buy for a row.
+        The largest number of features acquired per row.
     random_state : int, optional
-        Seed of the rows walked, where there are many, and of gradient boosting.
+        Seed of the subsample of rows walked, and of gradient boosting.
 
     Attributes
     ----------
@@ -128,7 +133,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     Examples
     --------
-    Column 0 says which of the two others holds the class; rows that the first leaves in doubt ask on.
+    Column 0 indicates which of the two others determines the class; uncertain rows acquire further values.
 
     >>> import numpy as np
     >>> from tamis import AdaptiveIFC2F
@@ -192,30 +197,30 @@ class AdaptiveIFC2F(CellClassifier):
         self.random_state = random_state
 
     _numbers_count = True
-    _judge: Judge | None
+    _evidence_model: EvidenceModel | None
 
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         bins = Bins.quantile(X, self.n_bins)
-        self._offer(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
+        self._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
         rows = np.arange(X.shape[0])
         if len(rows) > _WALKS:
             rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
-        worth = self._calibrate(X[rows], y[rows], bins)
+        evidence_weight = self._calibrate(X[rows], y[rows], bins)
         values, codes = self._cells(X, np.arange(X.shape[0]))
-        self._plant(codes, y)
+        self._build_tree(codes, y)
         if self.belief_ != "tree":
-            order = None if self.belief_ == "discriminant" else self._walk_to_the_end(codes).order
-            self._judge = self._taught(self.belief_, values, y, order)
-            self._judge.worth = worth
+            order = None if self.belief_ == "discriminant" else self._full_walk(codes).order
+            self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order)
+            self._evidence_model.evidence_weight = evidence_weight
         self.parent_ = self._tree.parent
         if self.mean_budget is not None:
-            self._keep_within(float(self.mean_budget), *self._cells(X[rows], np.arange(len(rows))))
+            self._fit_mean_budget(float(self.mean_budget), *self._cells(X[rows], np.arange(len(rows))))
 
-    def _offer(self, candidates: NDArray[np.int64], bins: Bins) -> None:
-        """Take these columns for those that may be bought."""
+    def _set_candidates(self, candidates: NDArray[np.int64], bins: Bins) -> None:
+        """Set the columns that can be acquired."""
         self.candidates_ = candidates
         self._bins = bins.of(self.candidates_)
         group, price = self._groups(), self._costs()[self.candidates_]
@@ -224,7 +229,7 @@ class AdaptiveIFC2F(CellClassifier):
         self._offers = Offers(self.prices_, group, budget, self.max_steps)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
-        """Return the columns of the tree: all that vary if there is room, as some only tell beside others."""
+        """Return the columns of the tree: all that vary if they fit, because some are only jointly relevant."""
         vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
             return vary
@@ -234,84 +239,88 @@ class AdaptiveIFC2F(CellClassifier):
         ranked = known[np.argsort(-scores[known], kind="stable")]
         if together:
             grown = vary if len(vary) <= _GROWN else ranked[:_GROWN]
-            gained = most_gain(X[:, grown], y, self.random_state)
+            gained = columns_by_gain(X[:, grown], y, self.random_state)
             ranked = np.concatenate([grown[gained], np.setdiff1d(ranked, grown[gained], assume_unique=True)])
         return ranked[: self.max_features]
 
     def _groups(self) -> NDArray[np.int64]:
-        """Return the group of each candidate; one of its own where none was given."""
+        """Return the group of each candidate; a separate one by default."""
         names = [self.name_of(k) for k in range(len(self.candidates_))]
         columns = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
-        found, seen = np.arange(len(names)), set()
+        group, seen = np.arange(len(names)), set()
         for g, members in enumerate(self.groups or ()):
             for member in members:
                 if member not in columns:
-                    raise ValueError(f"groups names {member!r}, which is no column of X.")
+                    raise ValueError(f"groups names {member!r}, which is not a column of X.")
                 if member in seen:
                     raise ValueError(f"groups names {member!r} twice: a column belongs to one group.")
                 seen.add(member)
                 if member in names:
-                    found[names.index(member)] = len(names) + g
-        return found
+                    group[names.index(member)] = len(names) + g
+        return group
 
-    def _plant(self, codes: Array, y: Array) -> None:
-        """Make the tree from these rows."""
+    def _build_tree(self, codes: Array, y: Array) -> None:
+        """Build the tree from these rows."""
         shared = conditional_mutual_information(codes, y, self.n_bins, len(self.classes_))
         network = Network(codes, y, spanning_tree(shared), self.n_bins, len(self.classes_))
-        # An ensemble hears of columns that seem to tell nothing in pairs: they are to be asked for, too.
+        # The ensemble also needs columns without pairwise information, so tables are not smoothed for it.
         plain = self.decision == "ensemble"
-        tables = network.tables() if plain else shrunken_tables(network, codes, y)
+        tables = network.tables() if plain else smoothed_tables(network, codes, y)
         self._tree = Tree(network.parent, tables, network.prior())
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins) -> Worth:
-        """Walk rows through trees that have not seen them; find whom to believe, and the thresholds of (2).
+    def _calibrate(self, X: Rows, y: Array, bins: Bins) -> EvidenceWeights:
+        """Walk rows through trees fitted without them; choose the model that decides, and the thresholds of (2).
 
-        Returns what the evidence of who decides, if not the tree, is worth.
+        Returns the weights of the evidence of the model that decides, unless it is the tree.
         """
-        self._judge = None
+        self._evidence_model = None
         self.belief_, self.max_risk_, self.min_rate_ = "tree", np.inf, np.inf
-        fold = folds_of(y)
+        fold = stratified_folds(y)
         held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
         if not held:  # no class has two rows
             return 1.0
-        walks = [self._held_out_walk(X, y, bins, rows) for rows in held]
-        paths, rows = Paths.joined([path for _, path in walks]), np.concatenate(held)
+        walks = [self._fold_walk(X, y, bins, rows) for rows in held]
+        paths, rows = Paths.concatenate([path for _, path in walks]), np.concatenate(held)
         label = y[rows]
         prior = np.concatenate([np.tile(model._tree.prior, (len(path.order), 1)) for model, path in walks])
-        beliefs: dict[str, tuple[Floats, Worth]] = {}
+        beliefs: dict[str, tuple[Floats, EvidenceWeights]] = {}
         if self.classifier is None and self.decision in ("tree", "auto"):
             beliefs["tree"] = paths.posterior, 1.0
         if self.decision != "tree":
-            evidence = joined(list(self._evidence(self._decides, X, y, held, walks)))
+            evidence = concatenate_evidence(list(self._evidence(self._default_model, X, y, held, walks)))
             if self.decision != "ensemble":
-                beliefs[self._decides] = calibrated(evidence, prior, label)
+                beliefs[self._default_model] = calibrate_evidence(evidence, prior, label)
         if self.classifier is None and self.decision in ("auto", "ensemble"):
-            trees = joined(list(self._evidence("trees", X, y, held, walks)))
-            beliefs["ensemble"] = calibrated(np.concatenate([evidence, trees]), prior, label)
-        limits = {name: self._limits(belief, paths, label) for name, (belief, _) in beliefs.items()}
+            trees = concatenate_evidence(list(self._evidence("trees", X, y, held, walks)))
+            beliefs["ensemble"] = calibrate_evidence(np.concatenate([evidence, trees]), prior, label)
+        limits = {
+            name: self._choose_thresholds(belief, paths, label) for name, (belief, _) in beliefs.items()
+        }
         ensemble = limits.pop("ensemble", None)
         if limits:
             self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
-        if ensemble and (not limits or better("ensemble", ensemble[0], limits[self.belief_][0], self._Q)):
+        if ensemble and (
+            not limits or is_preferred("ensemble", ensemble[0], limits[self.belief_][0], self._Q)
+        ):
             self.belief_, limits["ensemble"] = "ensemble", ensemble
         _, self.max_risk_, self.min_rate_ = limits[self.belief_]
         return beliefs[self.belief_][1]
 
     @property
-    def _decides(self) -> str:
-        """Who may decide besides the tree, without boosted trees."""
+    def _default_model(self) -> str:
+        """The alternative to the tree, without boosted trees."""
         return "discriminant" if self.classifier is None else "classifier"
 
-    def _held_out_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
-        """Return a model that has not seen these rows, and their walks by it."""
+    def _fold_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
+        """Return a model fitted without these rows, and their walks by it."""
         others = np.setdiff1d(np.arange(len(y)), rows)
-        model = self._learned_from(X[others], y[others], bins)
-        return model, model._walk_to_the_end(model._cells(X[rows], np.arange(len(rows)))[1])
+        model = self._fit_copy(X[others], y[others], bins)
+        return model, model._full_walk(model._cells(X[rows], np.arange(len(rows)))[1])
 
     def _evidence(
         self, kind: str, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
     ) -> Iterator[Floats]:
-        """Return what the values of each fold's walks say, by who is taught by the walks of the other folds' rows."""
+        """Return the evidence on each fold's walks, by a model fitted to the walks of the other folds."""
         n_steps = max(path.order.shape[1] for _, path in walks)
         asked = np.full((len(y), n_steps), -1)  # columns of X
         for rows, (model, path) in zip(held, walks, strict=True):
@@ -322,72 +331,76 @@ class AdaptiveIFC2F(CellClassifier):
             place = np.full(X.shape[1] + 1, -1)
             place[model.candidates_] = np.arange(len(model.candidates_))
             values, order = model._cells(X[others], np.arange(len(others)))[0], place[asked[others]]
-            told = model._cells(X[rows], np.arange(len(rows)))[0]
+            held_values = model._cells(X[rows], np.arange(len(rows)))[0]
             if kind == "trees":
                 trees = SmallTrees(len(self.classes_)).fit(values, y[others], order)
-                yield trees.evidence(told, path.order)[None]
+                yield trees.evidence(held_values, path.order)[None]
             else:
-                yield kinds_of(model._taught(kind, values, y[others], order), told, path.order)
+                yield evidence_by_kind(
+                    model._fit_evidence_model(kind, values, y[others], order), held_values, path.order
+                )
 
-    def _learned_from(self, X: Rows, y: Array, bins: Bins) -> Self:
-        """Return a model whose columns and tree are chosen by these rows only."""
+    def _fit_copy(self, X: Rows, y: Array, bins: Bins) -> Self:
+        """Return a copy whose columns and tree are fitted to these rows only."""
         model = copy.copy(self)
-        if X.shape[1] > self.max_features:  # else all that vary
+        if X.shape[1] > self.max_features:  # otherwise, all that vary
             try:
-                model._offer(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
-            except NothingTellsError:
-                model._offer(self.candidates_[:0], bins)
-        model._plant(model._cells(X, np.arange(X.shape[0]))[1], y)
+                model._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
+            except NoRelevantColumnError:
+                model._set_candidates(self.candidates_[:0], bins)
+        model._build_tree(model._cells(X, np.arange(X.shape[0]))[1], y)
         return model
 
-    def _taught(self, kind: str, values: Array, y: Array, order: Array | None) -> Judge:
-        """Return who decides, if not the tree, taught by rows that come to know their values in this order."""
+    def _fit_evidence_model(self, kind: str, values: Array, y: Array, order: Array | None) -> EvidenceModel:
+        """Return a model other than the tree, fitted to rows whose values become known in this order."""
         settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
-        return taught(kind, values, y, order, **settings)
+        return fit_evidence_model(kind, values, y, order, **settings)
 
-    def _limits(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
-        """Return what the best thresholds of (2) cost each row, and these; infinite where buying does not pay."""
+    def _choose_thresholds(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
+        """Return the cost of each row by the best thresholds of (2), and these; inf if acquisition does not pay."""
         risk, rate = (posterior @ self._Q).min(axis=2), paths.rate.copy()
-        rate[0] = np.inf  # before the first value all rows are alike: no threshold may tell the folds apart
-        wrong = np.stack([decided(step, y, self._Q) for step in posterior])
+        rate[0] = np.inf  # before the first value all rows are identical: no threshold may separate the folds
+        wrong = np.stack([decision_cost(step, y, self._Q) for step in posterior])
         cost, highest, lowest = best_thresholds(risk, rate, paths.spent, wrong, y, self.mean_budget)
-        if highest == np.inf or not pays(cost, wrong[0], self._Q):
+        if highest == np.inf or not is_surely_cheaper(cost, wrong[0], self._Q):
             return wrong[0], np.inf, np.inf
         return cost, highest, lowest
 
-    def _keep_within(self, mean_budget: float, values: Array, codes: Array) -> None:
-        """Ask for a higher rate if the last tree would spend more than those that found the thresholds."""
-        paths = self._walk_to_the_end(codes)
-        believed = paths.posterior if self._judge is None else judged(self._judge, values, paths.order)
-        risk = (believed @ self._Q).min(axis=2)
+    def _fit_mean_budget(self, mean_budget: float, values: Array, codes: Array) -> None:
+        """Raise the rate threshold if the final tree would exceed the mean budget."""
+        paths = self._full_walk(codes)
+        posterior = paths.posterior
+        if self._evidence_model is not None:
+            posterior = posterior_path(self._evidence_model, values, paths.order)
+        risk = (posterior @ self._Q).min(axis=2)
         rates, rate = paths.rate[np.isfinite(paths.rate)], paths.rate.copy()
         rate[0] = np.inf
         for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rates, _QUANTILES)]):
             self.min_rate_ = max(self.min_rate_, float(lowest))
-            at = stops_at(risk, rate, self.max_risk_, self.min_rate_)
+            at = stopping_steps(risk, rate, self.max_risk_, self.min_rate_)
             if paths.spent[at, np.arange(len(at))].mean() <= mean_budget + ROUNDING:
                 return
 
-    def _walk_to_the_end(self, codes: Array) -> Paths:
-        """Walk rows by the tree until nothing is left to buy, and the decisions be the tree's."""
+    def _full_walk(self, codes: Array) -> Paths:
+        """Walk rows by the tree until no feature is left, with the posteriors of the tree."""
         state, rows = self._start(len(codes)), np.arange(len(codes))
-        found: list[tuple[Floats, Floats, Floats]] = []
-        most = min(self.max_steps, max(1, codes.shape[1]))  # no column is asked for twice
+        steps: list[tuple[Floats, Floats, Floats]] = []
+        most = min(self.max_steps, max(1, codes.shape[1]))  # no column is acquired twice
         order = np.full((len(codes), most), -1)
         for step in range(most + 1):
-            position, rate, believed = self._best(state)
-            found.append((believed, rate, state.spent.copy()))
-            go_on = rows[position >= 0]
-            if step == most or not len(go_on):
+            position, rate, posterior = self._best(state)
+            steps.append((posterior, rate, state.spent.copy()))
+            active = rows[position >= 0]
+            if step == most or not len(active):
                 break
-            at = order[go_on, step] = position[go_on]
-            code = codes[go_on, at]
-            state.spent[go_on] += np.where(code >= 0, self._price(state.of(go_on), at), 0.0)
-            state.values[go_on, at], state.asked[go_on, at] = code, True
-        posterior, rate, spent = (longer(np.stack(part), most + 1) for part in zip(*found, strict=True))
+            at = order[active, step] = position[active]
+            code = codes[active, at]
+            state.spent[active] += np.where(code >= 0, self._price(state.of(active), at), 0.0)
+            state.values[active, at], state.asked[active, at] = code, True
+        posterior, rate, spent = (pad_steps(np.stack(part), most + 1) for part in zip(*steps, strict=True))
         return Paths(posterior, rate, spent, order)
 
-    # -- walking -------------------------------------------------------------------------------------------
+    # -- acquisition ------------------------------------------------------------------------------------------
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
         return self._bins.of(positions).codes(values)
@@ -399,34 +412,34 @@ class AdaptiveIFC2F(CellClassifier):
         return self._offers.price(state, position)
 
     def _best(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Return the best offer for each row, -1 if there is none, its rate, and what the tree believes."""
+        """Return the best offer for each row, -1 if there is none, its rate, and the posterior of the tree."""
         n, K = state.asked.shape
         if K == 0 or len(self.classes_) == 1:
             return np.full(n, -1), np.zeros(n), np.tile(self._tree.prior, (n, 1))
         step, parts = max(1, _NUMBERS // K), []
         for at in range(0, n, step):
             part = state.of(np.arange(at, min(at + step, n)))
-            believed, information = self._tree.inform(part.values)
-            parts.append((*self._offers.best(part, believed, information), believed))
+            posterior, information = self._tree.expected_information(part.values)
+            parts.append((*self._offers.best(part, posterior, information), posterior))
         if not parts:
             return np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, len(self.classes_)))
-        position, rate, believed = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return position, rate, believed
+        position, rate, posterior = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return position, rate, posterior
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)
         risk = (state.posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
-        none = self.min_rate_ == np.inf  # all rows are asked for a first value, or none
-        begun = state.asked.any(axis=1) | none
-        stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & begun
+        none = self.min_rate_ == np.inf  # the first value is acquired for all rows, or for none
+        may_stop = state.asked.any(axis=1) | none
+        stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & may_stop
         return np.where(stop, -1, position)
 
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position], state.numbers[rows, position] = code, value
         state.asked[rows, position] = True
-        if self._judge is None:
-            state.posterior[:] = self._tree.inform(state.values)[0]
+        if self._evidence_model is None:
+            state.posterior[:] = self._tree.expected_information(state.values)[0]
             return
-        found = self._judge.posterior(state.numbers)
-        state.posterior[:] = np.where((code >= 0)[:, None], found, state.posterior)
+        posterior = self._evidence_model.posterior(state.numbers)
+        state.posterior[:] = np.where((code >= 0)[:, None], posterior, state.posterior)

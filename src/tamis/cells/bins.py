@@ -1,8 +1,8 @@
-"""Columns of numbers as a few ordered codes.
+"""Binning of numeric columns into a few ordered codes.
 
-A value's code is the number of edges below it, so whatever equals an edge, such as the zeros of a sparse column, goes
-with the smaller values. Quantile edges put about as many rows in each bin; equal widths are those of Liyanage et al.
-(2021), who begin and end at whole numbers.
+A value's code is the number of edges below it, so a value equal to an edge, such as the zeros of a sparse column,
+belongs to the bin below. Quantile edges give bins with about equally many rows; equal widths are those of Liyanage et
+al. (2021), which begin and end at whole numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tamis._check import Array, Rows
 
 __all__ = ["Bins", "dense"]
 
-_CELLS = 1 << 24  # codes held at once while counting
+_CELLS = 1 << 24  # codes in memory while counting
 
 
 class Bins:
@@ -39,12 +39,12 @@ class Bins:
 
     @property
     def n_bins(self) -> int:
-        """How many bins a column may have."""
+        """Largest number of bins of a column."""
         return int(self.edges.shape[1]) + 1
 
     @classmethod
     def quantile(cls, X: Rows, n_bins: int) -> Bins:
-        """Return bins with about the same number of rows each; NaN is passed over."""
+        """Return bins with about the same number of rows each; NaN is ignored."""
         at = np.arange(1, n_bins) / n_bins
         if sp.issparse(X):
             edges = _sparse_quantiles(X, at)
@@ -56,7 +56,7 @@ class Bins:
         else:
             edges = np.quantile(np.asarray(X, dtype=np.float64), at, axis=0).T
         edges = np.ascontiguousarray(edges)
-        idle = edges >= _largest(X)[:, None]  # nothing lies above: what comes later belongs to the bin below
+        idle = edges >= _largest(X)[:, None]  # no value lies above: later values belong to the bin below
         idle[:, 1:] |= edges[:, 1:] == edges[:, :-1]
         edges[idle] = np.inf
         edges.sort(axis=1)
@@ -64,7 +64,7 @@ class Bins:
 
     @classmethod
     def width(cls, X: Rows, n_bins: int) -> Bins:
-        """Return bins of equal width between whole numbers; a value on an edge goes with the larger ones."""
+        """Return bins of equal width between whole numbers; a value on an edge belongs to the bin above."""
         low, high = -_largest(-X), _largest(X)
         low = np.floor(np.where(np.isfinite(low), low, 0.0))
         high = np.ceil(np.where(np.isfinite(high), high, 0.0))
@@ -130,7 +130,7 @@ def dense(X: Rows) -> NDArray[np.float64]:
 
 
 def _largest(X: Rows) -> NDArray[np.float64]:
-    """Return the largest value of each column, NaN passed over; -inf where all are."""
+    """Return the largest value of each column, ignoring NaN; -inf where all are NaN."""
     found: NDArray[np.float64]
     if sp.issparse(X):
         found = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
@@ -154,7 +154,7 @@ def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
     zeros = n_rows - missing - stored
 
     def sorted_value(rank: Array) -> Array:
-        """Return the value of that rank in each column, zeros among them."""
+        """Return the value of that rank in each column, including zeros."""
         place = np.where(rank < negative, rank, rank - zeros) + X.indptr[:-1]
         is_zero = (rank >= negative) & (rank < negative + zeros)
         place = np.where(is_zero | (stored == 0), 0, place)
@@ -166,9 +166,7 @@ def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
     for i, share in enumerate(at):
         below = np.floor(share * last).astype(np.int64)
         part = share * last - below
-        low, high = (
-            sorted_value(np.maximum(below, 0)),
-            sorted_value(np.minimum(below + 1, np.maximum(last, 0))),
-        )
+        low = sorted_value(np.maximum(below, 0))
+        high = sorted_value(np.minimum(below + 1, np.maximum(last, 0)))
         edges[:, i] = np.where(last >= 0, low + part * (high - low), np.inf)
     return edges

@@ -1,14 +1,14 @@
 """Class probabilities from any subset of the values: linear discriminant analysis of any columns.
 
-Each column enters by its number and by the bins it lies in, so that a relation need be neither linear nor monotone.
-Rows of one class are taken to be normal about the mean of their class, with one covariance for all classes. What any
-set S of columns says then needs nothing but the part of means and covariance that belongs to S (Fisher 1936;
-regularised as in Friedman 1989, Journal of the American Statistical Association 84)::
+Each column is represented by its number and its bins, so that a relation need be neither linear nor monotone. Rows of
+one class are assumed to be normal about the mean of their class, with one covariance for all classes. The evidence of a
+set S of columns then only needs the means and covariance of S (Fisher 1936; regularised as in Friedman 1989, Journal of
+the American Statistical Association 84)::
 
     log P(c | x_S) = log P(c) + b (m_c' W^-1 x - m_c' W^-1 m_c / 2) + const,    all of S               (1)
 
-with W the covariance within the classes plus a ridge, and 0 <= b <= 1 what the evidence is worth on rows that were not
-learned from: evidence that tells of noise is worth nothing, and the classes keep their shares.
+with W the covariance within the classes plus a ridge, and b >= 0 the weight of the evidence, fitted to held-out rows:
+uninformative evidence has the weight 0, and the posterior is then the prior.
 
 =========  ================  =========================================================
 symbol     here              meaning
@@ -16,7 +16,7 @@ symbol     here              meaning
 x          ``_features``     numbers and bins of a row, standardised; V of each column
 m_c        ``_means``        mean of class c
 W          ``_covariance``   within the classes, with the ridge
-b          ``worth``         of the evidence
+b          ``evidence_weight``  weight of the evidence
 =========  ================  =========================================================
 """
 
@@ -33,16 +33,23 @@ from tamis._shapes import Shapes
 from tamis.cells.bins import Bins
 from tamis.errors import StateError
 
-__all__ = ["Discriminant", "Judge", "Worth", "best_worth", "judged", "posterior_of"]
+__all__ = [
+    "Discriminant",
+    "EvidenceModel",
+    "EvidenceWeights",
+    "fit_evidence_weight",
+    "posterior_of",
+    "posterior_path",
+]
 
 Floats = NDArray[np.float64]
-Worth = float | Floats  # of the evidence, or of each kind of evidence
+EvidenceWeights = float | Floats  # one weight, or one for each kind of evidence
 
-_RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled where there are so few rows
-_OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
+_RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled at this number of rows
+_OUTER = 0.005  # numbers are clipped at these quantiles
 _AT_ONCE = 128  # rows
 _LARGEST, _ROUNDING = 1e50, 1e-6  # standardised features of a state that is loaded
-_WORTHS = np.linspace(0.0, 1.2, 25)
+_WEIGHTS = np.linspace(0.0, 1.2, 25)
 
 
 @njit(strict=True)
@@ -51,8 +58,8 @@ def _evidence(
 ) -> None:
     """Fill in m_c' W^-1 x - m_c' W^-1 m_c / 2 of each row and class after each of the columns in order, (1).
 
-    The Cholesky factor of W grows by the rows of one column at a time; as long as the columns come in their own order,
-    it is that of all columns. A column of -1 tells nothing.
+    The Cholesky factor of W grows by the rows of one column at a time; as long as the columns are in their own order,
+    it is that of all columns. A column of -1 adds nothing.
     """
     n, n_steps = order.shape
     V = x.shape[2]
@@ -100,7 +107,7 @@ def _evidence(
 def _whiten(covariance: Array, means: Array, factor: Array, white_means: Array) -> None:
     """Fill in the Cholesky factor and the means after whitening, by the sums of `_evidence`.
 
-    LAPACK's last bits depend on how many threads it has.
+    LAPACK's last bits depend on its number of threads.
     """
     D = len(covariance)
     for d in range(D):
@@ -143,29 +150,26 @@ class Discriminant:
         "  _sum (k, f) float in [-1e50, 1e50]  _products (f, f) float in [-1e50, 1e50]"
         "  _covariance (f, f) float in [-1e50, 1e50]  _factor (f, f) float in [-1e50, 1e50]"
         "  _means (k, f) float in [-1e50, 1e50]  _white_means (k, f) float in [-1e50, 1e50]"
-        "  prior (k) float in [0, 1]  n_bins in [e+1, e+1]  n_classes in [k, k]  worth float in [0, 2]"
+        "  prior (k) float in [0, 1]  n_bins in [e+1, e+1]  n_classes in [k, k]  evidence_weight float in [0, 2]"
     )
 
-    # State, after fit, of K columns with V features each, D = K V:
+    # State after fit, for K columns with V features each, D = K V:
     #   _bins                         edges of the columns
-    #   _low, _high     (K,)          where numbers are cut
-    #   _count          (n_classes,)  rows of each class, faded
+    #   _low, _high     (K,)          bounds at which numbers are clipped
+    #   _count          (n_classes,)  rows of each class, with fading
     #   _sum            (n_classes, D) of their features
     #   _products       (D, D)        of their features
-    #   _middle, _scale (D,)          by which features are standardised
+    #   _middle, _scale (D,)          centre and scale of the features
     #   _covariance, _factor (D, D), _means, _white_means (n_classes, D), prior (n_classes,)
-    #   worth           float
+    #   evidence_weight float
 
     def __init__(self, n_bins: int, n_classes: int) -> None:
-        self.n_bins, self.n_classes, self.worth = n_bins, n_classes, 1.0
+        self.n_bins, self.n_classes, self.evidence_weight = n_bins, n_classes, 1.0
         self._bins = Bins(np.empty((0, n_bins - 1)))
         self._low, self._high = np.zeros(0), np.zeros(0)
         self._middle, self._scale = np.zeros(0), np.ones(0)
-        self._count, self._sum, self._products = (
-            np.zeros(n_classes),
-            np.zeros((n_classes, 0)),
-            np.zeros((0, 0)),
-        )
+        self._count, self._sum = np.zeros(n_classes), np.zeros((n_classes, 0))
+        self._products = np.zeros((0, 0))
         self._covariance: Floats = np.zeros((0, 0))
         self._factor: Floats = np.zeros((0, 0))
         self._means: Floats = np.zeros((n_classes, 0))
@@ -173,7 +177,7 @@ class Discriminant:
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
 
     def fit(self, values: Array, y: Array) -> Discriminant:
-        """Learn from rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
+        """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
         values = np.asarray(values, dtype=np.float64)
         K = values.shape[1]
         self._bins = Bins.quantile(values, self.n_bins)
@@ -189,16 +193,18 @@ class Discriminant:
         self._middle = (np.where(gaps, 0.0, raw) / count).sum(axis=0)
         apart = np.where(gaps, 0.0, raw - self._middle)
         largest = np.abs(apart).max(axis=0, initial=0.0)
-        largest[largest == 0.0] = 1.0  # constant; numbers of any size are squared in units of the largest
+        largest[largest == 0.0] = (
+            1.0  # constant; numbers are squared in units of the largest, to avoid overflow
+        )
         spread = largest * np.sqrt(((apart / largest) ** 2).sum(axis=0) / count)
         self._scale = np.where(spread > 0.0, spread, 1.0)
         D = K * self.n_bins
         self._count, self._sum = np.zeros(self.n_classes), np.zeros((self.n_classes, D))
         self._products = np.zeros((D, D))
-        return self.updated(values, y, 1.0)
+        return self.partial_fit(values, y, 1.0)
 
-    def updated(self, values: Array, y: Array, fading: float) -> Discriminant:
-        """Take in more rows; the weight of earlier ones is multiplied by `fading` for each of them."""
+    def partial_fit(self, values: Array, y: Array, fading: float) -> Discriminant:
+        """Update with more rows; each multiplies the weight of the earlier ones by `fading`."""
         x = self._features(values).reshape(len(values), self.n_columns * self.n_bins)
         weight = fading ** np.arange(len(y) - 1, -1, -1.0)
         kept = fading ** len(y)
@@ -206,7 +212,7 @@ class Discriminant:
         hot[np.arange(len(y)), y] = weight
         self._count = kept * self._count + hot.sum(axis=0)
         self._sum, self._products = kept * self._sum, kept * self._products
-        # Of so few rows at once BLAS adds up each product in one order, however many threads it has.
+        # For so few rows at once BLAS sums each product in one order, for any number of threads.
         for at in range(0, len(y), _AT_ONCE):
             part = slice(at, at + _AT_ONCE)
             self._sum += hot[part].T @ x[part]
@@ -252,17 +258,17 @@ class Discriminant:
 
     @property
     def n_columns(self) -> int:
-        """How many columns it knows."""
+        """Number of columns of the model."""
         return len(self._low)
 
     def evidence(self, values: Array, order: Array | None = None) -> Floats:
-        """Return what the values of each row say of each class, one column after the other, at full worth.
+        """Return the evidence of each row for each class, cumulated over its columns, unweighted.
 
         Parameters
         ----------
         values : ndarray of shape (n_rows, K)
         order : ndarray of shape (n_rows, n_steps), int, optional
-            The columns in the order in which each row comes to know them, -1 where none is added; by default all.
+            The columns in the order in which they become known in each row, -1 where none is added; by default all.
 
         Returns
         -------
@@ -291,7 +297,7 @@ class Discriminant:
 
     def posterior(self, values: Array) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
-        return posterior_of(self.evidence(values)[-1], self.prior, self.worth)
+        return posterior_of(self.evidence(values)[-1], self.prior, self.evidence_weight)
 
     def _raw(self, values: Array) -> Floats:
         """Return the number and the bins of each value, shape (n_rows, D); NaN where missing."""
@@ -311,38 +317,38 @@ class Discriminant:
         return x.reshape(len(values), values.shape[1], self.n_bins)
 
 
-class Judge(Protocol):
-    """Who says what the values bought mean: a discriminant, an ensemble, or :class:`tamis.cells.masked.Masked`."""
+class EvidenceModel(Protocol):
+    """A model of the acquired values: a discriminant, an ensemble, or :class:`tamis.cells.masked.Masked`."""
 
-    worth: Any  # Worth
+    evidence_weight: Any  # EvidenceWeights
     prior: Floats
 
     @property
     def n_columns(self) -> int:
-        """How many columns it knows."""
+        """Number of columns of the model."""
 
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
-        """Return what the values say of each class, see :meth:`Discriminant.evidence`."""
+        """Return the evidence for each class, see :meth:`Discriminant.evidence`."""
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown."""
 
-    def updated(self, values: Floats, y: Array, fading: float) -> Judge:
-        """Take in more rows."""
+    def partial_fit(self, values: Floats, y: Array, fading: float) -> EvidenceModel:
+        """Update with more rows."""
 
 
-def judged(judge: Judge, values: Array, order: Array | None = None) -> Floats:
+def posterior_path(model: EvidenceModel, values: Array, order: Array | None = None) -> Floats:
     """Return P(class) before the first column and after each, shape (n_steps + 1, n_rows, n_classes), (1)."""
-    return posterior_of(judge.evidence(values, order), judge.prior, judge.worth)
+    return posterior_of(model.evidence(values, order), model.prior, model.evidence_weight)
 
 
-def posterior_of(evidence: Floats, prior: Floats, worth: Worth) -> Floats:
-    """Return P(class) from the evidence for each class, the last axis, (1); several kinds of it are added up."""
-    several = isinstance(worth, np.ndarray)
+def posterior_of(evidence: Floats, prior: Floats, weight: EvidenceWeights) -> Floats:
+    """Return P(class) from the evidence for each class, the last axis, (1); several kinds of it are summed."""
+    several = isinstance(weight, np.ndarray)
     score = np.log(np.maximum(prior, 1e-300))
-    # In their order, so that a row alone has the same bits as among others.
-    for b, said in zip(np.atleast_1d(worth), evidence if several else [evidence], strict=True):
-        score = score + b * said
+    # Summed in order, so that a single row has the same bits as in a batch.
+    for b, kind in zip(np.atleast_1d(weight), evidence if several else [evidence], strict=True):
+        score = score + b * kind
     found: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
     found[..., prior == 0.0] = 0.0
     found /= found.sum(axis=-1, keepdims=True)
@@ -350,42 +356,42 @@ def posterior_of(evidence: Floats, prior: Floats, worth: Worth) -> Floats:
 
 
 @njit(strict=True)
-def _label_loss(evidence: Array, base: Array, y: Array, worth: float) -> float:
-    """Return the negative logarithm of the likelihood of the labels, added up over steps and rows."""
+def _label_loss(evidence: Array, base: Array, y: Array, weight: float) -> float:
+    """Return the negative log likelihood of the labels, summed over steps and rows."""
     n_steps, n, n_classes = evidence.shape
     total = 0.0
     for s in range(n_steps):
         for i in range(n):
             top = -np.inf
             for c in range(n_classes):
-                top = max(top, worth * evidence[s, i, c] + base[i, c])
+                top = max(top, weight * evidence[s, i, c] + base[i, c])
             norm = 0.0
             for c in range(n_classes):
-                norm += np.exp(worth * evidence[s, i, c] + base[i, c] - top)
-            total += top + np.log(norm) - (worth * evidence[s, i, y[i]] + base[i, y[i]])
+                norm += np.exp(weight * evidence[s, i, c] + base[i, c] - top)
+            total += top + np.log(norm) - (weight * evidence[s, i, y[i]] + base[i, y[i]])
     return total
 
 
-def best_worth(evidence: Floats, prior: Floats, y: Array) -> float:
-    """Return what the evidence is worth by the likelihood of labels: 0 where it tells of noise.
+def fit_evidence_weight(evidence: Floats, prior: Floats, y: Array) -> float:
+    """Return the weight of the evidence that maximises the likelihood of the labels: 0 if it is uninformative.
 
     Parameters
     ----------
     evidence : ndarray of shape (..., n_rows, n_classes)
-        For rows that were not learned from.
+        For held-out rows.
     prior : ndarray of shape (n_rows, n_classes)
     y : ndarray of shape (n_rows,)
     """
     base = np.log(np.maximum(prior, 1e-300))
     steps = np.ascontiguousarray(evidence).reshape(-1, *prior.shape)
-    # The loss is convex in what the evidence is worth: down the slope from 1, the first rise is the end.
-    at = int(np.argmin(np.abs(_WORTHS - 1.0)))
-    loss = {i: _label_loss(steps, base, y, float(_WORTHS[i])) for i in (at - 1, at)}
+    # The loss is convex in the weight: descend from 1 until it first rises.
+    at = int(np.argmin(np.abs(_WEIGHTS - 1.0)))
+    loss = {i: _label_loss(steps, base, y, float(_WEIGHTS[i])) for i in (at - 1, at)}
     down = -1 if loss[at - 1] <= loss[at] else 1
-    while 0 <= at + down < len(_WORTHS):
+    while 0 <= at + down < len(_WEIGHTS):
         if at + down not in loss:
-            loss[at + down] = _label_loss(steps, base, y, float(_WORTHS[at + down]))
+            loss[at + down] = _label_loss(steps, base, y, float(_WEIGHTS[at + down]))
         if loss[at + down] > loss[at] or (down > 0 and loss[at + down] == loss[at]):
             break
         at += down
-    return float(_WORTHS[at])
+    return float(_WEIGHTS[at])

@@ -1,14 +1,14 @@
-"""ETANA: features that are independent given the class, bought in the order of how much they differ between classes.
+"""ETANA: features that are independent given the class, acquired in the order of their variation between classes.
 
 Liyanage, Zois, Chelmis: Dynamic Instance-Wise Joint Feature Selection and Classification, IEEE TAI 2(2), 2021
-(preprint 2004.10245), as its authors' program has it. Covered: the method, on a grid of beliefs as published and by
-vectors backed up at reachable beliefs.
+(preprint 2004.10245), as implemented in its authors' program. Covered: the method, on a grid of beliefs as published
+and by vectors backed up at reachable beliefs.
 
 ===============  ==========================  ===================================================================
 paper            here                        meaning
 ===============  ==========================  ===================================================================
-e                `cost`, ``prices_``         what a feature costs
-Q_ij             `misclassification_cost`    what it costs to say j where i is true
+e                `cost`, ``prices_``         acquisition cost of a feature
+Q_ij             `misclassification_cost`    cost of predicting j if i is true
 V                `n_bins`                    quantisation levels
 eta              `resolution`                steps of the grid of beliefs along each axis
 ===============  ==========================  ===================================================================
@@ -21,11 +21,11 @@ and a row stops at the first k with g([pi_k]) <= A_k([pi_k]).
 
 Deviations, each with its reason; :meth:`ETANA.published` takes the published choices:
 
-* The grid has C(eta + L - 1, L - 1) points, 184,756 for 11 classes: vectors at reachable beliefs take its place.
-* The program computes the class shares and then starts from 1 / L; rows of a rare class are then bought too little for.
+* The grid has C(eta + L - 1, L - 1) points, 184,756 for 11 classes: vectors at reachable beliefs replace it.
+* The program computes the class shares but starts from 1 / L; then too few values are acquired for rare classes.
 * The program rounds to one decimal, so only eta = 10 works; the largest remainders are rounded up here.
-* Bins hold about equally many rows; see :mod:`tamis.cells.ifc2f`.
-* Columns that tell no more than by chance are left out; the program keeps all. See :mod:`tamis.cells.relevance`.
+* Bins have about equally many rows; see :mod:`tamis.cells.ifc2f`.
+* Columns that are not significantly relevant are omitted; the program keeps all. See :mod:`tamis.cells.relevance`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.mrmr import mrmr
 from tamis.cells.network import Chain
-from tamis.cells.relevance import beyond_chance
+from tamis.cells.relevance import is_beyond_chance
 from tamis.cells.stopping import PointBased, walk_beliefs
 
 __all__ = ["ETANA", "Grid", "Independent"]
@@ -53,7 +53,7 @@ _MOST_POINTS = 20_000
 
 
 class Independent(FixedOrder):
-    """Model and order that ETANA and F-ETANA share: a table P(x = v | c) for each column."""
+    """The model and order shared by ETANA and F-ETANA: a table P(x = v | c) for each column."""
 
     _allowed = parameters(
         prior=("empirical", "uniform"),
@@ -77,10 +77,10 @@ class Independent(FixedOrder):
         tables = (counts + 1.0) / (counts.sum(axis=1, keepdims=True) + self.n_bins)
         price = self._costs()
         spread = tables.var(axis=2).sum(axis=1)
-        worth = np.divide(spread, price, out=np.where(spread > 0.0, np.inf, 0.0), where=price > 0.0)
-        order = np.argsort(-worth, kind="stable")
+        priority = np.divide(spread, price, out=np.where(spread > 0.0, np.inf, 0.0), where=price > 0.0)
+        order = np.argsort(-priority, kind="stable")
         if self.threshold == "chance":
-            order = order[beyond_chance(counts)[order]]
+            order = order[is_beyond_chance(counts)[order]]
         if self.order_ == "mrmr":
             kept = np.sort(order)
             order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], self._n_ordered(kept))]
@@ -91,27 +91,27 @@ class Independent(FixedOrder):
         self._chain = chain
         return chain.tables
 
-    def _own_belief(self) -> Floats:
+    def _model_prior(self) -> Floats:
         return (
             self.prior_ if self.prior == "empirical" else np.full(len(self.classes_), 1 / len(self.classes_))
         )
 
 
 class ETANA(Independent):
-    """Buys features in a fixed order, taken as independent given the class, and stops when the next does not pay.
+    """Acquires features in a fixed order, assumed independent given the class, until the next is not worth its price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
-        V: number of levels into which each column is cut, at least 2.
+        V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
         Bins of equal numbers of rows, or of equal width as published.
     prior : {"empirical", "uniform"}, default="empirical"
-        The class probabilities before any value is bought: the shares of the classes, or all equal.
+        The class probabilities before any value is acquired: the class frequencies, or uniform.
     method : {"points", "grid"}, default="points"
         How the stopping rule is computed. "points": at sampled class probabilities that rows can reach. "grid": on the
         published grid (few classes only).
@@ -121,19 +121,19 @@ class ETANA(Independent):
         Which columns are used. "chance": those that are relevant to the class, at a false discovery rate of 0.1. "all":
         every column, as published.
     order : {"auto", "spread", "mrmr"}, default="auto"
-        The order of the columns. "spread", as published: by how much they differ between the classes. "mrmr": minimum
-        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": "mrmr", unless the published one surely
-        costs less on held-out rows; without `calibrate`, as published.
+        The order of the columns. "spread", as published: by their variation between the classes. "mrmr": minimum
+        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": "mrmr", unless the published one
+        costs significantly less on held-out rows; without `calibrate`, as published.
     max_features : int, optional
         Use at most this many of the columns, the first in order.
     n_beliefs : int, default=100
         Number of simulated rows from which the stopping rule of "points" is computed.
     calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
+        Whether to calibrate on held-out rows (cross-validation). Two choices minimise the cost there: whose
         probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees, and when to stop. Nothing is bought unless it pays. False: as published.
+        it and boosted trees, and when to stop. Nothing is acquired unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides in place of them. Its probabilities also decide whether the next value pays; see
+        A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
     random_state : int, optional
@@ -209,7 +209,7 @@ class ETANA(Independent):
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
-        """Return the published method; `changes` are parameters that differ from it."""
+        """Return the published method; `changes` override its parameters."""
         settings = {
             "n_bins": 3,
             "binning": "width",
@@ -223,7 +223,7 @@ class ETANA(Independent):
 
     _learned_by = (*Independent._learned_by, "stopping_")
 
-    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+    def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(X, y, bins, tables)
         price = self._costs()[self.candidates_]
         if self.method == "grid":
@@ -231,19 +231,19 @@ class ETANA(Independent):
             return
         rng = np.random.default_rng(self.random_state)
         points = PointBased(self._chain, self.n_bins, self._Q, price)
-        points.train(*walk_beliefs(self._chain, self._own_belief(), self.n_beliefs, rng))
+        points.train(*walk_beliefs(self._chain, self._model_prior(), self.n_beliefs, rng))
         self.stopping_ = points
 
-    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         if isinstance(self.stopping_, Grid):
-            return self.stopping_.goes_on(k, posterior)
-        expected = self.stopping_.continuing(k, posterior, values, lookahead=True)
+            return self.stopping_.should_continue(k, posterior)
+        expected = self.stopping_.continuation_value(k, posterior, values, lookahead=True)
         found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
         return found
 
 
 class Grid:
-    """The value of every stage at the beliefs n / resolution, n whole numbers of that sum.
+    """The value of every stage at the beliefs n / resolution, with integers n that sum to `resolution`.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class Grid:
         self._sorted = np.argsort(self.points @ self._weight)
         belief = self.points / resolution
         self.stop = (belief @ Q).min(axis=1)  # g at each point
-        self.go_on = np.empty((len(tables), n_points))  # A_k at each point
+        self.continue_cost = np.empty((len(tables), n_points))  # A_k at each point
         after = self.stop
         for k in range(len(tables) - 1, -1, -1):
             value = np.full(n_points, prices[k])
@@ -276,11 +276,11 @@ class Grid:
                 joint = belief * likelihood
                 total = joint.sum(axis=1)
                 value += total * after[self.nearest(joint / total[:, None])]  # (1)
-            self.go_on[k] = value
+            self.continue_cost[k] = value
             after = np.minimum(self.stop, value)
 
     def nearest(self, belief: Floats) -> NDArray[np.int64]:
-        """Return the point that each belief is rounded to, largest remainders up."""
+        """Return the nearest point of each belief, largest remainders rounded up."""
         scaled = belief * self.resolution
         whole = np.floor(scaled + 1e-9).astype(np.int64)
         lacking = self.resolution - whole.sum(axis=1)
@@ -291,15 +291,15 @@ class Grid:
         ]
         return found
 
-    def goes_on(self, k: int, posterior: Floats) -> NDArray[np.bool_]:
-        """Return where the k-th feature pays."""
+    def should_continue(self, k: int, posterior: Floats) -> NDArray[np.bool_]:
+        """Return where the k-th feature is worth its price."""
         at = self.nearest(posterior)
-        found: NDArray[np.bool_] = self.go_on[k, at] < self.stop[at]
+        found: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
         return found
 
 
 def _compositions(total: int, parts: int) -> NDArray[np.int64]:
-    """Return every way to write a number as a sum of so many whole numbers.
+    """Return all compositions of a number into `parts` nonnegative integers.
 
     >>> _compositions(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]

@@ -1,15 +1,15 @@
 """F-ETANA: ETANA's model, and a half-space per class and stage in place of dynamic programming.
 
 Liyanage, Zois, Chelmis: Dynamic Instance-Wise Joint Feature Selection and Classification, IEEE TAI 2(2), 2021
-(preprint 2004.10245), as its authors' program has it. The region of beliefs in which class i is declared is convex; a
-vector theta_ik per class and stage approximates it: stop as soon as theta_ik . pi_k < 0 for some i.
+(preprint 2004.10245), as implemented in its authors' program. The region of beliefs in which class i is declared is
+convex; a vector theta_ik per class and stage approximates it: stop as soon as theta_ik . pi_k < 0 for some i.
 
 ===============  ==========================  ===================================================================
 paper            here                        meaning
 ===============  ==========================  ===================================================================
 theta_ik         ``thresholds_``             half-space of class i at stage k
 T                `n_iterations`              steps of the stochastic approximation of each class
-mu, nu           `perturbation`, 0.2         b_t = mu / (t + 1)^nu, how far theta is moved to feel the slope
+mu, nu           `perturbation`, 0.2         b_t = mu / (t + 1)^nu, perturbation of theta that estimates the slope
 eps, zeta, kappa `learning_rate`, 0.5, 0.602 a_t = eps / (t + 1 + zeta)^kappa, the step
 ===============  ==========================  ===================================================================
 
@@ -17,15 +17,15 @@ For each class, a row of that class is drawn and walked twice (simultaneous pert
 
     g = [S(theta + b_t d) - S(theta - b_t d)] / (2 b_t) d,    theta <- theta - a_t g                  (1)
 
-where S is what the walk costs: the features up to the first k with theta_k . pi_k < 0, and Q_i . pi_k there.
+where S is the cost of the walk: the features up to the first k with theta_k . pi_k < 0, and Q_i . pi_k there.
 
 Deviations, each with its reason; :meth:`FETANA.published` takes the published choices:
 
 * From theta = 1 the first test fails for every belief and the slope is 0 in most draws: the program usually ends in
-  "never stop". The start here is "stop when pi_i > 0.85", surer for frequent classes, with steps to match.
+  "never stop". The start here is "stop when pi_i > 0.85", stricter for frequent classes, with matching step sizes.
 * The program ends at the first slope below 1e-5, which is the first time that both walks stop at the same place.
-* Where no test fires the program draws a random label; the label here is always the one of least expected cost.
-* Stages that neither walk reaches have no slope, and are left as they are rather than moved at random.
+* Where no test fires the program draws a random label; the label here is always the one with the lowest expected cost.
+* Stages that neither walk reaches have no slope, and are unchanged rather than moved at random.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _walk(
     theta: Array, move: float, signs: Array, likelihood: Array, row: Array, belief: Array, price: Array,
     Q_i: Array,
 ) -> tuple[float, int]:  # fmt: skip
-    """Return what a row costs under theta + move * signs, and how many stages were tested."""
+    """Return the cost of a row under theta + move * signs, and the number of stages tested."""
     K, L = theta.shape
     pi, cost, tested = belief.copy(), 0.0, 0
     for k in range(K):
@@ -81,7 +81,7 @@ def _approximate(
     theta: Array, rows: Array, drawn: Array, draws: Array, offset: Array, likelihood: Array, belief: Array,
     price: Array, Q_i: Array, perturbation: float, learning_rate: float, patience: int,
 ) -> int:  # fmt: skip
-    """Move theta down the slope; return how many steps were taken."""
+    """Update theta by gradient descent; return the number of steps."""
     flat = 0
     for t in range(len(drawn)):
         step = learning_rate / (t + 1.5) ** 0.602
@@ -101,23 +101,23 @@ def _approximate(
 
 
 class FETANA(Independent):
-    """Buys features in a fixed order, as ETANA does, and stops by half-spaces learned from the rows themselves.
+    """Acquires features in a fixed order, as ETANA does, and stops by half-spaces learned from the rows.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
-        V: number of levels into which each column is cut, at least 2.
+        V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
         Bins of equal numbers of rows, or of equal width as published.
     prior : {"empirical", "uniform"}, default="empirical"
-        The class probabilities before any value is bought: the shares of the classes, or all equal.
+        The class probabilities before any value is acquired: the class frequencies, or uniform.
     confidence : float or None, default=0.85
-        Training starts from the rule "stop when the probability of class i exceeds this", in (0, 1), or exceeds the
-        point half-way from the share of the class to 1 if that is more. None: from theta = 1, as published.
+        Training starts from the rule "stop when the probability of class i exceeds this", in (0, 1), or the midpoint
+        between the class frequency and 1 if that is larger. None: from theta = 1, as published.
     perturbation : float, default=0.2
         mu, the size of a perturbation of theta, in [1e-12, inf).
     learning_rate : float, default=0.0167
@@ -125,26 +125,26 @@ class FETANA(Independent):
     n_iterations : int, default=4000
         T: number of rows drawn for each class.
     patience : int, default=0
-        Stop training after this many slopes of 0 in a row. 0: never. The authors' program has 1.
+        Stop training after this many slopes of 0 in a row. 0: never. The authors' program uses 1.
     threshold : {"chance", "all"}, default="chance"
         Which columns are used. "chance": those that are relevant to the class, at a false discovery rate of 0.1. "all":
         every column, as published.
     order : {"auto", "spread", "mrmr"}, default="auto"
-        The order of the columns. "spread", as published: by how much they differ between the classes. "mrmr": minimum
-        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": "mrmr", unless the published one surely
-        costs less on held-out rows; without `calibrate`, as published.
+        The order of the columns. "spread", as published: by their variation between the classes. "mrmr": minimum
+        redundancy and maximum relevance, as :class:`tamis.FixedSubset`. "auto": "mrmr", unless the published one
+        costs significantly less on held-out rows; without `calibrate`, as published.
     max_features : int, optional
         Use at most this many of the columns, the first in order.
     calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
+        Whether to calibrate on held-out rows (cross-validation). Two choices minimise the cost there: whose
         probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees, and when to stop. Nothing is bought unless it pays. False: as published.
+        it and boosted trees, and when to stop. Nothing is acquired unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides in place of them. Its probabilities also decide whether the next value pays; see
+        A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
     random_state : int, optional
-        Seed of the rows and signs that are drawn.
+        Seed of the sampled rows and signs.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class FETANA(Independent):
 
     Notes
     -----
-    Training takes O(n_iterations K n_classes) for each class, whatever the number of bins.
+    Training takes O(n_iterations K n_classes) for each class, independent of the number of bins.
 
     References
     ----------
@@ -232,7 +232,7 @@ class FETANA(Independent):
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
-        """Return the published method; `changes` are parameters that differ from it."""
+        """Return the published method; `changes` override its parameters."""
         settings = {
             "n_bins": 3, "binning": "width", "prior": "uniform", "threshold": "all", "order": "spread",
             "confidence": None, "perturbation": 2.0, "learning_rate": 0.1667, "n_iterations": 100_000, "patience": 1,
@@ -240,10 +240,10 @@ class FETANA(Independent):
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
-    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+    def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(X, y, bins, tables)
         K, L = len(self.candidates_), len(self.classes_)
-        if not K:  # nothing can be bought
+        if not K:  # nothing can be acquired
             self.thresholds_, self.n_iter_ = np.empty((L, 0, L)), np.zeros(L, dtype=np.int64)
             return
         likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in own]))
@@ -253,25 +253,25 @@ class FETANA(Independent):
         self.n_iter_ = np.empty(L, dtype=np.int64)
         values = X[:, self.candidates_]
         codes = self._bins.codes(np.asarray(values.toarray() if hasattr(values, "toarray") else values))
-        # One long line of random signs, read from another place at each step: K of them are seldom needed.
+        # One long array of random signs, read at a different offset in each step: K of them are rarely needed.
         draws = rng.choice([-1.0, 1.0], (K + _SPARE, L))
         for i in range(L):
-            self.thresholds_[i] = self._begin(i)
+            self.thresholds_[i] = self._initial_theta(i)
             mine = np.flatnonzero(y == i)
             self.n_iter_[i] = _approximate(
                 self.thresholds_[i], codes[mine], rng.integers(0, len(mine), self.n_iterations), draws,
-                rng.integers(0, _SPARE, self.n_iterations), likelihood, self._own_belief(), price, self._Q[i],
+                rng.integers(0, _SPARE, self.n_iterations), likelihood, self._model_prior(), price, self._Q[i],
                 float(self.perturbation), float(self.learning_rate), self.patience,
             )  # fmt: skip
 
-    def _begin(self, i: int) -> Floats:
-        """Return theta of class i before the first step: a class that is frequent must be surer still."""
+    def _initial_theta(self, i: int) -> Floats:
+        """Return theta of class i before the first step: stricter for a frequent class."""
         L = len(self.classes_)
         if self.confidence is None:
             return np.ones(L)
-        found: Floats = max(self.confidence, (1.0 + self._own_belief()[i]) / 2.0) - np.eye(L)[i]
+        found: Floats = max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
         return found
 
-    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
         return found

@@ -1,4 +1,4 @@
-"""Classifiers that buy in one order for all rows: each row is at a stage, and either continues or stops."""
+"""Classifiers that acquire values in one order for all rows: each row is at a stage, and continues or stops."""
 
 from __future__ import annotations
 
@@ -15,14 +15,27 @@ from tamis._parameters import parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins, dense
-from tamis.cells.discriminant import Judge, Worth, judged
-from tamis.cells.ensemble import calibrated, joined, kinds_of, taught
-from tamis.cells.held_out import FOLDS, Policy, Walks, best_policy, folds_of, longer, pays
+from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
+from tamis.cells.ensemble import (
+    calibrate_evidence,
+    concatenate_evidence,
+    evidence_by_kind,
+    fit_evidence_model,
+)
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
-from tamis.cells.relevance import NothingTellsError
+from tamis.cells.policy_selection import (
+    FOLDS,
+    Policy,
+    Walks,
+    best_policy,
+    is_surely_cheaper,
+    pad_steps,
+    stratified_folds,
+)
+from tamis.cells.relevance import NoRelevantColumnError
 from tamis.cells.small_trees import SmallTrees
-from tamis.cells.stopping import updated
+from tamis.cells.stopping import update_posterior
 from tamis.cells.tree import ExactChain
 
 __all__ = ["FixedOrder"]
@@ -30,12 +43,12 @@ __all__ = ["FixedOrder"]
 Floats = NDArray[np.float64]
 
 _WALKS = 5_000  # rows walked to choose a policy
-_STEPS = 40  # values after which a walk is not followed further
+_STEPS = 40  # largest number of values of a walk
 
 
 @dataclass
 class _Fold:
-    """Rows that are held out, those that are learned from then, and the counts of the latter."""
+    """Held-out rows, the remaining rows, and the counts of the latter."""
 
     rest: NDArray[np.int64]
     held: NDArray[np.int64]
@@ -43,37 +56,37 @@ class _Fold:
 
 
 @dataclass
-class _HeldOut:
-    """What was learned from the walks of rows held out: the columns of each fold, who may decide, and its evidence.
+class _Calibration:
+    """The results of the walks of held-out rows: the columns of each fold, candidate models, and their evidence.
 
-    `cost` is what each row costs by the policy, where that was not chosen on.
+    `cost` is the cost of each row by the policy chosen without it.
     """
 
     columns: list[NDArray[np.int64]]
     walks: list[Walks]
-    worth: Worth
+    evidence_weight: EvidenceWeights
     evidence: Floats
     prior: Floats
     y: Array
     cost: Floats
 
-    def worth_for(self, policy: Policy) -> Worth:
-        """Return what the evidence is worth where rows decide: after as many values, if that is the same for all rows.
+    def weight_for(self, policy: Policy) -> EvidenceWeights:
+        """Return the weights of the evidence at the step of the decision, if it is the same for all rows.
 
-        A mean over up to 40 values is not what the first one is worth.
+        Weights averaged over up to 40 values do not suit the first one.
         """
         if policy.most > 1 and (policy.rule, policy.max_risk) != ("risk", -np.inf):
-            return self.worth
-        return calibrated(self.evidence[:, [0, policy.most]], self.prior, self.y)[1]
+            return self.evidence_weight
+        return calibrate_evidence(self.evidence[:, [0, policy.most]], self.prior, self.y)[1]
 
 
 class FixedOrder(CellClassifier):
-    """Asks for the features in the order of `candidates_`; a subclass says for which rows the next one pays.
+    """Acquires the features in the order of `candidates_`; a subclass defines when the next one is worth its price.
 
     Attributes
     ----------
     policy_ : Policy or None
-        Whose probabilities are believed and when to stop, chosen on held-out walks; None if `calibrate` is False.
+        Whose probabilities are used and when to stop, chosen on held-out walks; None if `calibrate` is False.
     """
 
     _shapes = """
@@ -88,7 +101,7 @@ class FixedOrder(CellClassifier):
         calibrate=(False, True),
     )
 
-    # Those that order="auto" chooses from: the published one first, that of the fixed subset last.
+    # The candidates of order="auto": the published one first, that of the fixed subset last.
     _orders: tuple[str, ...]
 
     calibrate: bool
@@ -99,41 +112,41 @@ class FixedOrder(CellClassifier):
     n_bins: int
     policy_: Policy | None
     _bins: Bins  # of the candidates
-    _chain: Chain | ExactChain  # what each value says of the class
-    _judge: Judge | None  # who decides, if not the chain
+    _chain: Chain | ExactChain  # the likelihood of each value given the class
+    _evidence_model: EvidenceModel | None  # the model that decides, unless it is the chain
 
-    _may_have_trees = True
-    _most: int | None = None  # columns in order that are looked at, where rows are held out
+    _allow_trees = True
+    _most: int | None = None  # largest number of columns in order, when rows are held out
 
-    _learned_by: tuple[str, ...] = ("_fit", "_learn_own", "order_")  # of the best copy
+    _learned_by: tuple[str, ...] = ("_fit", "_learn_model", "order_")  # of the best copy
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod
     def _bin(self, X: Rows) -> Bins:
-        """Check the parameters; return the bins of every column."""
+        """Validate the parameters; return the bins of every column."""
 
     @abstractmethod
-    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+    def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         """Fit the model as published from rows and their counts; sets `candidates_`, `_bins` and `_chain`."""
 
     @abstractmethod
-    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        """Return for which rows at stage k the k-th feature pays by the model's own rule."""
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        """Return for which rows at stage k the k-th feature is worth its price by the model's own rule."""
 
-    def _own_belief(self) -> Floats:
-        """Return what the model itself believes before the first value."""
+    def _model_prior(self) -> Floats:
+        """Return the prior of the model itself."""
         return self.prior_
 
     def _n_ordered(self, kept: NDArray[np.int64]) -> int:
-        """Return how many columns are put in an order that is dear to find: those that a walk may come to."""
+        """Return how many columns are ordered by an expensive method: those that a walk can reach."""
         return min(len(kept), _STEPS) if self.calibrate else len(kept)
 
     # -- fitting -------------------------------------------------------------------------------------------
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.calibrate, "calibrate=True")
-        self.policy_, self._judge = None, None
+        self.policy_, self._evidence_model = None, None
         bins = self._bin(X)
         tables = bins.tables(X, y, len(self.classes_))
         orders = self._orders if self.order == "auto" else (self.order,)
@@ -144,106 +157,118 @@ class FixedOrder(CellClassifier):
         walked = [model._calibrate(X, y, bins, folds) for model in models]
         best = self._best_order(walked)
         self.__dict__.update(vars(models[best]))
-        self._learn_own(X, y, bins, tables)
-        self._appoint(X, y, folds, walked[best])
+        self._learn_model(X, y, bins, tables)
+        self._choose_model(X, y, folds, walked[best])
 
-    def _best_order(self, walked: list[_HeldOut | None]) -> int:
-        """Return which order costs least; that of the fixed subset, the last, unless another is surely ahead of it.
+    def _best_order(self, walked: list[_Calibration | None]) -> int:
+        """Return the order with the lowest cost; the last (fixed subset) unless another is significantly better.
 
-        On few rows the best of several orders looks better than it is. Where no row could be held out, nothing is known
-        of their costs, and the first is taken.
+        On few rows the estimate of the best of several orders is biased. If no row could be held out, their costs are
+        unknown, and the first is used.
         """
         known = [held.cost for held in walked if held is not None]
         if not known:
             return 0
-        ahead = [i for i, cost in enumerate(known) if pays(cost, known[-1], self._Q, n_tried=len(known))]
-        return min(ahead, key=lambda i: known[i].mean(), default=len(known) - 1)
+        cheaper = [
+            i
+            for i, cost in enumerate(known)
+            if is_surely_cheaper(cost, known[-1], self._Q, n_tried=len(known))
+        ]
+        return min(cheaper, key=lambda i: known[i].mean(), default=len(known) - 1)
 
     def _folds(self, X: Rows, y: Array, bins: Bins, tables: Array) -> list[_Fold]:
-        """Return the rows that are held out in turn, and those that a model then learns from.
+        """Return the folds: the held-out rows, and the rows that a model is then fitted to.
 
-        The bins are those of all rows, as they do not depend on the classes; the counts of those that a model learns
-        from are all counts less those of the rows held out.
+        The bins are those of all rows, because they do not depend on the classes; the counts of the training rows are
+        all counts minus those of the held-out rows.
         """
         rows = np.arange(X.shape[0])
         if len(rows) > _WALKS:
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.choice(rows, _WALKS, replace=False))
             tables = bins.tables(X[rows], y[rows], len(self.classes_))
-        fold, found = folds_of(y[rows]), []
+        fold, folds = stratified_folds(y[rows]), []
         for f in range(FOLDS):
             held, rest = rows[fold == f], rows[fold != f]
             if len(held):
                 counts = tables - bins.tables(X[held], y[held], len(self.classes_))
-                found.append(_Fold(rest, held, counts))
-        return found
+                folds.append(_Fold(rest, held, counts))
+        return folds
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins, folds: list[_Fold]) -> _HeldOut | None:
-        """Choose the policy by walks of rows that were not learned from; an ensemble is not among who may decide."""
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, folds: list[_Fold]) -> _Calibration | None:
+        """Choose the policy by walks of held-out rows; the ensemble is not yet among the models."""
         if not folds:  # as published, or no class has two rows
             return None
         parts = [self._fold_walks(X, y, bins, fold) for fold in folds]
         n_steps = max(len(own.spent) for _, own, _, _ in parts)
-        own = Walks("own", *(np.concatenate([longer(getattr(walk, name), n_steps) for _, walk, _, _ in parts], axis=1)
-                             for name in ("posterior", "spent", "stops")))  # fmt: skip
-        evidence, prior = joined([said for _, _, said, _ in parts]), np.concatenate([p for *_, p in parts])
+        own = Walks(
+            "own",
+            *(
+                np.concatenate([pad_steps(getattr(walk, name), n_steps) for _, walk, _, _ in parts], axis=1)
+                for name in ("posterior", "spent", "stops")
+            ),
+        )
+        evidence, prior = (
+            concatenate_evidence([part for _, _, part, _ in parts]),
+            np.concatenate([p for *_, p in parts]),
+        )
         walked = y[np.concatenate([fold.held for fold in folds])]
-        believed, worth = calibrated(evidence, prior, walked)
-        walks = [Walks(self._decides, believed, own.spent)]
+        posterior, weight = calibrate_evidence(evidence, prior, walked)
+        walks = [Walks(self._default_model, posterior, own.spent)]
         if self.classifier is None:
             walks.append(own)
         self.policy_, cost = self._policy(walks, walked)
-        return _HeldOut([columns for columns, *_ in parts], walks, worth, evidence, prior, walked, cost)
+        return _Calibration([columns for columns, *_ in parts], walks, weight, evidence, prior, walked, cost)
 
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         return best_policy(walks, y, self._Q)
 
     @property
-    def _decides(self) -> str:
-        """Who may decide besides the model itself."""
+    def _default_model(self) -> str:
+        """The alternative to the model itself."""
         return "discriminant" if self.classifier is None else "classifier"
 
-    def _appoint(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut | None) -> None:
-        """Teach who decides, if not the model itself; it may be an ensemble, in the order that was chosen."""
+    def _choose_model(self, X: Rows, y: Array, folds: list[_Fold], held: _Calibration | None) -> None:
+        """Fit the model that decides, unless it is this one; it can be an ensemble, in the chosen order."""
         if held is None:
             return
-        if self.classifier is None and self._may_have_trees:
-            evidence = np.concatenate([held.evidence, self._said_by_trees(X, y, folds, held)])
-            believed, worth = calibrated(evidence, held.prior, held.y)
-            decided = Walks("ensemble", believed, held.walks[0].spent)
-            self.policy_, _ = self._policy([*held.walks, decided], held.y)
+        if self.classifier is None and self._allow_trees:
+            evidence = np.concatenate([held.evidence, self._tree_evidence(X, y, folds, held)])
+            posterior, weight = calibrate_evidence(evidence, held.prior, held.y)
+            ensemble = Walks("ensemble", posterior, held.walks[0].spent)
+            self.policy_, _ = self._policy([*held.walks, ensemble], held.y)
             if self.policy_.belief == "ensemble":
-                held.evidence, held.worth = evidence, worth
+                held.evidence, held.evidence_weight = evidence, weight
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.belief != "own" and self.policy_.most > 0:
-            self._judge = self._taught(self.policy_.belief, X, y, self.policy_.most)
-            self._judge.worth = held.worth_for(self.policy_)
+            self._evidence_model = self._fit_evidence_model(self.policy_.belief, X, y, self.policy_.most)
+            self._evidence_model.evidence_weight = held.weight_for(self.policy_)
 
-    def _said_by_trees(self, X: Rows, y: Array, folds: list[_Fold], held: _HeldOut) -> Floats:
-        """Return the evidence of boosted trees on the walks of rows held out."""
-        said = []
+    def _tree_evidence(self, X: Rows, y: Array, folds: list[_Fold], held: _Calibration) -> Floats:
+        """Return the evidence of boosted trees on the walks of held-out rows."""
+        evidence = []
         for fold, columns in zip(folds, held.columns, strict=True):
             trees = SmallTrees(len(self.classes_)).fit(dense(X[fold.rest][:, columns]), y[fold.rest])
-            said.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
-        return joined(said)
+            evidence.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
+        return concatenate_evidence(evidence)
 
-    def _taught(self, kind: str, X: Rows, y: Array, n_columns: int) -> Judge:
-        """Return who decides, if not the chain, taught by these rows."""
+    def _fit_evidence_model(self, kind: str, X: Rows, y: Array, n_columns: int) -> EvidenceModel:
+        """Return a model other than the chain, fitted to these rows."""
         values = dense(X[:, self.candidates_[:n_columns]])
         settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
-        return taught(kind, values, y, None, **settings)
+        return fit_evidence_model(kind, values, y, None, **settings)
 
-    def _take_in(self, X: Rows, y: Array, fading: float) -> None:
-        """Let who decides learn from more rows; the policy stays."""
-        if self._judge is not None:
-            values = dense(X[:, self.candidates_[: self._judge.n_columns]])
-            self._judge = copy.deepcopy(self._judge).updated(values, y, fading)
+    def _update_evidence_model(self, X: Rows, y: Array, fading: float) -> None:
+        """Update the model that decides with more rows; the policy is unchanged."""
+        if self._evidence_model is not None:
+            values = dense(X[:, self.candidates_[: self._evidence_model.n_columns]])
+            self._evidence_model = copy.deepcopy(self._evidence_model).partial_fit(values, y, fading)
 
     def _fold_walks(
         self, X: Rows, y: Array, bins: Bins, fold: _Fold
     ) -> tuple[NDArray[np.int64], Walks, Floats, Floats]:
-        """Return the columns asked for, the model's own walks of rows held out, who else's evidence, and priors.
+        """Return the acquired columns, the model's own walks of held-out rows, the alternative's evidence, and priors.
 
         The evidence is of shape (n_kinds, n_steps + 1, n_rows, n_classes), the priors of shape (n_rows, n_classes).
         """
@@ -253,8 +278,8 @@ class FixedOrder(CellClassifier):
         model.prior_ = np.bincount(y, minlength=len(self.classes_)) / len(y)
         prior = np.tile(model.prior_, (X_held.shape[0], 1))
         try:
-            model._learn_own(X, y, bins, fold.tables)
-        except NothingTellsError:  # then nothing can be bought
+            model._learn_model(X, y, bins, fold.tables)
+        except NoRelevantColumnError:  # then nothing can be acquired
             n = (1, len(prior))
             walks = Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool))
             return (
@@ -265,19 +290,24 @@ class FixedOrder(CellClassifier):
             )
         model.prices_ = self._costs()[model.candidates_]
         columns = model.candidates_[:_STEPS]
-        judge = model._taught(self._decides, X, y, _STEPS)
-        return columns, model._own_walks(X_held), kinds_of(judge, dense(X_held[:, columns])), prior
+        evidence_model = model._fit_evidence_model(self._default_model, X, y, _STEPS)
+        return (
+            columns,
+            model._model_walks(X_held),
+            evidence_by_kind(evidence_model, dense(X_held[:, columns])),
+            prior,
+        )
 
-    def _own_walks(self, X: Rows) -> Walks:
-        """Walk rows to the end, or for so many steps as may be chosen from."""
+    def _model_walks(self, X: Rows) -> Walks:
+        """Walk rows to the end, or for the largest number of steps of a policy."""
         _, codes = self._cells(X, np.arange(X.shape[0]))
         n_steps = min(len(self.candidates_), _STEPS)
         posterior = np.tile(self._first_belief(), (len(codes), 1))
         spent, walked = np.zeros((n_steps + 1, len(codes))), [posterior]
         stops = np.ones((n_steps + 1, len(codes)), dtype=bool)
         for k in range(n_steps):
-            stops[k] = ~self._goes_on(k, posterior, codes)
-            posterior = updated(self._chain, k, posterior, codes, codes[:, k])
+            stops[k] = ~self._should_continue(k, posterior, codes)
+            posterior = update_posterior(self._chain, k, posterior, codes, codes[:, k])
             spent[k + 1] = spent[k] + np.where(codes[:, k] >= 0, self.prices_[k], 0.0)
             walked.append(posterior)
         return Walks("own", np.stack(walked), spent, stops)
@@ -286,67 +316,71 @@ class FixedOrder(CellClassifier):
 
     @property
     def _numbers_count(self) -> bool:  # type: ignore[override]
-        return self._judge is not None
+        return self._evidence_model is not None
 
     def _first_belief(self) -> Floats:
-        return self._own_belief() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
+        return self._model_prior() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
 
-    def _pays(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        """Return for which rows at stage k the k-th feature is bought."""
+    def _is_bought(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        """Return for which rows at stage k the k-th feature is acquired."""
         policy = self.policy_
         if policy is not None and k >= policy.most:
             return np.zeros(len(posterior), dtype=bool)
-        if policy is not None and k == 0:  # all rows are alike
+        if policy is not None and k == 0:  # all rows are identical
             return np.ones(len(posterior), dtype=bool)
         if policy is None or policy.rule == "own":
-            return self._goes_on(k, posterior, values)
-        # Added up class by class, so that a row alone has the same bits as among others.
+            return self._should_continue(k, posterior, values)
+        # Summed class by class, so that a single row has the same bits as in a batch.
         risk = (posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
         found: NDArray[np.bool_] = risk > policy.max_risk
         return found
 
-    def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
+    def _posterior_after(
+        self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats
+    ) -> Floats:
         """Return the posterior after the k-th value."""
-        if self._judge is None:
-            return updated(self._chain, k, posterior, values, code)  # (3)
-        found = self._judge.posterior(_first_columns(numbers[:, : self._judge.n_columns], k + 1))
-        return np.where((code >= 0)[:, None], found, posterior)  # a missing value changes nothing, not a bit
+        if self._evidence_model is None:
+            return update_posterior(self._chain, k, posterior, values, code)  # (3)
+        found = self._evidence_model.posterior(
+            _mask_after(numbers[:, : self._evidence_model.n_columns], k + 1)
+        )
+        return np.where((code >= 0)[:, None], found, posterior)  # a missing value leaves every bit unchanged
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
         return self._bins.of(positions).codes(values)
 
     def _next(self, state: State) -> NDArray[np.int64]:
         found = np.full(len(state.stage), -1)
-        self._take_what_is_known(state)
+        self._apply_known_values(state)
         for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
             mine = state.stage == k
-            found[mine] = np.where(self._pays(int(k), state.posterior[mine], state.values[mine]), k, -1)
+            found[mine] = np.where(self._is_bought(int(k), state.posterior[mine], state.values[mine]), k, -1)
         return found
 
     def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
-        """The same walk for rows that are all at one stage: a stage at a time, nothing copied but what goes on."""
+        """The same walk for rows at a common stage: one stage at a time, copying only the rows that continue."""
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
         alive = np.arange(len(rows))
-        ahead = _Ahead(self._judge, values)
+        prefetch = _PosteriorPrefetch(self._evidence_model, values)
         for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
-            pays = self._pays(k, posterior, known)
-            alive, known = alive[pays], known[pays]
+            bought = self._is_bought(k, posterior, known)
+            alive, known = alive[bought], known[bought]
             if not len(alive):
                 break
-            if self._judge is None:
-                after = updated(self._chain, k, posterior[pays], known, known[:, k])  # (3)
+            if self._evidence_model is None:
+                after = update_posterior(self._chain, k, posterior[bought], known, known[:, k])  # (3)
             else:
-                after = np.where((known[:, k] >= 0)[:, None], ahead.after(k, alive), posterior[pays])
+                after = np.where((known[:, k] >= 0)[:, None], prefetch.after(k, alive), posterior[bought])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
             price = np.full(len(alive), self.prices_[k])
             self._pay(rows[alive], at, known[:, k], price, values[alive, k], after, trace)
         return state
 
-    def _take_what_is_known(self, state: State) -> None:
-        """Move rows on whose next value was given before it was asked for."""
+    def _apply_known_values(self, state: State) -> None:
+        """Advance rows whose next value was given before it was requested."""
         while True:
             rows = np.flatnonzero(state.stage < len(self.candidates_))
             rows = rows[state.asked[rows, state.stage[rows]]]
@@ -359,7 +393,7 @@ class FixedOrder(CellClassifier):
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position] = code
-        if self._judge is not None:
+        if self._evidence_model is not None:
             state.numbers[rows, position] = value
         state.asked[rows, position] = True
         due = np.flatnonzero(position == state.stage)
@@ -368,43 +402,43 @@ class FixedOrder(CellClassifier):
         state.put(due, part)
 
     def _advance(self, state: State, code: Array) -> None:
-        """Take the value of each row's own stage into its posterior."""
+        """Update the posterior of each row with the value of its stage."""
         for k in np.unique(state.stage):
             mine = state.stage == k
             before, known, numbers = state.posterior[mine], state.values[mine], state.numbers[mine]
-            state.posterior[mine] = self._believe(int(k), before, known, code[mine], numbers)
+            state.posterior[mine] = self._posterior_after(int(k), before, known, code[mine], numbers)
         state.stage += 1
 
 
-class _Ahead:
-    """What a judge believes of rows after each of the next stages: so that no stage begins at the first column again.
+class _PosteriorPrefetch:
+    """Posteriors of rows after each of the next stages, so that no stage starts again at the first column.
 
-    As many stages are looked ahead as were walked, so that rows that stop early cost little.
+    The number of stages computed ahead equals that walked so far, so that rows that stop early cost little.
     """
 
-    def __init__(self, judge: Judge | None, values: Array) -> None:
-        self._judge, self._values = judge, values
+    def __init__(self, evidence_model: EvidenceModel | None, values: Array) -> None:
+        self._evidence_model, self._values = evidence_model, values
         self._until, self._place = 0, np.empty(0, dtype=np.int64)
-        self._believed: Floats = np.empty((0, 0, 0))
+        self._posterior: Floats = np.empty((0, 0, 0))
 
     def after(self, k: int, rows: NDArray[np.int64]) -> Floats:
-        """Return the posterior of rows after the k-th column; the same rows, or some of them, as for the one before."""
-        assert self._judge is not None
+        """Return the posterior of rows after the k-th column; for the rows of the previous call, or some of them."""
+        assert self._evidence_model is not None
         if k >= self._until:
-            n_columns = self._judge.n_columns
+            n_columns = self._evidence_model.n_columns
             self._until = min(2 * k + 2, n_columns)
             order = np.broadcast_to(np.arange(self._until), (len(rows), self._until))
             known = np.full((len(rows), n_columns), np.nan)
             known[:, : self._until] = self._values[rows, : self._until]
-            self._believed = judged(self._judge, known, order)
+            self._posterior = posterior_path(self._evidence_model, known, order)
             self._place = np.zeros(len(self._values), dtype=np.int64)
             self._place[rows] = np.arange(len(rows))
-        found: Floats = self._believed[k + 1, self._place[rows]]
+        found: Floats = self._posterior[k + 1, self._place[rows]]
         return found
 
 
-def _first_columns(values: Floats, k: int) -> Floats:
-    """Return the values with all but the first k columns unknown."""
+def _mask_after(values: Floats, k: int) -> Floats:
+    """Return the values with all columns after the first k set to NaN."""
     found = np.full(values.shape, np.nan)
     found[:, :k] = values[:, :k]
     return found

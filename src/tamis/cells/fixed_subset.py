@@ -1,14 +1,14 @@
-"""FixedSubset: the same values for every row, the baseline that buying row by row must beat.
+"""FixedSubset: the same values for every row, the baseline for instance-wise acquisition.
 
-The columns are put in order once, by minimum redundancy and maximum relevance (Peng, Long, Ding 2005, see
-:mod:`tamis.cells.mrmr`), and the first m of them are bought for every row. How many is decided on rows that were not
-learned from: m makes errors and prices together the smallest (:mod:`tamis.cells.held_out`).
+The columns are ordered once, by minimum redundancy and maximum relevance (Peng, Long, Ding 2005, see
+:mod:`tamis.cells.mrmr`), and the first m of them are acquired for every row. On held-out rows, m
+minimises the sum of misclassification and acquisition costs (:mod:`tamis.cells.policy_selection`).
 
 ========  ====================  ===================================================
 paper     here                  meaning
 ========  ====================  ===================================================
 I         adjusted              mutual information of binned columns
-m         `n_features`          how many columns are bought
+m         `n_features`          number of columns acquired
 ========  ====================  ===================================================
 """
 
@@ -24,40 +24,40 @@ from tamis._check import Array, Rows
 from tamis._parameters import having, integer, parameters
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
-from tamis.cells.held_out import Policy, Walks, best_policy
 from tamis.cells.masked import Masked
 from tamis.cells.mrmr import mrmr
+from tamis.cells.policy_selection import Policy, Walks, best_policy
 
 __all__ = ["FixedSubset"]
 
 Floats = NDArray[np.float64]
 
-_STEPS = 40  # columns that are put in order
+_STEPS = 40  # columns that are ordered
 
 
 class FixedSubset(FixedOrder):
-    """Buys the same few values for every row, as many as are worth their price.
+    """Acquires the same values for every row, as many as are worth their price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
         The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        The cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     n_features : int, optional
-        m: number of columns to buy. By default as many as are worth their price on held-out rows, at most 40.
+        m: number of columns to acquire. By default as many as are worth their price on held-out rows, at most 40.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        The classifier that decides from the values bought. If it does not accept missing values, they are replaced by
+        The classifier that decides from the acquired values. If it does not accept missing values, they are replaced by
         means. By default a discriminant analysis of the values and their bins.
     n_bins : int, default=4
-        Levels into which a column is cut to measure its information, from 2 on.
+        Bins of a column for the estimate of its information, at least 2.
     random_state : int, optional
-        Seed of the rows on which `n_features` is chosen, where there are more than 5,000.
+        Seed of the rows on which `n_features` is chosen, if there are more than 5,000.
 
     Attributes
     ----------
     classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.base.CellClassifier`; `candidates_` in the order in which they are bought.
+        As in :class:`tamis.base.CellClassifier`; `candidates_` in the order of acquisition.
     policy_ : Policy
         ``policy_.most`` is m.
 
@@ -74,7 +74,7 @@ class FixedSubset(FixedOrder):
 
     Examples
     --------
-    Column 4 is a copy of column 3, so it is not bought:
+    Column 4 is a copy of column 3, so it is not acquired:
 
     >>> import numpy as np
     >>> from tamis import FixedSubset
@@ -89,9 +89,9 @@ class FixedSubset(FixedOrder):
     ([7, 3], True)
     """
 
-    calibrate = True  # it has no rule of its own
+    calibrate = True  # it has no own rule
     order = "mrmr"
-    _may_have_trees = False  # it is the plain baseline
+    _allow_trees = False  # it is the plain baseline
 
     _allowed = parameters(
         n_features=(integer("[0, inf)"), None),
@@ -118,7 +118,7 @@ class FixedSubset(FixedOrder):
     def _bin(self, X: Rows) -> Bins:
         return Bins.quantile(X, self.n_bins)
 
-    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+    def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         self.candidates_ = mrmr(X, y, bins, tables, self._costs(), self._n_steps())
         self._bins = bins.of(self.candidates_)
 
@@ -129,40 +129,42 @@ class FixedSubset(FixedOrder):
         if self.classifier is not None and self.n_features is not None:
             self.policy_ = Policy("classifier", "risk", self.n_features, -np.inf)
             return None
-        found = super()._calibrate(X, y, bins, folds)
-        if self.policy_ is None:  # no class has two rows, so none can be held out: nothing is known to pay
+        calibration = super()._calibrate(X, y, bins, folds)
+        if self.policy_ is None:  # no class has two rows, so none can be held out
             self.policy_ = Policy("discriminant", "risk", 0, -np.inf)
-        return found
+        return calibration
 
-    def _appoint(self, X: Rows, y: Array, folds: list[Any], held: Any) -> None:
+    def _choose_model(self, X: Rows, y: Array, folds: list[Any], held: Any) -> None:
         if self.classifier is None:
-            super()._appoint(X, y, folds, held)
+            super()._choose_model(X, y, folds, held)
             return
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.most > 0:
-            # Every row is asked the same, so it is taught by rows that were asked all of it.
+            # The same values are acquired for every row, so it is fitted to rows with all of them known.
             values = dense(X[:, self.candidates_[: self.policy_.most]])
-            self._judge = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
-            self._judge.worth = 1.0 if held is None else held.worth_for(self.policy_)
+            self._evidence_model = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
+            self._evidence_model.evidence_weight = 1.0 if held is None else held.weight_for(self.policy_)
 
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         if self.n_features is None:
-            return best_policy(walks[:1], y, self._Q, every_row_alike=True)
+            return best_policy(walks[:1], y, self._Q, same_for_all_rows=True)
         return Policy("discriminant", "risk", self.n_features, -np.inf), np.zeros(len(y))
 
-    def _own_walks(self, X: Rows) -> Walks:
-        """Return walks that believe nothing: the model has no probabilities of its own."""
+    def _model_walks(self, X: Rows) -> Walks:
+        """Return walks whose posterior is the prior: the model has no own probabilities."""
         _, codes = self._cells(X, np.arange(X.shape[0]))
         price = np.where(codes >= 0, self.prices_, 0.0).T
         spent = np.concatenate([np.zeros((1, len(codes))), np.cumsum(price, axis=0)])
         posterior = np.tile(self.prior_, (*spent.shape, 1))
         return Walks("own", posterior, spent, np.ones(spent.shape, dtype=bool))
 
-    def _believe(self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats) -> Floats:
-        if self._judge is None:  # nothing is bought, and what is known anyway changes nothing
+    def _posterior_after(
+        self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats
+    ) -> Floats:
+        if self._evidence_model is None:  # nothing is acquired, and values known anyway are ignored
             return posterior
-        return super()._believe(k, posterior, values, code, numbers)
+        return super()._posterior_after(k, posterior, values, code, numbers)
 
-    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         return np.ones(len(posterior), dtype=bool)

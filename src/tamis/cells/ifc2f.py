@@ -1,4 +1,4 @@
-"""IFC2F: one order of features for all rows, and for each row the moment to stop.
+"""IFC2F: one order of features for all rows, and an individual stopping time for each row.
 
 Liyanage, Zois, Chelmis: Dynamic Instance-Wise Classification in Correlated Feature Spaces, IEEE TAI 2(6), 2021
 (preprint 2106.04668). Covered: the whole system, with every step of the published one as an option.
@@ -6,10 +6,10 @@ Liyanage, Zois, Chelmis: Dynamic Instance-Wise Classification in Correlated Feat
 ===============  ==========================  ===================================================================
 paper            here                        meaning
 ===============  ==========================  ===================================================================
-e_k              `cost`, ``prices_``         what a feature costs, in units of a misclassification
-Q_ij             `misclassification_cost`    what it costs to say j where i is true
+e_k              `cost`, ``prices_``         acquisition cost of a feature, in units of a misclassification
+Q_ij             `misclassification_cost`    cost of predicting j if i is true
 V                `n_bins`                    quantisation levels
-tau              ``threshold_``              least relevance that is kept
+tau              ``threshold_``              lowest relevance of a kept feature
 pi_k             `predict_proba`             posterior after k features
 sigma(1..K)      ``candidates_``             columns in the order of evaluation
 Gamma_k          ``stopping_``               vectors of stage k, :mod:`tamis.cells.stopping`
@@ -19,18 +19,18 @@ With Delta_k(v) = P(x_k = v | x_1 .. x_{k-1}, c) over the classes and g(pi) = mi
 
     J(R) = E[sum_{k <= R} e_k + g(pi_R)]                                 (7)
     pi_k = Delta_k(x_k) o pi_{k-1} / (Delta_k(x_k) . pi_{k-1})           (3)
-    stop at the first k with g(pi_k) <= expected cost of going on        (8)
+    stop at the first k with g(pi_k) <= expected cost of continuing      (8)
 
 Deviations, each with its reason; :meth:`IFC2F.published` takes the published choices:
 
-* Bins hold about equally many rows. Equal widths lose 0.11 of the accuracy on Spambase (spread by outliers).
+* Bins have about equally many rows. Equal widths lose 0.11 of the accuracy on Spambase (because of outliers).
 * Relevance is that of the quantised column. The authors' program scores the raw one, in which every distinct number
-  is a cluster of its own: on continuous data it picks noise.
-* Relevance must be more than chance gives (`threshold`). The program halves the bar until 15 columns pass.
-* A row may stop before the first feature. The program always buys one.
-* Vectors are used in the context they were made in, and all beliefs are backed up: :mod:`tamis.cells.stopping`.
-* Before a feature is bought, the stage is backed up once more at the row's own posterior (`lookahead`).
-* The largest value of a column, if it is a whole number, fell out of the program's tables; it is in the last bin here.
+  is a separate cluster: on continuous data it selects noise.
+* Relevance must be significant (`threshold`). The program halves the threshold until 15 columns pass.
+* A row may stop before the first feature. The program always acquires one.
+* Vectors are used in the context of their backup, and all beliefs are backed up: :mod:`tamis.cells.stopping`.
+* Before a feature is acquired, the stage is backed up once more at the row's own posterior (`lookahead`).
+* The largest value of a column, if it is an integer, is missing from the program's tables; it is in the last bin here.
 * With unequal costs, features are ordered by relevance per cost.
 """
 
@@ -68,43 +68,43 @@ Floats = NDArray[np.float64]
 
 
 class IFC2F(FixedOrder):
-    """Buys features in the order of a dependency network, and stops when the next one is not worth its price.
+    """Acquires features in the order of a dependency network until the next one is not worth its price.
 
     Parameters
     ----------
     cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: the cost of saying class j (column) where i (row) is true; by default 0 if right and 1 if wrong.
+        Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     n_bins : int, default=4
-        V: number of levels into which each column is cut, at least 2.
+        V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
         Bins of equal numbers of rows, or of equal width as published.
     score_on : {"bins", "raw"}, default="bins"
         Whether relevance is measured on the binned column or, as published, on its distinct values.
     threshold : {"chance", "count", "half", "any"} or int, default="chance"
         Which features pass the filter. "chance": those relevant to the class at a false discovery rate of 0.1, at most
-        100 columns; see :mod:`tamis.cells.relevance`. "count": halve the least relevance from 0.8 until 15 features
-        pass. "half": likewise until half of the features pass, if that is fewer than 15 (as in the authors' program).
-        An int: likewise until so many pass. "any": from 1 until one passes (as in the paper's text). Relevance must
-        always be above 0. Rows of words need more than 15: most of a few words are absent from most rows.
+        100 columns; see :mod:`tamis.cells.relevance`. "count": halve the threshold from 0.8 until 15 features pass.
+        "half": likewise until half of the features pass, if that is fewer than 15 (as in the authors' program). An int:
+        likewise until this number passes. "any": from 1 until one passes (as in the paper's text). Relevance must
+        always be above 0. Text data needs more than 15, because most words are absent from most rows.
     max_features : int, optional
         Keep at most this many of the features that pass.
     structure : {"tree", "line", "random"}, default="tree"
-        Which feature depends on which. "tree": the tree of most shared information. "line": each on the one before.
-        "random": at random.
+        The dependencies between features. "tree": the maximum spanning tree of mutual information. "line": each on the
+        previous one. "random": at random.
     order : {"auto", "markov_blanket", "relevance", "mrmr"}, default="auto"
-        "markov_blanket", as published: leave out the neighbours of the features already bought. "relevance": keep all,
-        which is more accurate and buys more. "mrmr": minimum redundancy and maximum relevance, as
-        :class:`tamis.FixedSubset`. "auto": "mrmr", unless another surely costs less on held-out rows; without
-        `calibrate`, as published.
+        "markov_blanket", as published: omit the neighbours of the features already acquired. "relevance": keep all,
+        which is more accurate and acquires more. "mrmr": minimum redundancy and maximum relevance, as
+        :class:`tamis.FixedSubset`. "auto": "mrmr", unless another costs significantly less on held-out rows;
+        without `calibrate`, as published.
     inference : {"links", "exact"}, default="links"
-        What the probability of a value is conditioned on. "links": the nearest ancestor that was bought, as published.
+        The condition of the probability of a value. "links": the nearest acquired ancestor, as published.
         "exact": all known values.
     context : {"local", "exact", "pooled"}, default="local"
-        What the stopping rule depends on; see :mod:`tamis.cells.stopping`.
+        The context of the stopping rule; see :mod:`tamis.cells.stopping`.
     sampling : {"model", "train", "uniform"}, default="model"
-        Where the rows from which the stopping rule is computed come from.
+        The source of the rows from which the stopping rule is computed.
     n_beliefs : int, default=100
         beta: number of these rows.
     fading : float, default=1.0
@@ -112,13 +112,13 @@ class IFC2F(FixedOrder):
     lookahead : bool, default=True
         Whether the value of the next stage is computed at the row's own class probabilities.
     always_first : bool, default=False
-        Whether the first feature is always bought, as in the authors' program.
+        Whether the first feature is always acquired, as in the authors' program.
     calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two things are chosen there at the least cost: whose
+        Whether to calibrate on held-out rows (cross-validation). Two choices minimise the cost there: whose
         probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees, and when to stop. Nothing is bought unless it pays. False: as published.
+        it and boosted trees, and when to stop. Nothing is acquired unless it pays. False: as published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides in place of them. Its probabilities also decide whether the next value pays; see
+        A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
     random_state : int, optional
@@ -133,7 +133,7 @@ class IFC2F(FixedOrder):
     scores_ : ndarray of shape (n_features,)
         Adjusted mutual information with the class; NaN where its upper bound is already below the threshold.
     threshold_ : float
-        Least relevance of a kept feature.
+        Lowest relevance of a kept feature.
     order_ : {"markov_blanket", "relevance", "mrmr"}
         The order that is used.
     parent_ : ndarray of shape (K0,), int
@@ -144,14 +144,14 @@ class IFC2F(FixedOrder):
     ------
     ValueError
         If a parameter is out of its range. If no column is relevant to the class, unless `threshold` is "chance": then
-        nothing is bought.
+        nothing is acquired.
     DataError
         If a value is infinite.
 
     Notes
     -----
     Fitting costs O(n d) to score, O(n K0^2) for the tree, and O(K n_beliefs^2 V) for the stopping rule. CSR rows are
-    never made dense except for the kept columns.
+    never converted to dense, except for the kept columns.
 
     References
     ----------
@@ -159,7 +159,7 @@ class IFC2F(FixedOrder):
 
     Examples
     --------
-    The class shows in column 3, doubtful rows need column 7 too:
+    Column 3 predicts the class; uncertain rows also need column 7:
 
     >>> import numpy as np
     >>> from tamis import IFC2F
@@ -241,7 +241,7 @@ class IFC2F(FixedOrder):
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
-        """Return the published method; `changes` are parameters that differ from it."""
+        """Return the published method; `changes` override its parameters."""
         settings = {
             "binning": "width", "score_on": "raw", "threshold": "half", "order": "markov_blanket",
             "context": "pooled", "sampling": "uniform", "lookahead": False, "always_first": True, "calibrate": False,
@@ -251,7 +251,7 @@ class IFC2F(FixedOrder):
     def _bin(self, X: Rows) -> Bins:
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
-    def _learn_own(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
+    def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         rng = np.random.default_rng(self.random_state)
         raw = X if self.score_on == "raw" else None
         self.scores_, self.threshold_ = relevance(tables, self.threshold, raw, y)
@@ -269,7 +269,7 @@ class IFC2F(FixedOrder):
         self._back_up(codes[:, self._order], rng)
 
     def _back_up(self, codes: Array, rng: np.random.Generator) -> None:
-        """Make the chain and the vectors of the network as it is now."""
+        """Build the chain and the vectors of the current network."""
         self._chain: Chain | ExactChain = Chain(self.parent_, self._network.tables(), self._order)
         if self.inference == "exact":
             self._chain = ExactChain(
@@ -281,9 +281,9 @@ class IFC2F(FixedOrder):
         self.stopping_.train(*self._walks(codes, rng))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add rows to the tables, and compute the stopping rule again; bins, tree and order stay.
+        """Add rows to the tables, and recompute the stopping rule; bins, tree and order are unchanged.
 
-        If it raises, the model is as it was before the call. Ctrl-C waits until the rule is computed.
+        If it raises, the model is unchanged. Ctrl-C waits until the rule is computed.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class IFC2F(FixedOrder):
         y : array-like of shape (n_rows,)
             Labels seen in `fit`.
         classes : ignored
-            Present because other classifiers take it; the classes are those of the first rows.
+            Present for API consistency; the classes are those of the first rows.
 
         Returns
         -------
@@ -300,7 +300,7 @@ class IFC2F(FixedOrder):
         Raises
         ------
         DataError
-            If a label was not seen in `fit`; the model is left as it was.
+            If a label was not seen in `fit`; the model is unchanged.
         """
         if not hasattr(self, "classes_"):
             return self.fit(X, y)
@@ -313,10 +313,10 @@ class IFC2F(FixedOrder):
     def _learn_more(self, X: Rows, label: Array) -> None:
         kept = X[:, self.kept_]
         codes = self._kept_bins.codes(np.asarray(kept.toarray() if sp.issparse(kept) else kept))
-        self._network = self._network.updated(codes, label, self.fading)
+        self._network = self._network.with_rows(codes, label, self.fading)
         self.prior_ = self._network.prior()
         self._back_up(codes[:, self._order], np.random.default_rng(self.random_state))
-        self._take_in(X, label, self.fading)
+        self._update_evidence_model(X, label, self.fading)
 
     def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         n = codes.shape[1]
@@ -330,10 +330,10 @@ class IFC2F(FixedOrder):
         kept, price = self.kept_, self._costs()[self.kept_]
         if self.order_ == "mrmr":
             return mrmr(X[:, kept], y, self._kept_bins, tables[kept], price, self._n_ordered(kept))
-        worth = np.divide(self.scores_[kept], price, out=np.full(len(price), np.inf), where=price > 0.0)
+        priority = np.divide(self.scores_[kept], price, out=np.full(len(price), np.inf), where=price > 0.0)
         if self.order_ == "markov_blanket":
-            return markov_blanket_order(self.parent_, worth)
-        return np.argsort(-worth, kind="stable")
+            return markov_blanket_order(self.parent_, priority)
+        return np.argsort(-priority, kind="stable")
 
     def _walks(self, codes: Array, rng: np.random.Generator) -> tuple[list[Floats], Array]:
         values = None
@@ -342,9 +342,9 @@ class IFC2F(FixedOrder):
         uniform = self.sampling == "uniform"
         return walk_beliefs(self._chain, self.prior_, self.n_beliefs, rng, values, uniform=uniform)
 
-    def _goes_on(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+    def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         if k == 0 and self.always_first:
             return np.ones(len(posterior), dtype=bool)
-        expected = self.stopping_.continuing(k, posterior, values, lookahead=self.lookahead)
+        expected = self.stopping_.continuation_value(k, posterior, values, lookahead=self.lookahead)
         found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
         return found

@@ -1,12 +1,12 @@
-"""Any classifier of scikit-learn as the decision: trained on rows of which only the bought values are known.
+"""Any scikit-learn classifier as the decision: trained on rows of which only the acquired values are known.
 
-A row is learned from at several moments of its walk, when one value is known, when three are, and so on, the others NaN
-(or their mean, for a classifier that takes no missing values). So one classifier has a probability at every step::
+A row is used at several steps of its walk, for example with one and with three known values, the others NaN (or their
+mean, for a classifier that does not accept missing values). So one classifier gives a probability at every step::
 
     log P(c | x_S) = log P(c) + b log(P'(c | x_S) / P(c)) + const                                    (1)
 
-P' is the classifier's, S the columns bought, and b what its evidence is worth on rows that it was not taught, as in
-:mod:`tamis.cells.discriminant`: a classifier that is too sure is believed less.
+P' is the classifier's probability, S the acquired columns, and b the weight of its evidence, fitted to held-out rows as
+in :mod:`tamis.cells.discriminant`: an overconfident classifier gets a smaller weight.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sklearn.utils import get_tags
 
 from tamis._check import Array
 from tamis.cells.discriminant import posterior_of
-from tamis.cells.scikit_trees import Trees, few_threads
+from tamis.cells.scikit_trees import Trees, limited_threads
 
-__all__ = ["Masked", "check_classifier", "moments"]
+__all__ = ["Masked", "check_classifier", "walk_snapshots"]
 
 Floats = NDArray[np.float64]
 
-_MOMENTS = 5  # of each row: more would count a row of small data as many
-_FEW = 20  # of many rows: a column known in fewer is left out
-_LEAST = 1e-12  # probability that a classifier may have for a class
+_SNAPSHOTS = 5  # of each row: more would overweight single rows of small data
+_FEW = 20  # of many rows: a column known in fewer is omitted
+_LEAST = 1e-12  # lower bound on the probability of a class
 
 
 class Masked:
@@ -52,14 +52,14 @@ class Masked:
     array([1. , 1. , 1.8])
     """
 
-    # State, after fit:
-    #   _known   (K,)   bool     columns known in enough rows; only these are looked at
-    #   _means   (K,)   float64  stand in for missing values; NaN where the classifier takes those
-    #   _classes (L',)  int64    classes met
+    # State after fit:
+    #   _known   (K,)   bool     columns known in enough rows; only these are used
+    #   _means   (K,)   float64  replace missing values; NaN if the classifier accepts these
+    #   _classes (L',)  int64    classes observed
     #   _fitted                  Trees, or the classifier
 
     def __init__(self, classifier: Any, n_classes: int) -> None:
-        self.classifier, self.n_classes, self.worth = classifier, n_classes, 1.0
+        self.classifier, self.n_classes, self.evidence_weight = classifier, n_classes, 1.0
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
         self._known, self._means = np.zeros(0, dtype=bool), np.zeros(0)
         self._classes = np.zeros(0, dtype=np.int64)
@@ -67,11 +67,11 @@ class Masked:
 
     @property
     def n_columns(self) -> int:
-        """How many columns it knows."""
+        """Number of columns of the model."""
         return len(self._known)
 
     def fit(self, values: Floats, y: Array, order: Array | None = None, *, complete: bool = False) -> Masked:
-        """Learn from rows.
+        """Fit to rows.
 
         Parameters
         ----------
@@ -79,18 +79,18 @@ class Masked:
             NaN where missing.
         y : ndarray of shape (n_rows,), int
         order : ndarray of shape (n_rows, n_steps), int, optional
-            The columns in the order in which each row comes to know them, -1 where none; by default all.
+            The columns in the order in which they become known in each row, -1 where none; by default all.
         complete : bool
-            Learn from rows of which every value is known, for a classifier that is asked for nothing else.
+            Fit to complete rows, for a classifier that only predicts complete rows.
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / len(y)
-        rows, taught = np.arange(n), np.asarray(values, dtype=np.float64)
+        rows, snapshots = np.arange(n), np.asarray(values, dtype=np.float64)
         if not complete:
-            rows, taught = moments(taught, order)
-        # Boosting holds rows back of its own, so a column known in a few rows may be known in none of the others.
-        enough = max(1, min(_FEW, len(taught) // 100))
-        self._known = np.asarray((~np.isnan(taught)).sum(axis=0) >= enough)
+            rows, snapshots = walk_snapshots(snapshots, order)
+        # Boosting holds out rows for validation, so a column known in a few rows may be missing in all others.
+        enough = max(1, min(_FEW, len(snapshots) // 100))
+        self._known = np.asarray((~np.isnan(snapshots)).sum(axis=0) >= enough)
         model = clone(self.classifier)
         self._means = np.full(K, np.nan)
         if not get_tags(model).input_tags.allow_nan:
@@ -99,19 +99,19 @@ class Masked:
         if not self._known.any() or len(np.unique(y)) < 2:
             self._known[:] = False
             return self
-        given = self._filled(taught)
-        with few_threads(given):
-            model.fit(given, y[rows])
+        imputed = self._impute(snapshots)
+        with limited_threads(imputed):
+            model.fit(imputed, y[rows])
         self._classes = np.asarray(model.classes_, dtype=np.int64)
         self._fitted = Trees(model) if type(model) is HistGradientBoostingClassifier else model
         return self
 
-    def updated(self, values: Floats, y: Array, fading: float) -> Masked:
-        """Return itself: a classifier learns all its rows at once."""
+    def partial_fit(self, values: Floats, y: Array, fading: float) -> Masked:
+        """Return the model unchanged: a classifier is fitted once."""
         return self
 
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
-        """Return what the values of each row say of each class, one column after the other, at full worth.
+        """Return the evidence of each row for each class, cumulated over its columns, unweighted.
 
         Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
@@ -135,7 +135,7 @@ class Masked:
         evidence = np.zeros((len(values), self.n_classes))
         if known.any():
             evidence[known] = np.log(self._probability(values[known])) - self._base()
-        return posterior_of(evidence, self.prior, self.worth)
+        return posterior_of(evidence, self.prior, self.evidence_weight)
 
     def _base(self) -> Floats:
         found: Floats = np.log(np.maximum(self.prior, _LEAST))
@@ -143,40 +143,42 @@ class Masked:
 
     def _probability(self, seen: Floats) -> Floats:
         found = np.full((len(seen), self.n_classes), _LEAST)
-        found[:, self._classes] = np.maximum(self._fitted.predict_proba(self._filled(seen)), _LEAST)
+        found[:, self._classes] = np.maximum(self._fitted.predict_proba(self._impute(seen)), _LEAST)
         return found
 
-    def _filled(self, seen: Floats) -> Floats:
+    def _impute(self, seen: Floats) -> Floats:
         return np.where(np.isnan(seen), self._means, seen)[:, self._known]
 
 
 def check_classifier(classifier: Any, may_decide: bool, needed: str) -> None:
-    """Refuse a classifier that cannot decide, or where something else does."""
+    """Reject a classifier that cannot decide, or that would not be used."""
     if classifier is None:
         return
     if not hasattr(classifier, "predict_proba"):
         raise ValueError(
-            f"classifier={classifier!r} has no predict_proba: give a classifier that has probabilities."
+            f"classifier={classifier!r} has no predict_proba: give a classifier with probabilities."
         )
     if not may_decide:
-        raise ValueError(f"classifier={classifier!r} would not be asked: it needs {needed}.")
+        raise ValueError(f"classifier={classifier!r} would not be used: it needs {needed}.")
 
 
-def moments(values: Floats, order: Array | None, most: int = _MOMENTS) -> tuple[NDArray[np.int64], Floats]:
-    """Return rows at several moments of their walks: which row, and its values that are known then, NaN the others."""
+def walk_snapshots(
+    values: Floats, order: Array | None, most: int = _SNAPSHOTS
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return rows at several steps of their walks: the index of the row, and its values known then, NaN elsewhere."""
     n, K = values.shape
     if order is None:
         order = np.broadcast_to(np.arange(K), (n, K))
     n_steps = order.shape[1]
-    n_moments = min(n_steps, most, _MOMENTS)
-    rows = np.repeat(np.arange(n), n_moments)
-    turn = np.tile(np.arange(n_moments), n)  # every row at other moments, all of them equally often
-    n_known = (rows + turn * n_steps // max(n_moments, 1)) % n_steps + 1 if n_steps else rows
-    return rows, _first(values[rows], order[rows], n_known)
+    n_snapshots = min(n_steps, most, _SNAPSHOTS)
+    rows = np.repeat(np.arange(n), n_snapshots)
+    turn = np.tile(np.arange(n_snapshots), n)  # different steps for each row, all equally often
+    n_known = (rows + turn * n_steps // max(n_snapshots, 1)) % n_steps + 1 if n_steps else rows
+    return rows, _mask_unknown(values[rows], order[rows], n_known)
 
 
-def _first(values: Floats, order: Array, n_known: Array) -> Floats:
-    """Return the values with only the first so many columns in order known, for each row."""
+def _mask_unknown(values: Floats, order: Array, n_known: Array) -> Floats:
+    """Return the values with only the first `n_known` columns in order known, for each row."""
     found = np.full(values.shape, np.nan)
     known = (np.arange(order.shape[1]) < n_known[:, None]) & (order >= 0)
     rows, steps = np.nonzero(known)

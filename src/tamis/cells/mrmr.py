@@ -1,11 +1,11 @@
-"""The order of minimum redundancy and maximum relevance: what tells of the class and was not told before.
+"""The order of minimum redundancy and maximum relevance: relevant to the class, not redundant with earlier columns.
 
 Peng, Long, Ding: Feature Selection Based on Mutual Information, IEEE TPAMI 27(8), 2005, equation (7)::
 
     next column = argmax_j  [ I(x_j; c) - mean over chosen k of I(x_j; x_k) ] / price_j                  (1)
 
-Deviations, each with its reason: information is adjusted for chance, else columns of many values lead; a column whose
-difference is negative is multiplied by its price rather than divided, so that a dear one never gains by it.
+Deviations, each with its reason: information is adjusted for chance, otherwise columns with many values rank first; a
+negative difference is multiplied by the price rather than divided, so that a high price is never an advantage.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["mrmr"]
 
 Floats = NDArray[np.float64]
 
-_POOL = 200  # most relevant columns that are compared with one another
+_POOL = 200  # most relevant columns, which are compared with each other
 
 
 def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns: int) -> NDArray[np.int64]:
-    """Return the columns in the order of (1), so many of them at most; columns that do not vary are left out.
+    """Return at most `n_columns` columns in the order of (1); constant columns are omitted.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns:
     while len(chosen) < min(n_columns, len(pool)):
         gain = relevance[pool] - shared / max(len(chosen), 1)
         free = np.where(gain > 0.0, np.inf, gain)
-        worth = np.divide(gain, price[pool], out=free, where=(price[pool] > 0.0) & (gain > 0.0))
-        worth = np.where(gain <= 0.0, gain * np.maximum(price[pool], 1e-300), worth)
-        best = int(np.argmax(np.where(left, worth, -np.inf)))
+        priority = np.divide(gain, price[pool], out=free, where=(price[pool] > 0.0) & (gain > 0.0))
+        priority = np.where(gain <= 0.0, gain * np.maximum(price[pool], 1e-300), priority)
+        best = int(np.argmax(np.where(left, priority, -np.inf)))
         chosen.append(best)
         left[best] = False
         shared += adjusted_mutual_information(_pairs(codes, best, bins.n_bins))
@@ -57,7 +57,7 @@ def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns:
 
 
 def _pairs(codes: Array, column: int, n_bins: int) -> NDArray[np.int64]:
-    """Return the table of counts of each column with that one; rows where one of both is missing are passed over."""
+    """Return the table of counts of each column with that one; rows with a missing value are ignored."""
     K = codes.shape[1]
     known = (codes >= 0) & (codes[:, [column]] >= 0)
     at = (np.arange(K) * n_bins + codes) * n_bins + codes[:, [column]].astype(np.int64)

@@ -1,7 +1,7 @@
-"""The dependency network that the costly-feature classifiers share: a tree over the features, the class above each.
+"""The dependency network of the cost-sensitive classifiers: a tree over the features, the class a parent of each.
 
 Friedman, Geiger, Goldszmidt (1997) for the tree; Liyanage, Zois, Chelmis (2021), Section 4, for the order in which its
-features are bought and for the tables that link a feature to the last one bought above it.
+features are acquired and for the tables that link a feature to its nearest acquired ancestor.
 
 A network of K0 features is `parent` (K0,), -1 for the root, and `tables` (K0, L, V, V): P(x_f = v | x_parent = u, c) at
 [f, c, v, u], the same for every u at the root. Sums over v are 1.
@@ -44,19 +44,19 @@ def spanning_tree(weight: Array) -> Ints:
 
 
 def line(n: int) -> Ints:
-    """Return the parents of a line: each feature hangs on the one before."""
+    """Return the parents of a line: each feature depends on the previous one."""
     return np.arange(n) - 1
 
 
 def random_parents(n: int, rng: np.random.Generator) -> Ints:
-    """Return the parents of a random tree: each feature hangs on one of those before."""
+    """Return the parents of a random tree: each feature depends on an earlier one."""
     return np.array([-1, *(int(rng.integers(0, f)) for f in range(1, n))])
 
 
 def markov_blanket_order(parent: Array, priority: Array) -> Ints:
-    """Return the order of evaluation: by priority, leaving out the tree neighbours of what was taken.
+    """Return the order of evaluation: by priority, omitting the tree neighbours of the features selected so far.
 
-    Given its neighbours a feature is independent of all others, so what is new must come from outside them.
+    Given its neighbours, a feature is independent of all others, so new information must come from outside them.
 
     >>> markov_blanket_order(np.array([-1, 0, 0, 1, 3, 2]), np.arange(6, 0, -1))
     array([0, 3, 5])
@@ -72,12 +72,12 @@ def markov_blanket_order(parent: Array, priority: Array) -> Ints:
 
 
 class Network:
-    """Counts of every feature's value, its parent's value and the class; more rows can be added, old ones fade.
+    """Counts of each feature's value, its parent's value and the class; rows can be added, with fading of earlier ones.
 
     Parameters
     ----------
     codes : ndarray of shape (n_rows, K0), int
-        Negative where missing: such a row is passed over.
+        Negative where missing: such a row is ignored.
     y : ndarray of shape (n_rows,), int
         Class codes.
     parent : ndarray of shape (K0,), int
@@ -100,8 +100,8 @@ class Network:
         counts = np.bincount(at[known], weights, minlength=n * n_classes * n_values**2)
         return counts.reshape(n, n_classes, n_values, n_values).astype(np.float64)
 
-    def updated(self, codes: Array, y: Array, fading: float) -> Network:
-        """Return the network with more rows; each multiplies the weight of those before it by `fading`."""
+    def with_rows(self, codes: Array, y: Array, fading: float) -> Network:
+        """Return the network with more rows; each multiplies the weight of the earlier ones by `fading`."""
         found, n = copy.copy(self), len(y)
         weight = fading ** np.arange(n - 1, -1, -1.0)
         _, n_classes, n_values, _ = self.counts.shape
@@ -129,7 +129,7 @@ class Network:
 
 
 class Chain:
-    """The features in the order in which they are bought, each linked to one bought before.
+    """The features in the order of acquisition, each linked to an earlier one.
 
     The link of a feature is its nearest ancestor in the tree that comes earlier in the order; the features between
     them are summed out. This is the tree's own posterior where every parent comes before its children, otherwise the
@@ -160,7 +160,7 @@ class Chain:
                 table, above = table @ tables[above], int(parent[above])
             self.link[k] = position[above] if above >= 0 else -1
             self.tables.append(np.ascontiguousarray(table if above >= 0 else table[:, :, :1]))
-        # What `_table` has made, by position and link; where there is no link, u is 0.
+        # Cache of `_table`, by position and link; without a link, u is 0.
         self._linked: dict[tuple[int, int], Floats] = {}
         self._alone: dict[tuple[int, int], Floats] = {}
 
@@ -178,7 +178,7 @@ class Chain:
         return made[k, link]
 
     def likelihood(self, k: int, values: Array) -> Floats:
-        """Return P(x_k = v | what is known, class) for each row.
+        """Return P(x_k = v | known values, class) for each row.
 
         Parameters
         ----------
@@ -192,12 +192,14 @@ class Chain:
         ndarray of shape (n_rows, n_values, n_classes)
         """
         found = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
-        for rows, table, given in self.given(k, values):
+        for rows, table, given in self.grouped_likelihood(k, values):
             found[rows] = table[given]
         return found
 
-    def given(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
-        """Return the same as tables: groups of rows, P(v | u, class) as (u, v, class), and the u of each row."""
+    def grouped_likelihood(
+        self, k: int, values: Array
+    ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+        """Return the likelihood as tables: groups of rows, P(v | u, class) as (u, v, class), and the u of each row."""
         link = int(self.link[k])
         if link < 0:
             yield slice(None), self._table(k, link), np.zeros(len(values), dtype=np.int64)

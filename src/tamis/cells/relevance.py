@@ -1,14 +1,14 @@
-"""Which columns are relevant enough to the class to be in the network.
+"""Selection of the columns that are relevant enough to the class to be in the network.
 
-Liyanage, Zois, Chelmis (2021), Section 4.1: the adjusted mutual information of each column with the class, and a least
-one that is halved until enough columns pass. On few rows noise passes it: where nothing tells, the bar is halved until
-noise is above it. So a column may instead be asked for more information I than chance gives it. With N rows, df the
-(values - 1) (classes - 1) of its table, and E[I] the exact expectation of I over all orders of the labels::
+Liyanage, Zois, Chelmis (2021), Section 4.1: the adjusted mutual information of each column with the class, and a
+threshold that is halved until enough columns pass. On few rows noise passes it: if no column is relevant, the threshold
+is halved until noise is above it. Alternatively, the information I of a column must be significant. With N rows, df =
+(values - 1) (classes - 1) of its table, and E[I] the exact expectation of I over all permutations of the labels::
 
     p = P(chi2_df > df I / E[I])                                                                     (1)
 
-the likelihood ratio test with its mean set right (Bartlett 1937), as 2 N E[I] = df for many rows only. Of the columns
-those are kept that Benjamini and Hochberg's rule calls discoveries at a false discovery rate of 0.1, at most 100.
+the likelihood ratio test with a Bartlett correction (Bartlett 1937), because 2 N E[I] = df only holds asymptotically.
+The columns kept are the discoveries of the Benjamini-Hochberg procedure at a false discovery rate of 0.1, at most 100.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tamis.dependence.information import (
     mutual_information_ratio,
 )
 
-__all__ = ["NothingTellsError", "beyond_chance", "chance", "discoveries", "relevance"]
+__all__ = ["NoRelevantColumnError", "benjamini_hochberg", "chance_p_values", "is_beyond_chance", "relevance"]
 
 Floats = NDArray[np.float64]
 
@@ -37,36 +37,36 @@ _MOST = 100  # columns that pass
 _HOPELESS = 0.2  # p of the plain test
 
 
-class NothingTellsError(ValueError):
-    """No column tells anything about the class."""
+class NoRelevantColumnError(ValueError):
+    """No column is relevant to the class."""
 
 
 def relevance(
     tables: Array, threshold: str | int, raw: Rows | None = None, y: Array | None = None
 ) -> tuple[Floats, float]:
-    """Return the adjusted mutual information of each column with the class, and the least that is kept.
+    """Return the adjusted mutual information of each column with the class, and the threshold.
 
     Parameters
     ----------
     tables : ndarray of shape (n_features, n_bins, n_classes), int
     threshold : {"chance", "count", "half", "any"} or int
-        What tells more than by chance, (1); or what halving the threshold waits for: 15 columns, half of them if these
-        are fewer, one, or so many.
+        Significance by (1); or the number of columns at which halving the threshold stops: 15, half of the columns if
+        these are fewer, one, or the given number.
     raw : rows, optional
         Score their distinct values instead.
 
     Returns
     -------
     scores : ndarray of shape (n_features,)
-        NaN where the bound is not above the threshold, or nothing but chance is told: expected information is the dear
-        part, and not needed there.
+        NaN where the bound is not above the threshold, or the column is not significant: there the expected
+        information, which dominates the cost, is not computed.
     threshold : float
     """
     n = len(tables)
     if tables.shape[2] == 1:
-        return np.zeros(n), 0.0  # one class: nothing to learn, nothing to buy
+        return np.zeros(n), 0.0  # one class: nothing to learn or acquire
     if threshold == "chance":
-        return _of_those_that_tell(tables)
+        return _relevance_beyond_chance(tables)
     least = 1.0 if threshold == "any" else 0.8
     rules = {"count": 15, "half": min(n // 2, 15), "any": 1}
     wanted = max(min(n, rules[threshold] if isinstance(threshold, str) else threshold), 1)
@@ -86,15 +86,15 @@ def relevance(
             break
         least /= 2.0
     if not (scores > 0.0).any():
-        raise NothingTellsError(
-            "No column tells anything about the class: check the labels, or choose other bins."
+        raise NoRelevantColumnError(
+            "No column is relevant to the class: check the labels, or choose other bins."
         )
     return scores, 0.0
 
 
-def _of_those_that_tell(tables: Array) -> tuple[Floats, float]:
-    """Return the scores of the columns that (1) lets pass, NaN of the others, and the least that is kept."""
-    passed = np.flatnonzero(beyond_chance(tables))
+def _relevance_beyond_chance(tables: Array) -> tuple[Floats, float]:
+    """Return the scores of the columns that pass (1), NaN for the others, and the threshold."""
+    passed = np.flatnonzero(is_beyond_chance(tables))
     scores = np.full(len(tables), np.nan)
     scores[passed] = adjusted_mutual_information(tables[passed])
     if len(passed) <= _MOST:
@@ -102,13 +102,13 @@ def _of_those_that_tell(tables: Array) -> tuple[Floats, float]:
     return scores, float(np.partition(scores[passed], -_MOST - 1)[-_MOST - 1])
 
 
-def beyond_chance(tables: Array) -> NDArray[np.bool_]:
-    """Return which columns tell more of the class than by chance, at a false discovery rate of 0.1."""
-    return discoveries(chance(tables), _RATE)
+def is_beyond_chance(tables: Array) -> NDArray[np.bool_]:
+    """Return which columns are relevant to the class, at a false discovery rate of 0.1."""
+    return benjamini_hochberg(chance_p_values(tables), _RATE)
 
 
-def chance(tables: Array) -> Floats:
-    """Return (1) of each table: how often labels in another order tell as much.
+def chance_p_values(tables: Array) -> Floats:
+    """Return (1) of each table: the probability of at least as much information under permuted labels.
 
     Parameters
     ----------
@@ -117,35 +117,35 @@ def chance(tables: Array) -> Floats:
     Returns
     -------
     ndarray of shape (n_tables,)
-        1 where nothing varies, and where even the uncorrected test is above 0.2.
+        1 for constant columns, and where the uncorrected p-value is above 0.2.
 
     Examples
     --------
-    >>> chance(np.array([[[9, 1], [1, 9]], [[6, 4], [4, 6]]])).round(4)
+    >>> chance_p_values(np.array([[[9, 1], [1, 9]], [[6, 4], [4, 6]]])).round(4)
     array([2.e-04, 1.e+00])
     """
     of_value, of_class = tables.sum(axis=2), tables.sum(axis=1)
     df = np.maximum((of_value > 0).sum(axis=1) - 1, 0) * np.maximum((of_class > 0).sum(axis=1) - 1, 0)
-    told, rows = mutual_information(tables), of_class.sum(axis=1)
+    information, rows = mutual_information(tables), of_class.sum(axis=1)
     found = np.ones(len(tables))
     due = np.flatnonzero(df > 0)
-    due = due[scipy.stats.chi2.sf(2.0 * rows[due] * told[due], df[due]) < _HOPELESS]
+    due = due[scipy.stats.chi2.sf(2.0 * rows[due] * information[due], df[due]) < _HOPELESS]
     expected: dict[bytes, float] = {}
     for j in due:
         a, b = np.sort(of_value[j]), np.sort(of_class[j])
         key = a.tobytes() + b.tobytes()
         if key not in expected:
             expected[key] = expected_mutual_information(a, b)
-        found[j] = scipy.special.chdtrc(df[j], df[j] * told[j] / expected[key])  # (1)
+        found[j] = scipy.special.chdtrc(df[j], df[j] * information[j] / expected[key])  # (1)
     return found
 
 
-def discoveries(p: Floats, rate: float) -> NDArray[np.bool_]:
-    """Return which tests are discoveries at that false discovery rate.
+def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
+    """Return which tests are discoveries at a false discovery rate.
 
     Benjamini, Hochberg: Controlling the False Discovery Rate, JRSS B 57(1), 1995.
 
-    >>> discoveries(np.array([0.01, 0.04, 0.03, 0.9]), 0.06)
+    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.9]), 0.06)
     array([ True,  True,  True, False])
     """
     ranked = np.sort(p)
@@ -160,7 +160,7 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
     y = np.asarray(y)
     n_classes = int(y.max()) + 1
     whole = sp.csc_array(X) if sp.issparse(X) else X
-    tables: dict[int, list[tuple[int, Array]]] = {}  # by number of values, to be scored together
+    tables: dict[int, list[tuple[int, Array]]] = {}  # by number of values, scored together
     for i, j in enumerate(columns):
         column = _column(whole, j)
         known = ~np.isnan(column)

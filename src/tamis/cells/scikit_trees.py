@@ -1,9 +1,9 @@
-"""Gradient boosting of scikit-learn: what it learned as plain arrays, and which columns it splits on.
+"""Gradient boosting of scikit-learn: the fitted trees as plain arrays, and the columns that they split on.
 
-Who decides with boosted trees by default has :mod:`tamis.cells.small_trees`. These are for a user who gives
-``HistGradientBoostingClassifier`` as the classifier, and to find columns that tell only beside others. What it learned
-is copied out of it: the nodes of all trees under one another, a leaf being its own child. A row goes left where its
-value is at most the threshold, a missing one where the node says.
+By default, boosted trees are those of :mod:`tamis.cells.small_trees`. These serve a user who gives
+``HistGradientBoostingClassifier`` as the classifier, and find columns that are only jointly relevant. The nodes of all
+fitted trees are concatenated; a leaf is its own child. A row goes left if its value is at most the threshold; missing
+values follow the default direction of the node.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows
 from tamis._jit import njit
 
-__all__ = ["Trees", "few_threads", "most_gain"]
+__all__ = ["Trees", "columns_by_gain", "limited_threads"]
 
 Floats = NDArray[np.float64]
-_SMALL = 500_000  # cells up to which boosting has one thread
+_SMALL = 500_000  # cells up to which boosting uses one thread
 
 
 @njit(strict=True)
@@ -29,7 +29,7 @@ def _add_trees(
     X: Array, root: Array, output: Array, feature: Array, threshold: Array, missing_left: Array, left: Array,
     right: Array, value: Array, raw: Array,
 ) -> None:  # fmt: skip
-    """Add the leaf that each row comes to in each tree to that tree's output."""
+    """Add the leaf value of each row in each tree to that tree's output."""
     for i in range(len(X)):
         for t in range(len(root)):
             at = root[t]
@@ -41,7 +41,7 @@ def _add_trees(
 
 
 class Trees:
-    """What scikit-learn's gradient boosting learned, as plain arrays: to be saved, with the same bits for a row alone.
+    """Fitted trees of scikit-learn's gradient boosting as plain arrays, with reproducible bits for a single row.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Trees:
 
     # State:
     #   _start      (n_outputs,) float64 raw prediction before the first tree
-    #   _root, _output (T,)     int64    first node of each tree, and what it adds to
+    #   _root, _output (T,)     int64    first node of each tree, and its output
     #   _feature, _threshold, _missing_left, _left, _right, _value (N,)  the nodes
 
     def __init__(self, model: Any) -> None:
@@ -68,7 +68,7 @@ class Trees:
         self._value = nodes["value"].copy()
 
     def predict_proba(self, X: Floats) -> Floats:
-        """Return the probabilities of the classes that it knows."""
+        """Return the probabilities of the classes of the model."""
         raw = np.tile(self._start, (len(X), 1))
         _add_trees(
             X, self._root, self._output, self._feature, self._threshold, self._missing_left, self._left,
@@ -81,21 +81,21 @@ class Trees:
         return p
 
 
-def few_threads(rows: Array) -> AbstractContextManager[object]:
-    """Return a context in which boosting has one thread if there are few cells: more would wait for each other only."""
+def limited_threads(rows: Array) -> AbstractContextManager[object]:
+    """Return a context in which boosting uses one thread for few cells, where more would only wait for each other."""
     from threadpoolctl import threadpool_limits
 
     limit: AbstractContextManager[object] = threadpool_limits(1 if rows.size < _SMALL else None, "openmp")
     return limit
 
 
-def most_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.int64]:
-    """Return the columns that trees split on, those of most gain first: also such as tell only beside others."""
+def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.int64]:
+    """Return the columns that trees split on, largest gain first, including columns that are only jointly relevant."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     there = np.flatnonzero(~np.isnan(rows).all(axis=0))
-    with few_threads(rows):
+    with limited_threads(rows):
         model = HistGradientBoostingClassifier(random_state=random_state).fit(rows[:, there], y)
     nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
     nodes = nodes[nodes["is_leaf"] == 0]

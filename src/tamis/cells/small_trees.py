@@ -1,14 +1,15 @@
-"""Class probabilities from any subset of the values: gradient boosting that has met rows with few values known.
+"""Class probabilities from any subset of the values: gradient boosting trained on rows with few known values.
 
 Small trees, one for each class in each round, are fitted to the slope of the label's likelihood (Friedman 2001, Annals
-of Statistics 29, with the leaves of Chen, Guestrin 2016). They see what a sum over columns cannot: what several values
-say together. With g and h the first and second derivative of a row's loss by the evidence of a class::
+of Statistics 29, with the leaves of Chen, Guestrin 2016). They represent interactions between
+values, which a sum over columns cannot. With g and h the first and second derivative of a row's loss by the evidence of
+a class::
 
     leaf = -sum g / (sum h + 1),    gain of a split = (sum_left g)^2 / (sum_left h + 1) + the same right      (1)
     log P(c | x_S) = log P(c) + b sum_t leaf_tc(x_S) + const                                                  (2)
 
-A value that is not known is a code of its own; each split says to which side it goes. A row is learned from at several
-moments of its walk, and counts as one.
+An unknown value has a separate code; each split defines its direction. A row is used at several steps of its walk, with
+a total weight of one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tamis._jit import njit
 from tamis._shapes import Shapes
 from tamis.cells.bins import Bins
 from tamis.cells.discriminant import posterior_of
-from tamis.cells.masked import moments
+from tamis.cells.masked import walk_snapshots
 
 __all__ = ["SmallTrees"]
 
@@ -31,17 +32,17 @@ _ROUNDS, _RATE = 100, 0.1
 _DEPTH = 5
 _BINS = 16
 _LEAST = 5.0  # rows in a leaf
-_RECORDS = 10_000  # rows at a moment of their walk that it learns from
-_SHARE = 2  # of the records, one in so many is learned from in each round
+_RECORDS = 10_000  # rows at a step of their walk, used for the fit
+_SHARE = 2  # each round uses one in this many of the records
 
 
 @njit(strict=True)
-def _add_up(
+def _add_histograms(
     codes: Array, rows: Array, at: Array, first: int, g: Array, h: Array, above: Array, sums: Array
 ) -> None:
     """Fill in g, h and the number of rows of each code of each column, for each node of a level.
 
-    Of two children only the one of fewer rows is added up; the other has what is left of their parent, in `above`.
+    Of two children only the one with fewer rows is summed; the other is the rest of their parent, in `above`.
     """
     K, n_nodes = codes.shape[1], first + 1
     n = np.zeros(n_nodes, np.int64)
@@ -50,7 +51,7 @@ def _add_up(
     sums[:n_nodes] = 0.0
     for r in range(len(rows)):
         node, i = at[r] - first, rows[r]
-        if first > 0 and _is_rest(n, node):
+        if first > 0 and _is_larger_child(n, node):
             continue
         for j in range(K):
             c = codes[i, j]
@@ -58,13 +59,13 @@ def _add_up(
             sums[node, j, c, 1] += h[i]
             sums[node, j, c, 2] += 1.0
     for node in range(n_nodes):
-        if first > 0 and _is_rest(n, node):
+        if first > 0 and _is_larger_child(n, node):
             sums[node] = above[node // 2] - sums[node ^ 1]
 
 
 @njit(strict=True)
-def _is_rest(n: Array, node: int) -> bool:
-    """Return whether a child has more rows than the other; of equals it is the second."""
+def _is_larger_child(n: Array, node: int) -> bool:
+    """Return whether a child has more rows than the other; on ties, the second one."""
     found: bool = n[node] > n[node ^ 1] or (n[node] == n[node ^ 1] and node % 2 == 1)
     return found
 
@@ -108,14 +109,14 @@ def _grow(
 ) -> None:  # fmt: skip
     """Fill in one tree of complete levels: children of node i are 2 i + 1 and 2 i + 2.
 
-    A node of feature -1 is passed on the left. Code 0 is unknown; codes 1 to cut go left. A leaf has `least` rows or
-    more. `sums` and `above` are room for g, h and the number of rows of the nodes of two levels.
+    A node with feature -1 sends all rows left. Code 0 is unknown; codes 1 to cut go left. A leaf has `least` rows or
+    more. `sums` and `above` are buffers for g, h and the number of rows of the nodes of two levels.
     """
     n_inner = len(feature)
     at = np.zeros(len(rows), np.int64)
     first = 0
     while first < n_inner:
-        _add_up(codes, rows, at, first, g, h, above, sums)
+        _add_histograms(codes, rows, at, first, g, h, above, sums)
         for node in range(first, 2 * first + 1):
             feature[node], cut[node], unknown_left[node] = _split(sums[node - first], least)
         for r in range(len(rows)):
@@ -140,7 +141,7 @@ def _child(code: Array, node: int, feature: Array, cut: Array, unknown_left: Arr
 
 @njit(strict=True)
 def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array) -> float:
-    """Return the leaf that a row comes to in one tree."""
+    """Return the leaf value of a row in one tree."""
     node, n_inner = 0, len(feature)
     while node < n_inner:
         node = _child(code, node, feature, cut, unknown_left)
@@ -153,7 +154,7 @@ def _boost(
     codes: Array, y: Array, weight: float, log_prior: Array, mixed: Array, n_codes: int, rate: float,
     feature: Array, cut: Array, unknown_left: Array, leaf: Array,
 ) -> None:  # fmt: skip
-    """Fill in the trees (n_rounds, n_outputs, n_inner), each fitted to every second record, in turn."""
+    """Fill in the trees (n_rounds, n_outputs, n_inner), each fitted to every second record, alternating."""
     n, n_classes = len(codes), len(log_prior)
     n_rounds, n_outputs = feature.shape[:2]
     score = np.zeros((n, n_classes))
@@ -189,8 +190,10 @@ def _boost(
 
 
 @njit(strict=True)
-def _say(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array) -> None:
-    """Fill in the evidence for each class of one row, of which something is known, (2)."""
+def _row_evidence(
+    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
+) -> None:
+    """Fill in the evidence for each class of one row with at least one known value, (2)."""
     n_rounds, n_outputs = feature.shape[:2]
     found[0] = 0.0
     for o in range(n_outputs):
@@ -201,18 +204,18 @@ def _say(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Arr
 
 
 @njit(strict=True)
-def _say_all(
+def _total_evidence(
     codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
 ) -> None:
-    """Fill in the evidence of each row, of all that is known; nothing where nothing is."""
+    """Fill in the evidence of each row from its known values; 0 if none is known."""
     for i in range(len(codes)):
         found[i] = 0.0
         if codes[i].any():
-            _say(codes[i], feature, cut, unknown_left, leaf, found[i])
+            _row_evidence(codes[i], feature, cut, unknown_left, leaf, found[i])
 
 
 @njit(strict=True)
-def _walk(
+def _stepwise_evidence(
     codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
 ) -> None:
     """Fill in the evidence of each row before the first of the columns in order, and after each."""
@@ -226,7 +229,7 @@ def _walk(
                 found[i, s + 1] = found[i, s]
                 continue
             seen[j] = codes[i, j]
-            _say(seen, feature, cut, unknown_left, leaf, found[i, s + 1])
+            _row_evidence(seen, feature, cut, unknown_left, leaf, found[i, s + 1])
 
 
 class SmallTrees:
@@ -238,7 +241,7 @@ class SmallTrees:
 
     Examples
     --------
-    The class is the sign of a product, of which no column tells by itself:
+    The class is the sign of a product, so no single column is relevant:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 2))
@@ -251,19 +254,19 @@ class SmallTrees:
     _fit_together = Shapes(
         "prior (k) float in [0, 1]  _bins.edges (d, 15) float in [-inf, inf]  _feature (r, o, 31) in [-1, d)"
         "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31)  _leaf (r, o, 32) float in [-1e50, 1e50]"
-        "  worth float in [0, 2]"
+        "  evidence_weight float in [0, 2]"
     )
 
-    # State, after fit, of R rounds with O = n_classes trees, or one for two classes, of N = 31 inner nodes:
+    # State after fit, for R rounds with O = n_classes trees, or one for two classes, of N = 31 inner nodes:
     #   _bins                          edges of the columns
     #   _feature, _cut  (R, O, N)      int64; children of node i are 2 i + 1 and 2 i + 2
     #   _unknown_left   (R, O, N)      bool
     #   _leaf           (R, O, N + 1)  float64
     #   prior           (n_classes,)
-    #   worth           float
+    #   evidence_weight float
 
     def __init__(self, n_classes: int) -> None:
-        self.n_classes, self.worth = n_classes, 1.0
+        self.n_classes, self.evidence_weight = n_classes, 1.0
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
         self._bins = Bins(np.empty((0, _BINS - 1)))
         self._allocate(0)
@@ -278,7 +281,7 @@ class SmallTrees:
         return self._feature, self._cut, self._unknown_left, self._leaf
 
     def fit(self, values: Floats, y: Array, order: Array | None = None) -> SmallTrees:
-        """Learn from rows.
+        """Fit to rows.
 
         Parameters
         ----------
@@ -286,14 +289,14 @@ class SmallTrees:
             NaN where missing.
         y : ndarray of shape (n_rows,), int
         order : ndarray of shape (n_rows, n_steps), int, optional
-            The columns in the order in which each row comes to know them, -1 where none; by default all.
+            The columns in the order in which they become known in each row, -1 where none; by default all.
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / n
         self._bins = Bins.quantile(values, _BINS)
         self._allocate(_ROUNDS if K else 0)
         some = np.arange(0, n, max(1, -(-n // _RECORDS)))
-        rows, taught = moments(
+        rows, snapshots = walk_snapshots(
             np.asarray(values[some], dtype=np.float64),
             None if order is None else order[some],
             _RECORDS // len(some),
@@ -301,34 +304,36 @@ class SmallTrees:
         weight = len(some) / max(len(rows), 1)
         mixed = np.random.default_rng(0).permutation(len(rows))
         log_prior = np.log(np.maximum(self.prior, 1e-12))
-        _boost(self._codes(taught), y[some[rows]], weight, log_prior, mixed, _BINS + 1, _RATE, *self._trees())
+        _boost(
+            self._codes(snapshots), y[some[rows]], weight, log_prior, mixed, _BINS + 1, _RATE, *self._trees()
+        )
         return self
 
     @property
     def n_columns(self) -> int:
-        """How many columns it knows."""
+        """Number of columns of the model."""
         return len(self._bins.edges)
 
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
-        """Return what the values of each row say of each class, one column after the other, at full worth.
+        """Return the evidence of each row for each class, cumulated over its columns, unweighted.
 
         Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
         found = np.empty((len(values), order.shape[1] + 1, self.n_classes))
-        _walk(self._codes(values), order, *self._trees(), found)
+        _stepwise_evidence(self._codes(values), order, *self._trees(), found)
         return found.transpose(1, 0, 2)
 
-    def said(self, values: Floats) -> Floats:
-        """Return what all known values of each row say of each class, shape (n_rows, n_classes), at full worth."""
+    def total_evidence(self, values: Floats) -> Floats:
+        """Return the evidence of all known values of each row, shape (n_rows, n_classes), unweighted."""
         found = np.empty((len(values), self.n_classes))
-        _say_all(self._codes(values), *self._trees(), found)
+        _total_evidence(self._codes(values), *self._trees(), found)
         return found
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (2)."""
-        return posterior_of(self.said(values), self.prior, self.worth)
+        return posterior_of(self.total_evidence(values), self.prior, self.evidence_weight)
 
     def _codes(self, values: Floats) -> NDArray[np.int8]:
         return (self._bins.codes(np.asarray(values, dtype=np.float64)) + 1).astype(np.int8)

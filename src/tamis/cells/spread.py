@@ -1,18 +1,18 @@
-"""What the spread of a column says of the class: evidence that one covariance for all classes does not see.
+"""Evidence for the class from the variance of a column, which a covariance common to all classes ignores.
 
-Rows of a class are taken to be normal about its mean, each column by itself. What the variance of the class, s_c^2,
-says beyond the one within all classes, s^2, is::
+Rows of a class are assumed normal about its mean, independently for each column. The evidence of the variance of the
+class, s_c^2, beyond the pooled one, s^2, is::
 
-    E(c, x) = -log(s_c / s) - (x - m_c)^2 / 2 (1 / s_c^2 - 1 / s^2),    added up over columns            (1)
+    E(c, x) = -log(s_c / s) - (x - m_c)^2 / 2 (1 / s_c^2 - 1 / s^2),    summed over columns              (1)
 
-Variances of few rows differ by chance, so their logarithms are drawn together. With l_c = log s_c^2 of n_c rows, l the
-mean of these, weighted by rows, k the kurtosis within the classes (3 at least) and L classes::
+Variances of few rows differ by chance, so their logarithms are shrunk towards each other. With l_c = log s_c^2 of n_c
+rows, l the mean of these, weighted by rows, k the kurtosis within the classes (3 at least) and L classes::
 
     log s_c^2 := log s^2 + w (l_c - log s^2),    w = max(0, 1 - 2 (L - 1) / sum_c n_c (l_c - l)^2 / (k - 1))     (2)
 
-The sum is chi-squared with L - 1 degrees of freedom where the classes have one spread. It must be twice as large to
-count at all, as in Akaike's criterion. Ten rows as spread as all are added to each class. Numbers are cut at the outer
-quantiles, as in :mod:`tamis.cells.discriminant`.
+The sum is chi-squared with L - 1 degrees of freedom if the variances of the classes are equal. It must be twice as
+large to have an effect, as in Akaike's criterion. Ten rows with the pooled variance are added to each class. Numbers
+are clipped at the outer quantiles, as in :mod:`tamis.cells.discriminant`.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ __all__ = ["Spread"]
 
 Floats = NDArray[np.float64]
 
-_OUTER = 0.005  # numbers beyond these quantiles are taken for the quantile
-_ROWS = 10.0  # as spread as all, added to each class
+_OUTER = 0.005  # numbers are clipped at these quantiles
+_ROWS = 10.0  # with the pooled variance, added to each class
 _AT_ONCE = 128  # rows
 
 
 @njit(strict=True)
 def _evidence(x: Array, order: Array, means: Array, level: Array, slope: Array, found: Array) -> None:
-    """Fill in (1) of each row and class after each of the columns in order; -1 and missing values tell nothing."""
+    """Fill in (1) of each row and class after each of the columns in order; -1 and missing values add nothing."""
     n, n_steps = order.shape
     for i in range(n):
         for c in range(len(means)):
             found[i, 0, c] = 0.0
         for s in range(n_steps):
             j = order[i, s]
-            told = j >= 0 and not np.isnan(x[i, j])
+            known = j >= 0 and not np.isnan(x[i, j])
             for c in range(len(means)):
                 found[i, s + 1, c] = found[i, s, c]
-                if told:
+                if known:
                     apart = x[i, j] - means[c, j]
                     found[i, s + 1, c] += level[c, j] - slope[c, j] * apart * apart
 
 
 class Spread:
-    """Evidence for the classes from the spread of any of the columns.
+    """Evidence for the classes from the variances of any of the columns.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Spread:
 
     Examples
     --------
-    Both classes have the mean 0, and class 1 twice the spread:
+    Both classes have the mean 0, and class 1 has twice the standard deviation:
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 1000)
@@ -75,48 +75,48 @@ class Spread:
         "  _powers (5, k, d) float in [-1.000001 * _powers[0], 1.000001 * _powers[0]]"
     )
 
-    # State, after fit, of K columns, whose numbers are cut, and are from -1 to 1 then:
-    #   _low, _high     (K,)                   where they are cut
-    #   _powers         (5, n_classes, K)      sums of their powers 0 to 4 over the known values of a class, faded
+    # State after fit, for K columns, whose numbers are clipped and scaled to -1 to 1:
+    #   _low, _high     (K,)                   bounds of the clipping
+    #   _powers         (5, n_classes, K)      sums of their powers 0 to 4 over the known values of a class, with fading
     #   _means, _level, _slope (n_classes, K)  m_c, -log(s_c / s), (1 / s_c^2 - 1 / s^2) / 2
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-        self._start(np.zeros(0), np.zeros(0))
+        self._reset(np.zeros(0), np.zeros(0))
 
-    def _start(self, low: Floats, high: Floats) -> None:
+    def _reset(self, low: Floats, high: Floats) -> None:
         self._low, self._high = low, high
         self._powers: Floats = np.zeros((5, self.n_classes, len(low)))
         self._means, self._level, self._slope = np.zeros((3, self.n_classes, len(low)))
 
     def fit(self, values: Array, y: Array) -> Spread:
-        """Learn from rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
+        """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
         values = np.asarray(values, dtype=np.float64)
         ends, there = np.zeros((2, values.shape[1])), ~np.isnan(values).all(axis=0)
         if there.any():
             ends[:, there] = np.nanquantile(values[:, there], [_OUTER, 1.0 - _OUTER], axis=0)
-        self._start(*ends)
-        return self.updated(values, y, 1.0)
+        self._reset(*ends)
+        return self.partial_fit(values, y, 1.0)
 
-    def updated(self, values: Array, y: Array, fading: float) -> Spread:
-        """Take in more rows; the weight of earlier ones is multiplied by `fading` for each of them."""
-        x = self._between(values)
+    def partial_fit(self, values: Array, y: Array, fading: float) -> Spread:
+        """Update with more rows; each multiplies the weight of the earlier ones by `fading`."""
+        x = self._clip_and_scale(values)
         weight = fading ** np.arange(len(y) - 1, -1, -1.0)
         hot = np.zeros((len(y), self.n_classes))
         hot[np.arange(len(y)), y] = weight
         there, x = ~np.isnan(x), np.nan_to_num(x)
         self._powers = fading ** len(y) * self._powers
-        # Of so few rows at once BLAS adds up each product in one order, however many threads it has.
+        # For so few rows at once BLAS sums each product in one order, for any number of threads.
         for at in range(0, len(y), _AT_ONCE):
             part = slice(at, at + _AT_ONCE)
             power = there[part].astype(np.float64)
             for sums in self._powers:
                 sums += hot[part].T @ power
                 power *= x[part]
-        self._compare()
+        self._update_coefficients()
         return self
 
-    def _compare(self) -> None:
+    def _update_coefficients(self) -> None:
         """Compare the variances of the classes, (2)."""
         n, first, second, third, fourth = self._powers
         m = first / np.maximum(n, 1e-300)
@@ -131,29 +131,29 @@ class Spread:
         apart = logarithm - (share * logarithm).sum(axis=0)
         chi2 = (n * apart**2).sum(axis=0) / (np.maximum(kurtosis, 3.0) - 1.0)
         degrees = np.maximum((n > 0.0).sum(axis=0) - 1.0, 0.0)
-        drawn = np.maximum(0.0, 1.0 - 2.0 * degrees / np.maximum(chi2, 1e-300))
-        beyond = np.where(n > 0.0, drawn * (logarithm - np.log(common)), 0.0)
+        shrinkage = np.maximum(0.0, 1.0 - 2.0 * degrees / np.maximum(chi2, 1e-300))
+        beyond = np.where(n > 0.0, shrinkage * (logarithm - np.log(common)), 0.0)
         self._means, self._level = m, -0.5 * beyond
         self._slope = 0.5 * np.expm1(-beyond) / common
 
     @property
     def n_columns(self) -> int:
-        """How many columns it knows."""
+        """Number of columns of the model."""
         return len(self._low)
 
     def evidence(self, values: Array, order: Array | None = None) -> Floats:
-        """Return what the values of each row say of each class, one column after the other, (1).
+        """Return the evidence of each row for each class, cumulated over its columns, (1).
 
         Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
         found = np.empty((len(order), order.shape[1] + 1, self.n_classes))
-        _evidence(self._between(values), order, self._means, self._level, self._slope, found)
+        _evidence(self._clip_and_scale(values), order, self._means, self._level, self._slope, found)
         return found.transpose(1, 0, 2)
 
-    def _between(self, values: Array) -> Floats:
-        """Return the numbers, cut and scaled to -1 to 1, NaN where missing."""
+    def _clip_and_scale(self, values: Array) -> Floats:
+        """Return the numbers, clipped and scaled to -1 to 1, NaN where missing."""
         middle, half = self._low / 2.0 + self._high / 2.0, self._high / 2.0 - self._low / 2.0
         cut = np.clip(np.asarray(values, dtype=np.float64), self._low, self._high)
         found: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)

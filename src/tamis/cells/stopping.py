@@ -1,4 +1,4 @@
-"""When to stop buying: dynamic programming over the posterior, with a finite set of vectors per stage.
+"""The stopping rule: dynamic programming over the posterior, with a finite set of vectors per stage.
 
 Liyanage, Zois, Chelmis (2021), Section 5. With misclassification costs Q_ij, e_k the price of the k-th feature,
 Delta_k(v) = P(x_k = v | known, c) over the classes and g(pi) = min_j Q_j . pi::
@@ -9,15 +9,15 @@ Delta_k(v) = P(x_k = v | known, c) over the classes and g(pi) = min_j Q_j . pi::
     alpha = e_{k+1} + sum_v Delta_{k+1}(v) o argmin over alpha' in Gamma_{k+1} of alpha' . (Delta_{k+1}(v) o b)
 
 Stop as soon as the smallest vector at the posterior is one of the Q_j. Vectors are backed up at beliefs that random
-walks through the model reach. Delta_{k+1} depends on what was seen, so a vector is only valid in the context it was
-made in; `context` says what counts as the same context:
+walks through the model reach. Delta_{k+1} depends on the known values, so a vector is only valid in the context of its
+backup; `context` defines which rows have the same context:
 
-* ``"exact"``: the values that any later feature is linked to: right, with up to V**m contexts for m such features;
+* ``"exact"``: the values that any later feature is linked to: exact, with up to V**m contexts for m such features;
 * ``"local"``: the value that the next feature is linked to;
-* ``"pooled"``: everything, as published: a bound from below that buys too much.
+* ``"pooled"``: all rows, as published: a lower bound, which acquires too much.
 
-The published Perseus takes the vectors of stage k + 1 as the target at stage k, which can promise the price of a
-feature that was not paid for (0.30 promised, 0.60 paid in the smallest example); all beliefs are backed up here.
+The published Perseus takes the vectors of stage k + 1 as the target at stage k, which can underestimate
+the cost of a feature (0.30 expected, 0.60 paid in the smallest example); all beliefs are backed up here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_CONTEXTS = 4096
 
 
 class Likelihood(Protocol):
-    """What the model says of the next value, see :class:`tamis.cells.network.Chain`."""
+    """The predictive distribution of the next value, see :class:`tamis.cells.network.Chain`."""
 
     link: NDArray[np.int64]
 
@@ -49,8 +49,10 @@ class Likelihood(Protocol):
     def likelihood(self, k: int, values: Array) -> Floats:
         """Return P(x_k = v | known, class), shape (n_rows, n_values, n_classes)."""
 
-    def given(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
-        """Return the same as groups of rows, tables (u, v, class), and the u of each row."""
+    def grouped_likelihood(
+        self, k: int, values: Array
+    ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+        """Return the likelihood as groups of rows, tables (u, v, class), and the u of each row."""
 
 
 @njit(strict=True)
@@ -64,7 +66,7 @@ def _backup(
     Q: Array,
     price: float,
 ) -> tuple[Array, Array]:
-    """Return the continuing vector at each belief, and its value there."""
+    """Return the continuation vector at each belief, and its value there."""
     n, n_values, n_classes = len(beliefs), table.shape[1], table.shape[2]
     alpha = np.full((n, n_classes), price)
     value = np.zeros(n)
@@ -110,7 +112,7 @@ def _update(posterior: Array, table: Array, given: Array, value: Array, found: A
 
 @dataclass
 class _Stage:
-    """The continuing vectors of a stage, those of one context after those of another."""
+    """The continuation vectors of a stage, sorted by context."""
 
     vectors: Floats  # (M, n_classes)
     start: NDArray[np.int64]  # (n_contexts + 1,)
@@ -125,7 +127,7 @@ class PointBased:
     n_values : int
         V.
     Q : ndarray of shape (n_classes, n_classes), float64
-        Q[i, j]: what it costs to say j where i is true.
+        Q[i, j]: cost of predicting j if i is true.
     prices : ndarray of shape (K,)
         Of each stage's feature.
     context : {"local", "exact", "pooled"}
@@ -133,7 +135,7 @@ class PointBased:
     Attributes
     ----------
     stages : list of K + 1 stages
-        `stages[k].vectors` are those of buying the k-th feature; the Q_j belong to every stage besides.
+        `stages[k].vectors` are those of acquiring the k-th feature; every stage also includes the Q_j.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class PointBased:
     ) -> None:
         self.model, self.n_values, self.Q, self.prices = model, n_values, Q, prices
         self.context = [self._context(k, context) for k in range(len(model) + 1)]
-        self.stages = [self._no_vectors(k) for k in range(len(model) + 1)]
+        self.stages = [self._empty_stage(k) for k in range(len(model) + 1)]
 
     def _context(self, k: int, context: str) -> NDArray[np.int64]:
         """Return the positions whose values are stage k's context."""
@@ -157,15 +159,15 @@ class PointBased:
         linked = context == "local" and len(links) and links[0] >= 0
         return links[:1] if linked else np.empty(0, dtype=np.int64)
 
-    def _no_vectors(self, k: int) -> _Stage:
+    def _empty_stage(self, k: int) -> _Stage:
         n_contexts = self.n_values ** len(self.context[k])
         return _Stage(np.empty((0, len(self.Q))), np.zeros(n_contexts + 1, dtype=np.int64))
 
     def _key(self, k: int, values: Array) -> NDArray[np.int64]:
         """Return the context of each row at stage k; -1 if a value of it is unknown."""
-        return self._coded(values[:, self.context[k]].astype(np.int64))
+        return self._encode(values[:, self.context[k]].astype(np.int64))
 
-    def _coded(self, seen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _encode(self, seen: NDArray[np.int64]) -> NDArray[np.int64]:
         key = seen @ (self.n_values ** np.arange(seen.shape[1]))
         key[(seen < 0).any(axis=1)] = -1
         return key
@@ -176,14 +178,14 @@ class PointBased:
         keys = np.empty((len(values), self.n_values), dtype=np.int64)
         for v in range(self.n_values):
             seen[:, self.context[k + 1] == k] = v
-            keys[:, v] = self._coded(seen)
+            keys[:, v] = self._encode(seen)
         return keys
 
     def back_up(self, k: int, beliefs: Floats, values: Array) -> tuple[Floats, Floats]:
-        """Return the vector of buying the k-th feature at each belief, and its value there, by stage k + 1."""
+        """Return the vector of acquiring the k-th feature at each belief, and its value there, from stage k + 1."""
         following, keys = self.stages[k + 1], self._next_key(k, values)
         alpha, value = np.empty_like(beliefs), np.empty(len(beliefs))
-        for rows, table, given in self.model.given(k, values):
+        for rows, table, given in self.model.grouped_likelihood(k, values):
             alpha[rows], value[rows] = _backup(
                 beliefs[rows], table, given, keys[rows], following.start, following.vectors, self.Q,
                 self.prices[k],
@@ -198,16 +200,16 @@ class PointBased:
         beliefs : list of K arrays of shape (n, n_classes)
             Posteriors before each stage.
         values : ndarray of shape (n, K), int
-            What each walk has seen.
+            Values known in each walk.
         """
         for k in range(len(self.model) - 1, -1, -1):
-            alpha, value = self.back_up(k, beliefs[k], values)  # only values before k are looked at
-            worth = value < (beliefs[k] @ self.Q).min(axis=1)
-            self.stages[k] = self._stage(k, alpha[worth], self._key(k, values[worth]), beliefs[k][worth])
+            alpha, value = self.back_up(k, beliefs[k], values)  # only values before k are used
+            useful = value < (beliefs[k] @ self.Q).min(axis=1)
+            self.stages[k] = self._stage(k, alpha[useful], self._key(k, values[useful]), beliefs[k][useful])
 
     def _stage(self, k: int, alpha: Floats, key: Array, beliefs: Floats) -> _Stage:
-        """Keep the vectors that are the smallest at some belief of their context."""
-        stage = self._no_vectors(k)
+        """Return the vectors that are minimal at some belief of their context."""
+        stage = self._empty_stage(k)
         if not len(alpha):
             return stage
         needed = []
@@ -219,8 +221,8 @@ class PointBased:
         counts = np.bincount(found[:, 0].astype(np.int64), minlength=len(stage.start) - 1)
         return _Stage(np.ascontiguousarray(found[:, 1:]), np.r_[0, np.cumsum(counts)])
 
-    def continuing(self, k: int, posterior: Floats, values: Array, *, lookahead: bool) -> Floats:
-        """Return the expected cost of buying the k-th feature, for each row; inf where no vector says so."""
+    def continuation_value(self, k: int, posterior: Floats, values: Array, *, lookahead: bool) -> Floats:
+        """Return the expected cost of acquiring the k-th feature, for each row; inf where the stage has no vector."""
         if lookahead:
             return self.back_up(k, posterior, values)[1]
         stage, key = self.stages[k], self._key(k, values)
@@ -241,7 +243,7 @@ def walk_beliefs(
     model: Likelihood, prior: Floats, n_walks: int, rng: np.random.Generator, values: Array | None = None,
     *, uniform: bool = False,
 ) -> tuple[list[Floats], Array]:  # fmt: skip
-    """Return the posteriors before each stage along random walks, and the values that the walks saw.
+    """Return the posteriors before each stage along random walks, and the values of the walks.
 
     Parameters
     ----------
@@ -266,14 +268,14 @@ def walk_beliefs(
             below = np.cumsum(delta[rows, :, label], axis=1)
             below /= below[:, -1:]
             seen[:, k] = (rng.random((n_walks, 1)) >= below[:, :-1]).sum(axis=1)
-        posterior = updated(model, k, posterior, seen, seen[:, k])
+        posterior = update_posterior(model, k, posterior, seen, seen[:, k])
     return found, seen
 
 
-def updated(model: Likelihood, k: int, posterior: Floats, values: Array, value: Array) -> Floats:
-    """Return the posterior after the k-th value, (3); a missing value changes nothing."""
+def update_posterior(model: Likelihood, k: int, posterior: Floats, values: Array, value: Array) -> Floats:
+    """Return the posterior after the k-th value, (3); a missing value leaves it unchanged."""
     found = np.empty_like(posterior)
-    for rows, table, given in model.given(k, values):
+    for rows, table, given in model.grouped_likelihood(k, values):
         part = np.empty_like(posterior[rows])
         _update(posterior[rows], table, given, value[rows], part)
         found[rows] = part

@@ -1,7 +1,7 @@
 """Exact inference in the dependency network: the class, and each unknown value, given any known values.
 
 One pass from the leaves to the root and one back, for each class (Pearl 1988). With children g of f, evidence e, and
-delta_f(v) = 1 if v agrees with what is known of f::
+delta_f(v) = 1 if v agrees with the evidence on f::
 
     lambda_f(u) = sum_v P(x_f = v | u, c) delta_f(v) prod_g lambda_g(v)                 (up)
     pi_g(v | u) from the rest of the tree above g:  pi_f(v) prod_{h != g} lambda_h(v)   (down)
@@ -21,11 +21,11 @@ from tamis._jit import njit
 __all__ = ["ExactChain", "Tree"]
 
 Floats = NDArray[np.float64]
-_NUMBERS = 1 << 22  # expectations held at once by a chain
+_NUMBERS = 1 << 22  # expectations in memory at once
 
 
 @njit(strict=True)
-def _sweep(
+def _propagate(
     values: Array, parent: Array, order: Array, tables: Array, up: Array, below: Array, rest: Array, down: Array
 ) -> float:  # fmt: skip
     """Fill in P(x_f = v, e), up to a factor, as `down` of one row and class; return log P(e)."""
@@ -57,7 +57,7 @@ def _sweep(
         p = parent[f]
         total = 0.0
         if p >= 0:
-            for u in range(V):  # the rest of the tree, without what f itself said
+            for u in range(V):  # the rest of the tree, without the message of f itself
                 rest[u] = down[p, u] / up[f, u] if up[f, u] > 0.0 else 0.0
         for v in range(V):
             mass = tables[f, v, 0] if p < 0 else 0.0
@@ -80,7 +80,7 @@ def _infer(
     down, log_p = np.empty((L, K, V)), np.empty(L)
     for i in range(len(values)):
         for c in range(L):
-            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, rest, down[c])
+            log_p[c] = _propagate(values[i], parent, order, tables[c], up, below, rest, down[c])
             log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
         largest = log_p.max()
         total = 0.0
@@ -96,17 +96,17 @@ def _infer(
 
 
 @njit(strict=True)
-def _inform(
+def _expected_information(
     values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array,
     information: Array,
 ) -> None:  # fmt: skip
-    """Fill in the posterior of each row, and what each feature is expected to tell of the class."""
+    """Fill in the posterior of each row, and the expected information of each feature on the class."""
     L, K, V = tables.shape[:3]
     up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
     down, log_p = np.empty((L, K, V)), np.empty(L)
     for i in range(len(values)):
         for c in range(L):
-            log_p[c] = _sweep(values[i], parent, order, tables[c], up, below, rest, down[c])
+            log_p[c] = _propagate(values[i], parent, order, tables[c], up, below, rest, down[c])
             log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
         largest, total, before = log_p.max(), 0.0, 0.0
         for c in range(L):
@@ -130,7 +130,7 @@ def _inform(
 
 
 class Tree:
-    """A network whose posteriors are exact, whatever was bought first.
+    """A network with exact posteriors for any order of acquisition.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Tree:
         self._order = np.argsort(_depth(self.parent), kind="stable")
 
     def infer(self, values: Array) -> tuple[Floats, Floats]:
-        """Return the posterior of each row, and what it expects of every feature.
+        """Return the posterior of each row, and the distribution of every feature.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Tree:
         -------
         posterior : ndarray of shape (n_rows, n_classes)
         given : ndarray of shape (n_rows, K, n_values, n_classes)
-            P(x_f = v | what is known, class).
+            P(x_f = v | known values, class).
         """
         L, K, V = self.tables.shape[:3]
         posterior, given = np.empty((len(values), L)), np.empty((len(values), K, V, L))
@@ -167,8 +167,8 @@ class Tree:
         )
         return posterior, given
 
-    def inform(self, values: Array) -> tuple[Floats, Floats]:
-        """Return the posterior of each row, and how much of the entropy of the class each feature is expected to take.
+    def expected_information(self, values: Array) -> tuple[Floats, Floats]:
+        """Return the posterior of each row, and the expected decrease of the class entropy by each feature.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Tree:
         """
         L, K = self.tables.shape[:2]
         posterior, information = np.empty((len(values), L)), np.empty((len(values), K))
-        _inform(
+        _expected_information(
             np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior,
             information,
         )  # fmt: skip
@@ -191,7 +191,7 @@ class Tree:
 
 
 class ExactChain:
-    """The features in a fixed order, each explained by all that were bought before it.
+    """The features in a fixed order, each conditioned on all earlier ones.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class ExactChain:
     order : ndarray of shape (K,), int
         Features of the tree.
     link : ndarray of shape (K,), int
-        What counts as the context of each position, see :class:`tamis.cells.stopping.PointBased`.
+        The context of each position, see :class:`tamis.cells.stopping.PointBased`.
     """
 
     def __init__(self, tree: Tree, order: NDArray[np.int64], link: NDArray[np.int64]) -> None:
@@ -209,7 +209,7 @@ class ExactChain:
         return len(self.order)
 
     def likelihood(self, k: int, values: Array) -> Floats:
-        """Return P(x_k = v | what was bought before, class), shape (n_rows, n_values, n_classes)."""
+        """Return P(x_k = v | earlier values, class), shape (n_rows, n_values, n_classes)."""
         L, K, V = self.tree.tables.shape[:3]
         found, step = np.empty((len(values), V, L)), max(1, _NUMBERS // (K * V * L))
         for at in range(0, len(values), step):
@@ -219,8 +219,10 @@ class ExactChain:
             found[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
         return found
 
-    def given(self, k: int, values: Array) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
-        """Return the same as one group of rows, with a table for each."""
+    def grouped_likelihood(
+        self, k: int, values: Array
+    ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
+        """Return the likelihood as one group of rows, with a table for each."""
         yield slice(None), self.likelihood(k, values), np.arange(len(values))
 
 

@@ -177,14 +177,14 @@ class _Boosting:
     def _fitted(self, columns: list[int]) -> float:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        from tamis.cells.scikit_trees import few_threads
+        from tamis.cells.scikit_trees import limited_threads
 
         dense, other = (
             part.toarray() if sp.issparse(part) else part
             for part in (self.rows[:, columns], self.held[:, columns])
         )
         vary = ~np.isnan(dense).all(axis=0)
-        with few_threads(dense):
+        with limited_threads(dense):
             model = HistGradientBoostingClassifier(random_state=0).fit(dense[:, vary], self.y)
             return float(np.mean(model.predict(other[:, vary]) == self.y_held))
 

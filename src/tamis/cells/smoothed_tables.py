@@ -1,16 +1,16 @@
-"""Tables of a network that believe little of few rows.
+"""Smoothed conditional probability tables of a network.
 
-A table has a number for each value of a column, each value of its parent and each class. Of few rows such counts differ
-by chance, and a column that tells nothing seems to tell something. So the tables are drawn to simpler ones: what the
-column says given parent and class to what it says given the class alone, and this to its shares in all rows::
+A table has a count for each value of a column, each value of its parent and each class. With few rows such counts
+differ by chance, and an irrelevant column seems relevant. So the tables are shrunk towards simpler ones: the
+distribution given parent and class towards that given the class, and the latter towards the marginal distribution::
 
     P(v | c)    = (n_vc + 1 + a P(v)) / (n_c + V + a)                                     (1)
     P(v | u, c) = (n_vuc + 1 + b P(v | c)) / (n_uc + V + b)                               (2)
 
-How strongly, a and b, is estimated for each column: they are those by which each row is most likely given the others.
-For (2), say, that is the sum of n_vuc log((n_vuc + b P(v | c)) / (n_uc + V - 1 + b)). One row is added to each count
-whatever they are: a column that was chosen since it seems to tell would ask for too little. Rows in which the parent is
-missing count in (1).
+The strengths a and b are estimated for each column: they maximise the leave-one-out likelihood. For (2), that is the
+sum of n_vuc log((n_vuc + b P(v | c)) / (n_uc + V - 1 + b)). One row is always added to each count, because the
+estimates are too small for columns selected for their apparent relevance. Rows in which the parent is missing count in
+(1).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis.cells.network import Network
 
-__all__ = ["shrunken_tables"]
+__all__ = ["smoothed_tables"]
 
 Floats = NDArray[np.float64]
-_STRENGTHS = np.r_[0.0, 2.0 ** np.arange(13)]  # rows that the simpler table counts for
+_STRENGTHS = np.r_[0.0, 2.0 ** np.arange(13)]  # weight of the simpler table, in rows
 
 
-def shrunken_tables(network: Network, codes: Array, y: Array) -> Floats:
+def smoothed_tables(network: Network, codes: Array, y: Array) -> Floats:
     """Return P(x_f = v | x_parent = u, c) at [f, c, v, u], see :meth:`Network.tables`.
 
-    A column whose counts do not depend on the class tells nothing at all:
+    A column whose counts do not depend on the class is irrelevant:
 
     >>> codes = np.tile([[0], [1]], (8, 1))
     >>> y = np.repeat([0, 1], 8)
-    >>> shrunken_tables(Network(codes, y, np.array([-1]), 2, 2), codes, y)[0, :, :, 0]
+    >>> smoothed_tables(Network(codes, y, np.array([-1]), 2, 2), codes, y)[0, :, :, 0]
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
@@ -46,14 +46,14 @@ def shrunken_tables(network: Network, codes: Array, y: Array) -> Floats:
             of_class[:, c, v] = (codes[y == c] == v).sum(axis=0)
     share = of_class.sum(axis=1) + 1.0
     share /= share.sum(axis=1, keepdims=True)
-    alone = _drawn(of_class[:, :, None], share[:, None, None])[:, :, 0]
-    tables = _drawn(counts.transpose(0, 1, 3, 2), alone[:, :, None])
+    alone = _smooth(of_class[:, :, None], share[:, None, None])[:, :, 0]
+    tables = _smooth(counts.transpose(0, 1, 3, 2), alone[:, :, None])
     tables[network.parent < 0] = alone[network.parent < 0][:, :, None]
     return np.ascontiguousarray(tables.transpose(0, 1, 3, 2))
 
 
-def _drawn(counts: Floats, simple: Floats) -> Floats:
-    """Return the shares of the last axis, drawn to simpler ones as strongly as each column's rows ask for."""
+def _smooth(counts: Floats, simple: Floats) -> Floats:
+    """Return the distributions along the last axis, shrunk towards simpler ones with the strength fitted per column."""
     n_values = counts.shape[-1]
     total = counts.sum(axis=-1, keepdims=True) + n_values
     likely = []

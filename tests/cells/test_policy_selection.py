@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, load, save
-from tamis.cells.held_out import Policy, Walks, best_policy, folds_of
+from tamis.cells.policy_selection import Policy, Walks, best_policy, stratified_folds
 
 ALL = [
     IFC2F(random_state=0),
@@ -108,7 +108,7 @@ def test_no_rule_tells_the_folds_apart():
 
 def test_folds_hold_every_class():
     y = np.array([0] * 7 + [1] * 3 + [2])
-    fold = folds_of(y, 3)
+    fold = stratified_folds(y, 3)
     assert fold[-1] == -1  # a class of one row is always learned from
     for held in range(3):
         assert set(y[fold != held]) == {0, 1, 2}
@@ -199,4 +199,6 @@ def test_evidence_is_worth_what_it_is_after_the_values_that_every_row_buys(metho
     dear, one = method(cost=0.2).fit(X, y), FixedSubset(n_features=1).fit(X, y)
     assert (dear.policy_.most, dear.policy_.belief) == (1, "discriminant")
     np.testing.assert_array_equal(dear.candidates_[0], one.candidates_[0])
-    np.testing.assert_allclose(dear._judge.worth, one._judge.worth, atol=1e-3)
+    np.testing.assert_allclose(
+        dear._evidence_model.evidence_weight, one._evidence_model.evidence_weight, atol=1e-3
+    )

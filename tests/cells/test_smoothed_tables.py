@@ -4,7 +4,7 @@ import numpy as np
 
 from tamis import AdaptiveIFC2F
 from tamis.cells.network import Network
-from tamis.cells.shrunken import shrunken_tables
+from tamis.cells.smoothed_tables import smoothed_tables
 from tamis.cells.tree import Tree
 
 STRENGTHS = [0.0, *(2.0**power for power in range(13))]
@@ -33,7 +33,7 @@ def test_tables_are_the_definition(rng):
     codes, y = rng.integers(-1, V, (n, 3)), rng.integers(0, L, n)
     codes[:, 1] = np.where(codes[:, 0] < 0, -1, (codes[:, 0] + (rng.random(n) < 0.2)) % V)
     parent = np.array([-1, 0, 1])
-    found = shrunken_tables(Network(codes, y, parent, V, L), codes, y)
+    found = smoothed_tables(Network(codes, y, parent, V, L), codes, y)
     np.testing.assert_allclose(found.sum(axis=2), 1.0)
     for f in range(3):
         of_class = np.array([[((codes[:, f] == v) & (y == c)).sum() for v in range(V)] for c in range(L)])
@@ -59,9 +59,10 @@ def test_noise_seems_to_tell_less_and_what_tells_keeps_telling(rng):
     codes = rng.integers(0, 4, (n, K))
     codes[:, 0] = 2 * y + rng.integers(0, 2, n)
     network = Network(codes, y, np.arange(K) - 1, 4, 2)
-    tables = network.tables(), shrunken_tables(network, codes, y)
+    tables = network.tables(), smoothed_tables(network, codes, y)
     before, after = (
-        Tree(network.parent, table, network.prior()).inform(np.full((1, K), -1))[1][0] for table in tables
+        Tree(network.parent, table, network.prior()).expected_information(np.full((1, K), -1))[1][0]
+        for table in tables
     )
     assert after[1:].sum() < 0.4 * before[1:].sum()
     assert np.median(after[1:]) < 0.01 * np.median(before[1:])
@@ -71,7 +72,7 @@ def test_noise_seems_to_tell_less_and_what_tells_keeps_telling(rng):
 def test_a_column_and_a_class_without_values_are_taken(rng):
     codes, y = rng.integers(0, 4, (20, 3)), rng.integers(0, 2, 20)
     codes[:, 1] = -1
-    found = shrunken_tables(Network(codes, y, np.array([-1, 0, 1]), 4, 3), codes, y)
+    found = smoothed_tables(Network(codes, y, np.array([-1, 0, 1]), 4, 3), codes, y)
     np.testing.assert_allclose(found.sum(axis=2), 1.0)
     np.testing.assert_allclose(found[1], 0.25)
 

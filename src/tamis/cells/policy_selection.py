@@ -1,0 +1,382 @@
+"""Selection of a policy on held-out rows: which probabilities to use, and when to stop.
+
+A model with tables from few rows is overconfident: it acquires noise, at a higher cost than without any acquisition. So
+every row is walked to the end by a model fitted without it, and the cost of stopping is recorded at each step: the
+price of the values acquired so far plus the cost of the decision. The policy with the lowest mean cost over these walks
+is selected. There are families of policies:
+
+* whose probabilities are used: the model's own, or those of discriminant analyses, or of an
+  :class:`~tamis.cells.ensemble.Ensemble` of them and boosted trees;
+* when a row stops: after `most` values, the same for every row; or before that, below an expected misclassification
+  cost, `max_risk`; or by the model's own rule.
+
+The estimated cost of the best of many policies is biased on the walks that selected it. So the rows are divided into
+groups, and in each group the policy of a family is evaluated that is best on the other groups. The family with the
+lowest cost is selected, and its best policy on all rows. Nothing is acquired unless that family beats the policy
+without acquisition by more than 1.28 standard errors, after one row with the largest misclassification cost is added.
+An ensemble must beat all others in the same way, with three such rows, because the best of three kinds is selected.
+
+Before the first value all rows are identical, so it is acquired for all of them, or for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._check import Array
+from tamis._jit import njit
+
+__all__ = [
+    "FOLDS",
+    "GROUPS",
+    "ROUNDING",
+    "Paths",
+    "Policy",
+    "Walks",
+    "best_policy",
+    "best_thresholds",
+    "decision_cost",
+    "is_preferred",
+    "is_surely_cheaper",
+    "pad_steps",
+    "selection_groups",
+    "stopping_steps",
+    "stratified_folds",
+]
+
+Floats = NDArray[np.float64]
+
+FOLDS = 5
+GROUPS = 10  # of rows; a policy is chosen on all but one
+_LEVELS = np.linspace(0.0, 1.0, 26)[:-1]  # quantiles of the observed risks
+_EARLY = 4  # steps: later, nearly all risks are small
+_QUANTILES = np.linspace(0.0, 1.0, 25)  # of observed risks and rates: the candidate thresholds
+ROUNDING = 1e-9  # of costs
+_SURE = 1.28  # standard errors by which a policy must beat no acquisition: one-sided 10 % level
+
+
+@dataclass
+class Policy:
+    """Whose probabilities are used, and when to stop.
+
+    Attributes
+    ----------
+    belief : {"own", "discriminant", "ensemble", "classifier"}
+    rule : {"own", "risk"}
+        Stop by the model's own rule, or when the expected misclassification cost is at most `max_risk`.
+    most : int
+        Largest number of values; 0: none is acquired, otherwise the first is acquired for every row.
+    max_risk : float
+    cost : float
+        Mean cost per row, on rows that did not select the policy; NaN without selection.
+    """
+
+    belief: str
+    rule: str
+    most: int
+    max_risk: float
+    cost: float = np.nan
+
+
+@dataclass
+class Walks:
+    """Rows walked to the end by a model fitted without them.
+
+    Attributes
+    ----------
+    belief : {"own", "discriminant", "ensemble", "classifier"}
+    posterior : ndarray of shape (n_steps + 1, n_rows, n_classes)
+        Before the first value, and after each.
+    spent : ndarray of shape (n_steps + 1, n_rows)
+    stops : ndarray of shape (n_steps + 1, n_rows), bool, or None
+        Where the model's own rule stops; None if it has none.
+    """
+
+    belief: str
+    posterior: Floats
+    spent: Floats
+    stops: NDArray[np.bool_] | None = None
+
+
+@dataclass
+class Paths:
+    """Rows walked to the end, each in its own order, by a model fitted without them.
+
+    Attributes
+    ----------
+    posterior : ndarray of shape (n_steps + 1, n_rows, n_classes)
+    rate : ndarray of shape (n_steps + 1, n_rows)
+        Information per price of the best offer.
+    spent : ndarray of shape (n_steps + 1, n_rows)
+    order : ndarray of shape (n_rows, n_steps), int
+        Acquired features; -1 where none.
+    """
+
+    posterior: Floats
+    rate: Floats
+    spent: Floats
+    order: NDArray[np.int64]
+
+    @classmethod
+    def concatenate(cls, parts: list[Paths]) -> Paths:
+        """Return the paths of all parts; shorter ones repeat their last step."""
+        n_steps = max(part.order.shape[1] for part in parts)
+        steps = {
+            name: np.concatenate([pad_steps(getattr(part, name), n_steps + 1) for part in parts], axis=1)
+            for name in ("posterior", "rate", "spent")
+        }
+        order = np.concatenate(
+            [
+                np.pad(part.order, ((0, 0), (0, n_steps - part.order.shape[1])), constant_values=-1)
+                for part in parts
+            ]
+        )
+        return cls(**steps, order=order)
+
+
+def pad_steps(steps: Array, n: int, axis: int = 0) -> Array:
+    """Return the steps, padded to `n` along an axis by repeating the last one."""
+    padded: Array = np.take(steps, np.minimum(np.arange(n), steps.shape[axis] - 1), axis=axis)
+    return padded
+
+
+def stratified_folds(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
+    """Return the fold of each row, stratified by class; -1 where a class has a single row.
+
+    >>> stratified_folds(np.array([0, 0, 0, 1, 0, 2, 1]), 2)
+    array([ 0,  1,  0,  0,  1, -1,  1])
+    """
+    found = np.full(len(y), -1)
+    for c in np.unique(y):
+        rows = np.flatnonzero(y == c)
+        if len(rows) > 1:
+            found[rows] = np.arange(len(rows)) % n_folds
+    return found
+
+
+def best_policy(
+    walks: list[Walks], y: Array, Q: Floats, *, same_for_all_rows: bool = False
+) -> tuple[Policy, Floats]:
+    """Return the best policy on these walks, of the family with the lowest cross-validated cost.
+
+    Nothing is acquired unless the policy is significantly cheaper. The second result is the cross-validated cost of
+    each row, shape (n_rows,).
+
+    Parameters
+    ----------
+    walks : list of Walks
+        Of the same rows; ties are broken in favour of the first.
+    y : ndarray of shape (n_rows,), int
+    Q : ndarray of shape (n_classes, n_classes)
+    every_row_alike : bool
+        Consider only policies that acquire the same values for every row.
+    """
+    nothing = decision_cost(walks[0].posterior[0], y, Q)
+    none = Policy(walks[0].belief, "risk", 0, np.inf, float(nothing.mean()))
+    best, least = none, nothing
+    for walk in walks:
+        for policy, per_row in _best_per_family(walk, y, Q, same_for_all_rows):
+            if is_preferred(walk.belief, per_row, least, Q):
+                best, least = policy, per_row
+    return (best, least) if is_surely_cheaper(least, nothing, Q) else (none, nothing)
+
+
+def _best_per_family(
+    walk: Walks, y: Array, Q: Floats, same_for_all_rows: bool = False
+) -> Iterator[tuple[Policy, Floats]]:
+    """Return the best policy of each family, and the cost of each row by the one that is best on the other groups."""
+    group = selection_groups(y)
+    risk = np.ascontiguousarray((walk.posterior @ Q).min(axis=2).T)
+    risk[:, 0] = np.inf  # class frequencies differ slightly between folds: no rule may separate the folds
+    cost = np.stack([decision_cost(step, y, Q) for step in walk.posterior], axis=1) + walk.spent.T
+    levels = np.array([-np.inf]) if same_for_all_rows else _levels(risk)
+    stops = np.empty((0, 0), dtype=bool)
+    if walk.stops is not None and not same_for_all_rows:
+        stops = np.ascontiguousarray(walk.stops.T)
+        stops[:, 0] = False
+    totals = np.zeros((GROUPS, risk.shape[1], len(levels) + (len(stops) > 0)))
+    _add_costs(risk, cost, levels, stops, group, totals)
+    for rule, columns in _policy_families(len(levels), totals.shape[2]):
+        at = [_argmin_cost(totals.sum(axis=0) - part, columns) for part in totals]
+        per_row = np.empty(len(y))
+        for g, (most, level) in enumerate(at):
+            mine = group == g
+            stop = stops[mine] if rule == "own" else risk[mine] <= levels[level]
+            per_row[mine] = cost[mine, _first_stop(stop[:, :most])]
+        most, level = _argmin_cost(totals.sum(axis=0), columns)
+        max_risk = -np.inf if rule == "own" else levels[level]
+        yield Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
+
+
+def selection_groups(y: Array) -> NDArray[np.int64]:
+    """Return the group of each row: policies are chosen on all groups but one, and evaluated on that one."""
+    return np.maximum(stratified_folds(y, GROUPS), 0)
+
+
+def _policy_families(n_levels: int, n_columns: int) -> list[tuple[str, range]]:
+    """Return the families of policies and their columns: same for every row, a level of risk, the model's own rule."""
+    families = [("risk", range(1)), ("risk", range(n_levels)), ("own", range(n_levels, n_columns))]
+    return [(rule, columns) for rule, columns in families if len(columns)]
+
+
+def _argmin_cost(totals: Floats, columns: range) -> tuple[int, int]:
+    """Return the argmin of the total: `most`, and the column."""
+    part = totals[:, columns.start : columns.stop]
+    most, at = np.unravel_index(np.argmin(part), part.shape)
+    return int(most), columns.start + int(at)
+
+
+def is_surely_cheaper(cost: Floats, nothing: Floats, Q: Floats, n_tried: int = 1) -> bool:
+    """Return whether a policy is significantly cheaper than another, from the cost of each row.
+
+    `n_tried` rows with the largest misclassification cost are added, because few rows may not contain the most
+    expensive error; one for each kind of policy tried, because the best of several kinds is selected.
+
+    >>> nothing = np.array([1.0, 0.0, 1.0] * 20)
+    >>> is_surely_cheaper(nothing - 0.3, nothing, 1.0 - np.eye(2)), is_surely_cheaper(nothing - 0.01, nothing, 1.0 -
+    np.eye(2)) (True, False)
+    """
+    gain = np.append(nothing - cost, np.full(n_tried, -Q.max()))
+    return bool(gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)))
+
+
+def is_preferred(belief: str, cost: Floats, least: Floats, Q: Floats) -> bool:
+    """Return whether a policy beats the best one so far; an ensemble must be significantly cheaper."""
+    if belief == "ensemble":
+        return is_surely_cheaper(cost, least, Q, n_tried=3)
+    return bool(cost.mean() < least.mean())
+
+
+def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:
+    """Return the misclassification cost of the decision for each row."""
+    found: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
+    return found
+
+
+def _levels(risk: Floats) -> Floats:
+    """Return the candidates for `max_risk`: quantiles of all observed risks, and of those of early steps."""
+    if risk.shape[1] == 1:
+        return np.array([-np.inf])
+    met = [np.quantile(risk[:, 1:n_steps], _LEVELS) for n_steps in (_EARLY, risk.shape[1])]
+    return np.unique(np.r_[-np.inf, *met])
+
+
+@njit(strict=True)
+def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Array, totals: Array) -> None:
+    """Add the cost of each row to totals[group, most, level], for stopping at a level of risk, or by the model's rule.
+
+    risk, cost and stops are (n_rows, n_steps); stops is empty where the model has no rule.
+    """
+    n, n_steps = risk.shape
+    for i in range(n):
+        for level in range(totals.shape[2]):
+            at = 0
+            for most in range(n_steps):
+                if at == most - 1:  # not stopped before
+                    goes_on = not stops[i, at] if level == len(levels) else risk[i, at] > levels[level]
+                    at += goes_on
+                totals[group[i], most, level] += cost[i, at]
+
+
+def _first_stop(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the first step at which each row stops, or the number of steps if it does not."""
+    last = np.ones((len(stops), 1), dtype=bool)
+    found: NDArray[np.int64] = np.concatenate([stops, last], axis=1).argmax(axis=1)
+    return found
+
+
+def best_thresholds(
+    risk: Floats, rate: Floats, spent: Floats, wrong: Floats, y: Array, mean_budget: float | None = None
+) -> tuple[Floats, float, float]:
+    """Return the cost of each row and the best thresholds of risk and rate, at or below which walks stop.
+
+    One threshold, or both, whichever has the lowest cross-validated cost; that cost is returned.
+
+    Parameters
+    ----------
+    risk, rate, spent, wrong : ndarray of shape (n_steps, n_rows)
+        Risk of the decision, best rate, price paid and cost of the decision, at each step of each walk. A walk does not
+        stop where its best rate is infinite, that of a free value.
+    y : ndarray of shape (n_rows,), int
+    mean_budget : float, optional
+        Bound on the mean price paid; then only misclassification costs are minimised.
+    """
+    highest = np.unique(np.r_[-np.inf, np.quantile(risk, _QUANTILES)])
+    lowest = np.unique(np.r_[-np.inf, np.quantile(rate[np.isfinite(rate)], _QUANTILES)])
+    group, rows = selection_groups(y), np.arange(len(y))
+    paid, errors = np.zeros((2, GROUPS, len(highest), len(lowest)))
+    by_row = [np.ascontiguousarray(part.T) for part in (risk, rate, spent, wrong)]
+    _add_walks(by_row[0], by_row[1], by_row[2], by_row[3], highest, lowest, group, paid, errors)
+    size = np.bincount(group, minlength=GROUPS)
+    found = np.full(len(y), np.inf), np.inf, np.inf
+    for of_risk, of_rate in ((len(highest), 1), (1, len(lowest)), (len(highest), len(lowest))):
+        p, e = paid[:, :of_risk, :of_rate], errors[:, :of_risk, :of_rate]
+        all_p, all_e = p.sum(axis=0), e.sum(axis=0)
+        at = [
+            _argmin_thresholds(all_p - p[g], all_e - e[g], len(y) - size[g], mean_budget)
+            for g in range(GROUPS)
+        ]
+        h, low = np.array(at)[group].T
+        step = stopping_steps(risk, rate, highest[h], lowest[low])
+        cost = wrong[step, rows] + (0.0 if mean_budget is not None else spent[step, rows])
+        i, j = _argmin_thresholds(all_p, all_e, len(y), mean_budget)
+        within = mean_budget is None or all_p[i, j] / len(y) <= mean_budget + ROUNDING
+        if within and cost.mean() < found[0].mean():
+            found = cost, float(highest[i]), float(lowest[j])
+    return found
+
+
+def _argmin_thresholds(
+    paid: Floats, errors: Floats, n_rows: int, mean_budget: float | None
+) -> tuple[int, int]:
+    """Return the argmin of the sum of both, or of the errors subject to the mean budget."""
+    cost = errors + paid
+    if mean_budget is not None:
+        cost = np.where(paid / n_rows <= mean_budget + ROUNDING, errors, np.inf)
+    at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # ties: the cheaper one, also beyond the budget
+    return int(at // paid.shape[1]), int(at % paid.shape[1])
+
+
+@njit(strict=True)
+def _add_walks(
+    risk: Array,
+    rate: Array,
+    spent: Array,
+    wrong: Array,
+    highest: Array,
+    lowest: Array,
+    group: Array,
+    paid: Array,
+    errors: Array,
+) -> None:
+    """Add the price and misclassification cost of each walk, (n_rows, n_steps), to its group's pairs of thresholds."""
+    n, n_steps = risk.shape
+    for i in range(n):
+        for h in range(len(highest)):
+            last = n_steps - 1  # the stop by risk only; a rate threshold stops it there or before
+            for k in range(n_steps):
+                if risk[i, k] <= highest[h] and rate[i, k] < np.inf:
+                    last = k
+                    break
+            for low in range(len(lowest)):
+                at = last
+                for k in range(last):
+                    if rate[i, k] <= lowest[low] and rate[i, k] < np.inf:
+                        at = k
+                        break
+                paid[group[i], h, low] += spent[i, at]
+                errors[group[i], h, low] += wrong[i, at]
+
+
+def stopping_steps(
+    risk: Floats, rate: Floats, max_risk: float | Floats, min_rate: float | Floats
+) -> NDArray[np.int64]:
+    """Return the step at which each walk stops, shape (n_rows,)."""
+    stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
+    stop[-1] = True
+    found: NDArray[np.int64] = stop.argmax(axis=0)
+    return found

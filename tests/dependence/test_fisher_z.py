@@ -35,13 +35,13 @@ def test_separation_equals_that_of_residuals(seed, most):
     for i in range(6):
         others = [j for j in range(6) if j != i]
         expected = separated(X, y, i, others, 0.05, most)
-        assert test.separated(i, others, most) == expected
+        assert test.is_separated(i, others, most) == expected
         always = [
             independent(X[:, i], y, [X[:, j] for j in (others[2], *more)], 0.05)
             for size in range(most)
             for more in itertools.combinations([others[0], *others[3:]], size)
         ]
-        assert test.separated(i, [others[0], *others[3:]], most, always=others[2]) == any(always)
+        assert test.is_separated(i, [others[0], *others[3:]], most, always=others[2]) == any(always)
 
 
 def test_against_the_target_and_the_kept(rng):
@@ -62,7 +62,7 @@ def test_against_the_target_and_the_kept(rng):
     assert test.candidate(X[:, 7]).constant
     far = test.candidate(X[:, 8])
     assert far.strength == pytest.approx(test.strength_[0], rel=1e-6)
-    shared, significant = test.beside_kept(far)
+    shared, significant = test.dependence_on_kept(far)
     assert shared == pytest.approx(np.abs(np.corrcoef(X[:, :7].T, X[:, 0])[-1, :7]), rel=1e-6)
     assert significant[0]
 
@@ -87,9 +87,9 @@ def test_few_rows_separate_nothing_that_cannot_be_tested():
     X, y = tangled(1, n=5, k=3)
     y[:2], y[2:] = 0, 1
     test = started(X, y)
-    assert not test.separated(0, [1, 2], 2, always=1) or independent(X[:, 0], y, [X[:, 1]], 0.05)
+    assert not test.is_separated(0, [1, 2], 2, always=1) or independent(X[:, 0], y, [X[:, 1]], 0.05)
     four = started(X[:4], np.array([0, 1, 0, 1]))
-    assert not four.separated(0, [1, 2], 3)
+    assert not four.is_separated(0, [1, 2], 3)
 
 
 @pytest.mark.parametrize(

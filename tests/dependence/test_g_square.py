@@ -39,9 +39,9 @@ def test_separation_equals_that_of_the_strata(seed, most, unreliable):
     test = started(X, y, unreliable=unreliable)
     for i in range(5):
         others = [j for j in range(5) if j != i]
-        assert test.separated(i, others, most) == separated(X, y, i, others, 0.05, most, unreliable)
+        assert test.is_separated(i, others, most) == separated(X, y, i, others, 0.05, most, unreliable)
         expected = separated(X, y, i, others[1:], 0.05, most, unreliable, always=others[:1])
-        assert test.separated(i, others[1:], most, always=others[0]) == expected
+        assert test.is_separated(i, others[1:], most, always=others[0]) == expected
 
 
 def test_against_the_target_and_the_kept():
@@ -61,7 +61,7 @@ def test_against_the_target_and_the_kept():
             [candidate.strength, candidate.log_p], rel=1e-9, abs=1e-12
         )
         assert screening.near[j] == candidate.dependent
-        shared, significant = test.beside_kept(candidate)
+        shared, significant = test.dependence_on_kept(candidate)
         for q in range(min(j, 5)):
             assert shared[q] == pytest.approx(normalized_mutual_info_score(x, X[:, q]), abs=1e-12)
             p = scipy.stats.chi2.sf(g_square(x, X[:, q], []), degrees(x, X[:, q], []))
@@ -85,10 +85,10 @@ def test_dropped_columns_are_forgotten():
     np.testing.assert_array_equal(test.strength_, same.strength_)
     for place in range(3):
         others = [j for j in range(3) if j != place]
-        assert test.separated(place, others, 3) == same.separated(place, others, 3)
+        assert test.is_separated(place, others, 3) == same.is_separated(place, others, 3)
     for _ in range(9):  # beyond the room there was
         test.keep(test.candidate(X[:, 1]))
-    assert test.beside_kept(test.candidate(X[:, 1]))[0][-9:] == pytest.approx(np.ones(9))
+    assert test.dependence_on_kept(test.candidate(X[:, 1]))[0][-9:] == pytest.approx(np.ones(9))
 
 
 @pytest.mark.parametrize("selector", [SAOLA("g-square"), OSFS("g-square"), FastOSFS(GSquare(n_bins=3))])

@@ -165,8 +165,8 @@ def test_bad_values_change_nothing(kind):
 def test_parameters_out_of_range():
     for kind, settings_, message in (
         (ECDD, {"arl0": 200}, "arl0 must be 100, 400 or 1000, got 200"), (ECDD, {"limit": "ross"}, "limit"),
-        (HDDMA, {"alpha": 0.0}, "alpha must"), (HDDMW, {"alpha": 0.1}, "a warning must come first"),
-        (DDM, {"drift": 1.0}, "a warning must come first"), (DDM, {"warning": 0}, "warning must"),
+        (HDDMA, {"alpha": 0.0}, "alpha must"), (HDDMW, {"alpha": 0.1}, "choose alpha_warning >= alpha"),
+        (DDM, {"drift": 1.0}, "choose warning <= drift"), (DDM, {"warning": 0}, "warning must"),
         (HDDMW, {"rate": 2}, "rate must"), (ADWIN, {"delta": 1.0}, "delta must"), (ADWIN, {"every": 0}, "every must"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import tamis
 from tamis import JointScreening, TScore, prequential
-from tamis.dependence.e_values import e_bh, level_of_beginning
+from tamis.dependence.e_values import e_bh, restart_level
 from tamis.learners import WeightedKNN, WeightedNaiveBayes
 from tamis.rows.joint.pair_counts import cut
 from tamis.rows.joint.pair_evidence import PairEvidence
@@ -88,7 +88,7 @@ def test_with_a_level_the_kept_columns_are_those_of_the_tests_with_evidence(tmp_
     np.testing.assert_array_equal(whole.evalues_, model.evalues_)
     assert whole.selected_ == model.selected_
     log_e = np.log(model.evalues_)
-    assert e_bh(log_e, level_of_beginning(0.05, 1)).sum() == 2
+    assert e_bh(log_e, restart_level(0.05, 1)).sum() == 2
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_on_noise_and_after_drifts_next_to_nothing_false_is_kept():
     fresh._edges, fresh._fine = model._pair_evidence._edges, model._pair_evidence._fine
     fresh.update(Z[since:], t[since:])  # no row that the drift was found by is evidence
     np.testing.assert_allclose(np.log(model.evalues_), fresh.log_e(), atol=1e-12)
-    assert math.isclose(level_of_beginning(0.05, model._n_beginnings), 0.05 * 6 / (2 * math.pi) ** 2)
+    assert math.isclose(restart_level(0.05, model._n_beginnings), 0.05 * 6 / (2 * math.pi) ** 2)
 
 
 @pytest.mark.parametrize("learner", [GaussianNB(), WeightedNaiveBayes(), WeightedKNN(), Perceptron()])

@@ -99,13 +99,13 @@ class FastOSFS(DependenceSelector):
         before, new = copy.copy(self._memory), self._memory.n_kept_
         left = list(range(new))
         self._memory.keep(candidate)
-        if self._memory.separated(new, left, self.max_conditions):
+        if self._memory.is_separated(new, left, self.max_conditions):
             before.clear_room()
             self._memory = before
             return False, []
         for old in range(new):
             rest = [place for place in left if place != old]
-            if self._memory.separated(old, rest, self.max_conditions, always=new):
+            if self._memory.is_separated(old, rest, self.max_conditions, always=new):
                 left = rest
         dropped = [old for old in range(new) if old not in left]
         self._memory.drop(dropped)

@@ -108,9 +108,9 @@ class OSFS(DependenceSelector):
         left = list(range(new))
         for old in range(new):
             rest = [place for place in left if place != old]
-            if self._memory.separated(old, rest, self.max_conditions, always=new):
+            if self._memory.is_separated(old, rest, self.max_conditions, always=new):
                 left = rest
-        accepted = not self._memory.separated(new, left, self.max_conditions)
+        accepted = not self._memory.is_separated(new, left, self.max_conditions)
         dropped = [old for old in range(new) if old not in left]
         self._memory.drop(dropped if accepted else [*dropped, new])
         return accepted, dropped

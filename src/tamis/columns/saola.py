@@ -100,7 +100,7 @@ class SAOLA(DependenceSelector):
         self.trace = trace
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
-        shared, significant = self._memory.beside_kept(candidate)
+        shared, significant = self._memory.dependence_on_kept(candidate)
         of_kept, own = self._memory.strength_, candidate.strength
         beaten = significant & (of_kept >= own) & (shared > own)  # (20)
         weaker = significant & (own > of_kept) & (shared > of_kept)  # (21)

@@ -1,4 +1,4 @@
-"""Tests of dependence between a column and the target, alone and given columns that were kept."""
+"""Tests of dependence between a column and the target, marginally and given kept columns."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Screening:
     Attributes
     ----------
     strength, log_p : ndarray of shape (m,), float64
-        Strength of its dependence on the target, and the logarithm of the p-value of that.
+        Strength of the dependence on the target, and the logarithm of its p-value.
     near : ndarray of shape (m,), bool
-        Whether it may be dependent, and so must be tested in full precision.
+        Whether the column may be dependent, and must be tested in full precision.
     """
 
     strength: Floats
@@ -39,7 +39,7 @@ class Screening:
 class Candidate:
     """One column, tested against the target in full precision."""
 
-    values: Array  # as the test keeps them
+    values: Array  # in the representation of the test
     constant: bool
     strength: float
     log_p: float
@@ -51,9 +51,9 @@ KEPT = "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n
 
 
 class DependenceTest(BaseEstimator):  # type: ignore[misc]
-    """Tests columns against a target, and against the columns kept so far.
+    """Tests columns for dependence on a target, and on the columns kept so far.
 
-    State is replaced, or appended where an older state does not look, so a shallow copy is a snapshot.
+    State is replaced, or appended beyond the range of older copies, so a shallow copy is a snapshot.
 
     Attributes
     ----------
@@ -67,91 +67,91 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     n_kept_: int
     strength_: Floats
     _n: int  # rows
-    _kept: Array  # a row for each column kept, as the candidate's values are
+    _kept: Array  # the values of each kept column, as a row
 
     _fit_together = Shapes(KEPT)
-    _learned_by = ("start",)  # what was started went through this: a loaded one has what it sets
+    _learned_by = ("start",)  # defines every attribute that a loaded test must have
 
     @abstractmethod
     def start(self, codes: NDArray[np.int64]) -> Self:
-        """Check the parameters, forget all columns and set the classes of the rows.
+        """Validate the parameters, remove all columns and set the classes of the rows.
 
         Raises
         ------
         DataError
-            If there is one class only, or too few rows.
+            If there is only one class, or too few rows.
         ValueError
             If a parameter is out of its range.
         """
 
     @abstractmethod
     def screen(self, columns: Any) -> Screening:
-        """Test the columns of an array or CSC matrix of shape (n_rows, m), float64, quickly."""
+        """Test the columns of an array or CSC matrix of shape (n_rows, m), float64, approximately."""
 
     @abstractmethod
     def candidate(self, column: Floats) -> Candidate:
         """Test one column of shape (n_rows,) in full precision."""
 
     @abstractmethod
-    def beside_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the dependence between the candidate and each kept column, and where it is significant."""
 
     @abstractmethod
-    def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
-        """Return whether some kept columns make the target independent of another one.
+    def is_separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
+        """Return whether the target is independent of a kept column given some other kept columns.
 
         Parameters
         ----------
         place : int
-            The kept column in question.
+            The kept column to test.
         others : list of int
             Kept columns that may be conditioned on.
         most : int
-            The most of them to condition on together, 1 or more.
+            Largest size of a conditioning set, 1 or more.
         always : int, optional
-            A kept column that belongs to every set of conditions, and counts as one of `most`.
+            A kept column that belongs to every conditioning set, and counts towards `most`.
         """
 
-    # -- the columns kept ----------------------------------------------------------------------------------
+    # -- the kept columns ----------------------------------------------------------------------------------
 
     def keep(self, candidate: Candidate) -> None:
-        """Append a column to those kept."""
+        """Append a column to the kept ones."""
         k = self.n_kept_
         if k == len(self._kept):
             room = np.zeros((2 * k, self._n), dtype=self._kept.dtype)
             room[:k] = self._kept
             self._kept = room
         self._kept[k] = candidate.values
-        self._enter(candidate)
+        self._on_keep(candidate)
         self.strength_ = np.append(self.strength_, candidate.strength)
         self.n_kept_ = k + 1
 
     def drop(self, places: list[int]) -> None:
-        """Forget kept columns; those after them move up."""
+        """Remove kept columns; the indices of those after them decrease."""
         if not places:
             return
         left = np.delete(np.arange(self.n_kept_), places)
         kept = np.zeros_like(self._kept)
         kept[: len(left)] = self._kept[left]
         self._kept = kept
-        self._leave(left)
+        self._on_drop(left)
         self.strength_, self.n_kept_ = self.strength_[left], len(left)
 
     def clear_room(self) -> None:
-        """Clear what stands after the last column kept."""
+        """Clear the unused rows after the last kept column."""
         self._kept[self.n_kept_ :] = 0
 
-    def _keep_none(self, n_rows: int, dtype: type) -> None:
-        """Forget all columns, and make room for those of so many rows."""
+    def _reset_kept(self, n_rows: int, dtype: type) -> None:
+        """Remove all columns, and allocate a buffer for columns of `n_rows` rows."""
         self._n = n_rows
         self._kept = np.zeros((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
         self.n_kept_, self.strength_ = 0, np.zeros(0)
 
-    def _enter(self, candidate: Candidate) -> None:
-        """Write down what else is known of a column that is kept from now on, at place `n_kept_`."""
+    def _on_keep(self, candidate: Candidate) -> None:
+        """Hook: store further data of a column kept at index `n_kept_`."""
 
-    def _leave(self, left: NDArray[np.int64]) -> None:
-        """Do without what was written down of the columns that are not among those `left`, by their places."""
+    def _on_drop(self, left: NDArray[np.int64]) -> None:
+        """Hook: keep only the data of the columns `left`, given by index."""
 
     def _check_alpha(self) -> None:
         check_number("alpha", self.alpha, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -1,11 +1,11 @@
-"""Which of many hypotheses their e-values reject, so that the false discovery rate stays below a level.
+"""Multiple testing with e-values: control of the false discovery rate.
 
-An e-value is never negative, and its mean is 1 at most if the hypothesis holds. The e-BH procedure rejects the k
-largest, k the largest number for which the k-th largest e-value is at least m / (k level): its false discovery rate is
-below the level however the e-values depend on one another.
+An e-value is nonnegative, and its mean is at most 1 under the null hypothesis. The e-BH procedure rejects the k
+hypotheses with the largest e-values, k the largest number for which the k-th largest e-value is at least m / (k level):
+its false discovery rate is below the level under any dependence of the e-values.
 
-A procedure that restarts, after a drift, say, has a false discovery rate each time. So that all of them together
-stay below the level, the k-th beginning is given a share of it (alpha-spending, Foster, Stine 2008, over beginnings):
+A procedure that restarts, for example after a drift, has a false discovery rate after each start. To bound their sum by
+the level, the k-th start gets a share of it (alpha-spending, Foster, Stine 2008, over starts):
 
     level_k = level g(k),    g(k) = 6 / (pi k)^2,    sum_k g(k) = 1                                      (1)
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 
-__all__ = ["e_bh", "level_of_beginning"]
+__all__ = ["e_bh", "restart_level"]
 
 
 def e_bh(log_e: Array, level: float) -> NDArray[np.bool_]:
@@ -39,7 +39,7 @@ def e_bh(log_e: Array, level: float) -> NDArray[np.bool_]:
 
     Examples
     --------
-    Of four hypotheses at a level of 0.1, the largest e-value would have to be 40 alone; the two largest need 20 each:
+    With four hypotheses at level 0.1, one rejection requires an e-value of 40, two rejections require 20 each:
 
     >>> e_bh(np.log([30.0, 1.0, 25.0, 0.2]), 0.1)
     array([ True, False,  True, False])
@@ -51,16 +51,16 @@ def e_bh(log_e: Array, level: float) -> NDArray[np.bool_]:
     if not enough.any():
         return np.zeros(m, dtype=bool)
     k = int(np.flatnonzero(enough)[-1]) + 1
-    found: NDArray[np.bool_] = log_e >= np.log(m / (k * level))
-    return found
+    rejected: NDArray[np.bool_] = log_e >= np.log(m / (k * level))
+    return rejected
 
 
-def level_of_beginning(level: float, k: int) -> float:
-    """Return what the k-th beginning, counted from 1, may spend of the level, (1).
+def restart_level(level: float, k: int) -> float:
+    """Return the level of the k-th start, counted from 1, (1).
 
     Examples
     --------
-    >>> [round(level_of_beginning(0.05, k), 4) for k in (1, 2, 10)]
+    >>> [round(restart_level(0.05, k), 4) for k in (1, 2, 10)]
     [0.0304, 0.0076, 0.0003]
     """
     return float(level * 6.0 / (np.pi * k) ** 2)

@@ -7,17 +7,17 @@ i, j and S, and n rows::
     W = sqrt(n - |S| - 3) atanh(r)                                                 (2)
     independent if and only if |W| < Phi^-1(1 - alpha / 2)                         (3)
 
-Exact for normal variables, and blind to what is no straight line. The class is used as a number, 0, 1, ...: with more
+Exact for normal variables; only linear dependence is detected. The class is used as a number, 0, 1, ...: with more
 than two classes their order matters, and :class:`tamis.dependence.g_square.GSquare` is the better test.
 
-(1) is computed one condition after the other: given a, C'_uv = C_uv - C_ua C_va / C_aa. A set of conditions that
-shares its first members with another one is thus tested in a dozen operations, without a matrix inverse.
+(1) is computed recursively: given a, C'_uv = C_uv - C_ua C_va / C_aa. A conditioning set that shares its first members
+with another one is thus tested in a dozen operations, without a matrix inverse.
 
 Deviations, each with its reason:
 
-* A set S that leaves n - |S| - 3 < 1 is not tested, so it makes nothing independent. Implementations take W = 0 then,
-  which makes everything independent.
-* Of two columns that determine one another, given S, neither says anything beyond the other: independent.
+* A set S with n - |S| - 3 < 1 is not tested, so it separates no column. Other implementations then set W = 0, which
+  separates every column.
+* A column that is determined by the other one or by S carries no further information: independent.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from tamis.errors import DataError
 __all__ = ["FisherZ"]
 
 Floats = NDArray[np.float64]
-_CONSTANT = 1e-28  # of |x|^2: what rounding leaves of a constant column that is centred
-_LOSSY = 1e-8  # of |x|^2: when less than this is left, the difference of two sums has lost digits
-_NOTHING = 1e-12  # of the variance: what rounding leaves of a column that others determine
-_MARGIN = 1e-6  # how far the first look may be off, of the bar
+_CONSTANT = 1e-28  # of |x|^2: residual of a centred constant column, due to rounding
+_LOSSY = 1e-8  # of |x|^2: if the residual is smaller, the difference of two sums has lost digits
+_NOTHING = 1e-12  # of the variance: residual of a column determined by others, due to rounding
+_MARGIN = 1e-6  # relative tolerance of the screening
 
 
 class FisherZ(DependenceTest):
@@ -64,7 +64,7 @@ class FisherZ(DependenceTest):
 
     Examples
     --------
-    x1 causes the class, and x0 is a noisy copy of x1, which says nothing beyond it:
+    x1 causes the class, and x0 is a noisy copy of x1, conditionally independent of the class:
 
     >>> import numpy as np
     >>> from tamis.dependence.fisher_z import FisherZ
@@ -75,7 +75,7 @@ class FisherZ(DependenceTest):
     >>> test = FisherZ().start(y)
     >>> for column in (x0, x1):
     ...     test.keep(test.candidate(column))
-    >>> test.strength_.round(2), test.separated(0, [1], 3), test.separated(1, [0], 3)
+    >>> test.strength_.round(2), test.is_separated(0, [1], 3), test.is_separated(1, [0], 3)
     (array([0.56, 0.76]), True, False)
     """
 
@@ -88,7 +88,7 @@ class FisherZ(DependenceTest):
         self.alpha = alpha
 
     def start(self, codes: NDArray[np.int64]) -> Self:
-        """Check the parameters, forget all columns and take the classes of the rows.
+        """Validate the parameters, remove all columns and set the classes of the rows.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class FisherZ(DependenceTest):
         Raises
         ------
         DataError
-            If there is one class only, or fewer than 4 rows.
+            If there is only one class, or fewer than 4 rows.
         ValueError
             If `alpha` is out of its range.
         """
@@ -111,17 +111,17 @@ class FisherZ(DependenceTest):
             raise DataError(f"y has {len(codes)} sample(s), and Fisher's z test needs 4 rows or more.")
         target = _unit(codes.astype(np.float64))
         if target is None:
-            raise DataError("y is constant, so no feature can tell about it: give rows of two classes.")
+            raise DataError("y is constant, so no feature can be relevant to it: give rows of two classes.")
         self._target = target
-        self._bar = -float(scipy.special.ndtri(0.5 * self.alpha))
-        self._keep_none(len(codes), np.float64)  # each of length 1 and mean 0
-        self._correlations = np.ones((1, 1))  # of the target, and of the columns kept
+        self._critical_value = -float(scipy.special.ndtri(0.5 * self.alpha))
+        self._reset_kept(len(codes), np.float64)  # each of length 1 and mean 0
+        self._correlations = np.ones((1, 1))  # of the target and the kept columns
         return self
 
     # -- against the target --------------------------------------------------------------------------------
 
     def screen(self, columns: Any) -> Screening:
-        """Look at the columns of an array or CSC matrix of shape (n_rows, m), float64."""
+        """Test the columns of an array or CSC matrix of shape (n_rows, m), float64, approximately."""
         if sp.issparse(columns):
             sums = np.asarray(columns.T @ np.ones(self._n))
             squares = np.asarray(columns.multiply(columns).T @ np.ones(self._n))
@@ -130,22 +130,22 @@ class FisherZ(DependenceTest):
             sums = np.ones(self._n) @ columns
             squares = np.einsum("ij,ij->j", columns, columns)
             shared = self._target @ columns
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not safe is looked at again
+        with np.errstate(over="ignore", invalid="ignore"):  # unsafe columns are tested again
             spread = squares - sums * sums / self._n
             safe = (spread > _LOSSY * squares) & (squares < np.inf)
         strength = np.abs(shared) / np.sqrt(np.where(safe, spread, 1.0))
         strength = np.where(safe, np.minimum(strength, 1.0), np.nan)
         z = self._z(strength)
-        return Screening(strength, _log_p(z), ~(z < self._bar * (1.0 - _MARGIN)))
+        return Screening(strength, _log_p(z), ~(z < self._critical_value * (1.0 - _MARGIN)))
 
     def candidate(self, column: Floats) -> Candidate:
-        """Look at one column of shape (n_rows,)."""
+        """Test one column of shape (n_rows,) in full precision."""
         values = _unit(column)
         if values is None:
             return Candidate(column, True, math.nan, math.nan, False)
         strength = min(abs(float(values @ self._target)), 1.0)
         z = float(self._z(np.array([strength]))[0])
-        return Candidate(values, False, strength, float(_log_p(np.array([z]))[0]), z >= self._bar)
+        return Candidate(values, False, strength, float(_log_p(np.array([z]))[0]), z >= self._critical_value)
 
     def _z(self, strength: Floats) -> Floats:
         """Return |W| of (2) without conditions."""
@@ -153,14 +153,14 @@ class FisherZ(DependenceTest):
             found: Floats = math.sqrt(self._n - 3) * np.arctanh(strength)
         return found
 
-    # -- among the columns kept ----------------------------------------------------------------------------
+    # -- among the kept columns ----------------------------------------------------------------------------
 
-    def beside_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return how much the candidate correlates with each kept column, and where that is significant."""
+    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the correlation of the candidate with each kept column, and where it is significant."""
         strength = np.minimum(np.abs(self._kept[: self.n_kept_] @ candidate.values), 1.0)
-        return strength, self._z(strength) >= self._bar
+        return strength, self._z(strength) >= self._critical_value
 
-    def _enter(self, candidate: Candidate) -> None:
+    def _on_keep(self, candidate: Candidate) -> None:
         k = self.n_kept_
         correlations = np.empty((k + 2, k + 2))
         correlations[:-1, :-1] = self._correlations
@@ -170,18 +170,20 @@ class FisherZ(DependenceTest):
         correlations[:, -1] = correlations[-1]
         self._correlations = correlations
 
-    def _leave(self, left: NDArray[np.int64]) -> None:
+    def _on_drop(self, left: NDArray[np.int64]) -> None:
         with_target = np.append(0, left + 1)
         self._correlations = self._correlations[np.ix_(with_target, with_target)]
 
-    def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
-        """Return whether some kept columns make the target independent of another one."""
+    def is_separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
+        """Return whether the target is independent of a kept column given some other kept columns."""
         pool = others if always is None else [always, *others]
         most = min(most, len(pool), self._n - 4)
         if most < 1:
             return False
-        bars = np.tanh(self._bar / np.sqrt(self._n - 3.0 - np.arange(1, most + 1))) ** 2
-        return bool(_separated(self._correlations, place + 1, np.array(pool) + 1, always is not None, bars))
+        bars = np.tanh(self._critical_value / np.sqrt(self._n - 3.0 - np.arange(1, most + 1))) ** 2
+        return bool(
+            _has_separating_set(self._correlations, place + 1, np.array(pool) + 1, always is not None, bars)
+        )
 
 
 def _unit(column: Floats) -> Floats | None:
@@ -200,7 +202,7 @@ def _log_p(z: Floats) -> Floats:
 
 
 @njit()
-def _some_leaf(ci: Array, ct: Array, cc: Array, pair: Array, first: int, stop: int, bar: float) -> bool:
+def _any_separates(ci: Array, ct: Array, cc: Array, pair: Array, first: int, stop: int, bar: float) -> bool:
     """Whether one more condition, of those from `first` on, makes the pair independent."""
     ii, tt, it = pair[0], pair[1], pair[2]
     for c in range(first, stop):
@@ -213,10 +215,10 @@ def _some_leaf(ci: Array, ct: Array, cc: Array, pair: Array, first: int, stop: i
 
 
 @njit()
-def _separated(R: Array, i: int, pool: Array, only_first: bool, bars: Array) -> bool:
+def _has_separating_set(R: Array, i: int, pool: Array, only_first: bool, bars: Array) -> bool:
     """Whether a set of up to len(bars) conditions from the pool separates i from the target, row 0 of R.
 
-    Depth d of the search has d conditions; `g[d]` is what the next one shares with the rest of the pool.
+    Depth d of the search has d conditions; `g[d]` is the scaled covariance of the next one with the rest of the pool.
     """
     m, most = len(pool), len(bars)
     ci, ct, cc = np.empty((most, m)), np.empty((most, m)), np.ones((most, m))
@@ -225,7 +227,7 @@ def _separated(R: Array, i: int, pool: Array, only_first: bool, bars: Array) -> 
         ci[0, c], ct[0, c] = R[i, pool[c]], R[0, pool[c]]
     pair[0, 0], pair[0, 1], pair[0, 2] = 1.0, 1.0, R[i, 0]
     last = 1 if only_first else m
-    if _some_leaf(ci[0], ct[0], cc[0], pair[0], 0, last, bars[0]):
+    if _any_separates(ci[0], ct[0], cc[0], pair[0], 0, last, bars[0]):
         return True
     upcoming = np.zeros(most, np.int64)
     d = 0
@@ -245,11 +247,11 @@ def _separated(R: Array, i: int, pool: Array, only_first: bool, bars: Array) -> 
             shared = R[pool[c], pool[j]]
             for e in range(d):
                 shared -= g[e, c] * g[e, j]
-            g[d, j] = shared * scale  # (1), one condition after the other
+            g[d, j] = shared * scale  # (1), recursively
             ci[d + 1, j], ct[d + 1, j] = ci[d, j] - gi * g[d, j], ct[d, j] - gt * g[d, j]
             cc[d + 1, j] = cc[d, j] - g[d, j] * g[d, j]
         d += 1
         upcoming[d] = c + 1
-        if _some_leaf(ci[d], ct[d], cc[d], pair[d], c + 1, m, bars[d]):
+        if _any_separates(ci[d], ct[d], cc[d], pair[d], c + 1, m, bars[d]):
             return True
     return False

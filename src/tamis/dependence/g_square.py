@@ -1,23 +1,23 @@
-"""The G-square test: are two columns with few values independent, given others?
+"""The G-square test of conditional independence of two columns with few values.
 
 Neapolitan (2004): Learning Bayesian Networks, Section 10.3.1; symmetrical uncertainty: Press et al. (1988), Numerical
-Recipes. With n_xys the rows that have the values x and y of the two columns and s of the conditions S::
+Recipes. With n_xys the number of rows with the values x and y of the two columns and s of the conditions S::
 
     G2 = 2 sum_xys n_xys log(n_xys n_s / (n_xs n_ys))                              (1)
     df = (values of X - 1) (values of Y - 1) prod over S of their values           (2)
     independent if and only if the tail of chi-square with df degrees at G2 is at least alpha   (3)
     SU = 2 I(X; Y) / (H(X) + H(Y)), in [0, 1], the strength of a dependence        (4)
 
-Without conditions G2 = 2 N I(X; Y). The rows of a class need not lie on one side: any pattern is seen, for any number
-of classes. A column with more than 16 values is cut at its quantiles, and a value at a cut stays below it.
+Without conditions G2 = 2 N I(X; Y). Any form of dependence is detected, monotone or not, for any number of classes. A
+column with more than 16 values is cut at its quantiles, and a value equal to a cut belongs to the bin below.
 
 Errata and deviations, each with its reason:
 
-* With fewer than 5 rows for each degree of freedom the test says nothing. The public implementation then calls the
-  columns independent given S, so where rows are few every feature is separated by a set that could not be tested.
-  Here such a set separates nothing; ``unreliable="independent"`` is the implementation's way. Without conditions, both
-  ways, a column that cannot be tested is not taken for dependent. Cut columns have few values where rows are few.
-* For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default it is (3) that decides.
+* With fewer than 5 rows for each degree of freedom the test is unreliable. The public implementation then declares the
+  columns independent given S, so with few rows every feature is separated by a set that could not be tested. Here such
+  a set separates no column; ``unreliable="independent"`` follows the implementation. Without conditions, in both cases,
+  a column that cannot be tested counts as independent. With few rows, columns are cut into few bins.
+* For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default (3) decides.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from tamis.errors import DataError, StateError
 __all__ = ["GSquare"]
 
 Floats = NDArray[np.float64]
-_FEW = 16  # values that are taken as they are
-_ROWS = 5  # for each degree of freedom, or the test says nothing
-_MARGIN = 1e-6  # how far the first look may be off, of the bar
+_FEW = 16  # largest number of values that are not binned
+_ROWS = 5  # for each degree of freedom; with fewer, the test is unreliable
+_MARGIN = 1e-6  # tolerance of the screening
 
 
 class GSquare(DependenceTest):
@@ -53,13 +53,14 @@ class GSquare(DependenceTest):
     alpha : float, default=0.01
         Significance level, in (0, 1).
     n_bins : int or None, default=None
-        In how many parts of equal size a column with more than 16 values is cut, 2 to 16. None: 4, or fewer if with
-        two conditions of as many values there were fewer than 5 rows for each degree of freedom.
+        Number of bins of equal frequency for a column with more than 16 values, 2 to 16. None: 4, or fewer if two
+        conditions with as many values would leave fewer than 5 rows for each degree of freedom.
     threshold : float or None, default=None
-        delta: a column is dependent if its symmetrical uncertainty is larger than this, in [0, 1); None: if the test
-        says so.
+        delta: a column is dependent if its symmetrical uncertainty is larger than this, in [0, 1); None: by the
+        test.
     unreliable : {"skip", "independent"}, default="skip"
-        What a set of conditions says with fewer than 5 rows for each degree of freedom: nothing, or independence.
+        How a conditioning set with fewer than 5 rows for each degree of freedom is treated: ignored, or as
+        independence.
 
     Attributes
     ----------
@@ -72,7 +73,7 @@ class GSquare(DependenceTest):
 
     Examples
     --------
-    The middle third of x1 is a class of its own, which no correlation shows; x0 is a coarse copy of x1:
+    The middle third of x1 is a separate class, which a correlation does not detect; x0 is a coarse copy of x1:
 
     >>> import numpy as np
     >>> from tamis.dependence.g_square import GSquare
@@ -81,7 +82,7 @@ class GSquare(DependenceTest):
     >>> test = GSquare(n_bins=6).start(y)
     >>> for column in (x0, x1):
     ...     test.keep(test.candidate(column))
-    >>> test.strength_.round(2), test.separated(0, [1], 3), test.separated(1, [0], 3)
+    >>> test.strength_.round(2), test.is_separated(0, [1], 3), test.is_separated(1, [0], 3)
     (array([0.03, 0.42]), True, False)
     """
 
@@ -119,7 +120,7 @@ class GSquare(DependenceTest):
             )
 
     def start(self, codes: NDArray[np.int64]) -> Self:
-        """Check the parameters, forget all columns and take the classes of the rows.
+        """Validate the parameters, remove all columns and set the classes of the rows.
 
         Parameters
         ----------
@@ -133,7 +134,7 @@ class GSquare(DependenceTest):
         Raises
         ------
         DataError
-            If there is one class only.
+            If there is only one class.
         ValueError
             If a parameter is out of its range.
         """
@@ -146,12 +147,12 @@ class GSquare(DependenceTest):
         target = np.unique(codes, return_inverse=True)[1].astype(np.int64)
         if len(target) == 0 or target.max() == 0:
             raise DataError(
-                f"y is constant ({len(codes)} sample(s) of one class), so no feature can tell about it: give rows of"
-                " two classes."
+                f"y is constant ({len(codes)} sample(s) of one class), so no feature can be relevant to it: give rows"
+                " of two classes."
             )
         self._target, self._n_classes = target, int(target.max()) + 1
         self._of_class = np.eye(self._n_classes)[target]
-        self._keep_none(len(codes), np.int64)
+        self._reset_kept(len(codes), np.int64)
         fits = [b for b in (4, 3) if _ROWS * b * b * (b - 1) * (self._n_classes - 1) <= self._n]
         self._bins = max([2, *fits]) if self.n_bins is None else self.n_bins
         self._critical = np.zeros(1)  # by degrees of freedom
@@ -161,13 +162,13 @@ class GSquare(DependenceTest):
     # -- against the target --------------------------------------------------------------------------------
 
     def screen(self, columns: Any) -> Screening:
-        """Look at the columns of an array or CSC matrix of shape (n_rows, m), float64."""
+        """Test the columns of an array or CSC matrix of shape (n_rows, m), float64, approximately."""
         X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)
         edges = _edges(X, self._bins)
         above = np.stack([self._of_class.T @ (edge < X) for edge in edges])  # (n_edges, n_classes, m)
         whole = np.broadcast_to(self._of_class.sum(axis=0)[:, None], above.shape[1:])
         tables = -np.diff(np.concatenate([whole[None], above, np.zeros((1, *whole.shape))]), axis=0)
-        strength, log_p, testable = _figures(tables.transpose(2, 0, 1))
+        strength, log_p, testable = _statistics(tables.transpose(2, 0, 1))
         if self.threshold is None:
             near = testable & (log_p < math.log(self.alpha) + _MARGIN)
         else:
@@ -175,13 +176,13 @@ class GSquare(DependenceTest):
         return Screening(strength, log_p, near | (np.ptp(X, axis=0) == 0.0))
 
     def candidate(self, column: Floats) -> Candidate:
-        """Look at one column of shape (n_rows,)."""
+        """Test one column of shape (n_rows,) in full precision."""
         if (column == column[0]).all():
             return Candidate(column, True, math.nan, math.nan, False)
         found = np.searchsorted(_edges(column[:, None], self._bins)[:, 0], column)
         values = np.unique(found, return_inverse=True)[1].astype(np.int64)
         table = _count(values, self._target[None], int(values.max()) + 1, self._n_classes)
-        strength, log_p, testable = _figures(table.astype(np.float64))
+        strength, log_p, testable = _statistics(table.astype(np.float64))
         dependent = self._significant(strength, log_p, testable)
         return Candidate(values, False, float(strength[0]), float(log_p[0]), bool(dependent[0]))
 
@@ -190,46 +191,46 @@ class GSquare(DependenceTest):
             return np.asarray(strength > self.threshold)
         return np.asarray(testable & (log_p < math.log(self.alpha)))  # (3)
 
-    # -- among the columns kept ----------------------------------------------------------------------------
+    # -- among the kept columns ----------------------------------------------------------------------------
 
-    def beside_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
+    def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the symmetrical uncertainty of the candidate and each kept column, and where it is significant."""
         shape = int(candidate.values.max()) + 1, int(self._arity.max(initial=1))
         tables = _count(candidate.values, self._kept[: self.n_kept_], *shape).astype(np.float64)
-        strength, log_p, testable = _figures(tables)
+        strength, log_p, testable = _statistics(tables)
         return strength, self._significant(strength, log_p, testable)
 
-    def _enter(self, candidate: Candidate) -> None:
+    def _on_keep(self, candidate: Candidate) -> None:
         self._arity = np.append(self._arity, candidate.values.max() + 1)
 
-    def _leave(self, left: NDArray[np.int64]) -> None:
+    def _on_drop(self, left: NDArray[np.int64]) -> None:
         self._arity = self._arity[left]
 
-    def separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
-        """Return whether some kept columns make the target independent of another one."""
+    def is_separated(self, place: int, others: list[int], most: int, always: int | None = None) -> bool:
+        """Return whether the target is independent of a kept column given some other kept columns."""
         pool = np.array(others if always is None else [always, *others], dtype=np.int64)
         most = min(most, len(pool))
         if most < 1:
             return False
         of_pair = int(self._arity[place] - 1) * (self._n_classes - 1)
         largest = of_pair * math.prod(np.sort(self._arity[pool])[-most:].tolist())
-        self._look_up(min(largest, self._n // _ROWS))
+        self._extend_critical_values(min(largest, self._n // _ROWS))
         pair = self._kept[place] * self._n_classes + self._target
         return bool(
-            _separated(
+            _has_separating_set(
                 pair, int(self._arity[place]), self._n_classes, self._kept, self._arity, pool, most,
                 always is not None, self._critical, self.unreliable == "independent",
             )
         )  # fmt: skip
 
-    def _look_up(self, df: int) -> None:
-        """Have the critical values of (3) up to these degrees of freedom."""
+    def _extend_critical_values(self, df: int) -> None:
+        """Extend the table of critical values of (3) to these degrees of freedom."""
         if df >= len(self._critical):
             self._critical = np.append(0.0, scipy.special.chdtri(np.arange(1, 2 * df + 1), self.alpha))
 
 
 def _edges(X: Floats, n_bins: int) -> Floats:
-    """Return where each column is cut, in order, then infinity; the code of a value is the number of cuts below it."""
+    """Return the sorted cuts of each column, then infinity; the code of a value is the number of cuts below it."""
     n, m = X.shape
     ordered = np.sort(X, axis=0)
     steps = ordered[1:] > ordered[:-1]
@@ -245,7 +246,7 @@ def _edges(X: Floats, n_bins: int) -> Floats:
     return edges[: max(used, 1)]
 
 
-def _figures(tables: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _statistics(tables: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return (4), the log p-value of (3), and whether it can be tested, of tables of shape (m, values, values)."""
     of_row, of_column = tables.sum(axis=2), tables.sum(axis=1)
     n = of_row.sum(axis=1)
@@ -259,7 +260,7 @@ def _figures(tables: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
 
 
 def _log_tail(x: Floats, df: NDArray[np.int64]) -> Floats:
-    """Return the log of the chi-square tail; by its asymptotic form where it underflows."""
+    """Return the log of the chi-square tail, asymptotically where it underflows."""
     a, half = np.maximum(df, 1) / 2.0, x / 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.log(scipy.special.gammaincc(a, half))
@@ -269,7 +270,7 @@ def _log_tail(x: Floats, df: NDArray[np.int64]) -> Floats:
 
 @njit()
 def _count(one: Array, others: Array, n_one: int, n_other: int) -> Array:
-    """How many rows have each pair of values, of one column and each of the others."""
+    """Return the number of rows with each pair of values, of one column and each of the others."""
     tables = np.zeros((len(others), n_one, n_other), np.int64)
     for q in range(len(others)):
         for i in range(len(one)):
@@ -279,7 +280,7 @@ def _count(one: Array, others: Array, n_one: int, n_other: int) -> Array:
 
 @njit()
 def _g_square(pair: Array, given: Array, n_x: int, n_y: int, cells: int) -> float:
-    """(1) of the pairs x n_y + y, given a code of the conditions."""
+    """Return (1) of the pairs x n_y + y, given a code of the conditions."""
     table = np.zeros((cells, n_x, n_y), np.int64)
     for i in range(len(pair)):
         table[given[i], pair[i] // n_y, pair[i] % n_y] += 1
@@ -301,7 +302,7 @@ def _g_square(pair: Array, given: Array, n_x: int, n_y: int, cells: int) -> floa
 
 
 @njit()
-def _separated(
+def _has_separating_set(
     pair: Array, n_x: int, n_y: int, codes: Array, arity: Array, pool: Array, most: int, only_first: bool,
     critical: Array, unreliable: bool,
 ) -> bool:  # fmt: skip
@@ -321,7 +322,7 @@ def _separated(
         if _ROWS * df > n:
             if unreliable:
                 return True
-            continue  # with more conditions it cannot be tested either
+            continue  # more conditions cannot be tested either
         given[d + 1] = given[d] * own + codes[pool[c]]
         cells[d + 1] = cells[d] * own
         if _g_square(pair, given[d + 1], n_x, n_y, cells[d + 1]) < critical[df]:  # (3)

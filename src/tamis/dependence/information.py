@@ -8,9 +8,9 @@ With a table n_uw of two variables, its margins a_u and b_w, and N = sum n_uw::
     AMI     = (I - E[I]) / ((H(U) + H(W)) / 2 - E[I])                                           (4)
     I(i; j | C) = sum_c N_c / N sum_uv p(u, v | c) log(p(u, v | c) / (p(u | c) p(v | c)))       (5)
 
-(3) is what two variables with these margins share by chance, so (4) is 0 for an irrelevant variable however many values
-it has (Vinh, Epps, Bailey 2010). Since E[I] >= 0 and I <= (H(U) + H(W)) / 2, (4) never exceeds I / ((H(U) + H(W)) / 2),
-which costs nothing: E[I] need only be computed where this bound is large enough.
+(3) is the expected information of independent variables with these margins, so the mean of (4) is 0 for an irrelevant
+variable with any number of values (Vinh, Epps, Bailey 2010). Since E[I] >= 0 and I <= (H(U) + H(W)) / 2, (4) never
+exceeds I / ((H(U) + H(W)) / 2), which is cheap: E[I] is only needed where this bound is large enough.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-_BLOCK = 1 << 24  # joint counts held at once by (5)
+_BLOCK = 1 << 24  # joint counts in memory for (5)
 
 
 def entropy(counts: Array) -> Floats:
@@ -65,7 +65,7 @@ def mutual_information(tables: Array) -> Floats:
 
 
 def mutual_information_ratio(tables: Array) -> Floats:
-    """Return I / ((H(U) + H(W)) / 2) of each table, the bound of (4); 0 where nothing varies.
+    """Return I / ((H(U) + H(W)) / 2) of each table, the bound of (4); 0 for constant variables.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def _expected(a: Array, b: Array, log_factorial: Array) -> float:
 
 
 def expected_mutual_information(a: Array, b: Array) -> float:
-    """Return (3), what two variables with these numbers of rows per value share by chance.
+    """Return (3), the expected information of independent variables with these counts.
 
     Parameters
     ----------
     a, b : ndarray of int
-        Rows with each value of the one and of the other; both sum to the same.
+        Rows with each value of the two variables, with equal sums.
 
     Examples
     --------
@@ -112,15 +112,15 @@ def expected_mutual_information(a: Array, b: Array) -> float:
 
 
 def adjusted_mutual_information(tables: Array) -> Floats:
-    """Return (4) of each table of counts; 0 where nothing varies.
+    """Return (4) of each table of counts; 0 for constant variables.
 
     Parameters
     ----------
-    tables : ndarray of shape (n_tables, n_values, n_classes), whole numbers
+    tables : ndarray of shape (n_tables, n_values, n_classes), int
 
     Examples
     --------
-    A variable that equals the class, and one with a value of its own for every row:
+    A variable that equals the class, and one with a different value in every row:
 
     >>> labels = np.array([0, 0, 1, 1])
     >>> same, unique = np.zeros((2, 4, 2))
@@ -150,14 +150,14 @@ def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_clas
     Parameters
     ----------
     codes : ndarray of shape (n_rows, n_features), int
-        Values 0, ..., n_values - 1; a negative one is missing and the row is passed over for its pairs.
+        Values 0, ..., n_values - 1; a negative one is missing and the row is ignored for its pairs.
     y : ndarray of shape (n_rows,), int
         Class codes.
 
     Returns
     -------
     ndarray of shape (n_features, n_features)
-        Symmetric, not negative.
+        Symmetric, nonnegative.
 
     Notes
     -----

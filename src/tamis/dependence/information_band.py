@@ -1,6 +1,6 @@
-"""A band of the mutual information of a feature in bins and the class that holds at all times, exactly.
+"""An exact, time-uniform confidence band of the mutual information of a binned feature and the class.
 
-Rows of class c fall into K bins with probabilities p_c, one row like the other. The mixture of the likelihoods of all
+Rows of class c fall into K bins with probabilities p_c, identically distributed. The mixture of the likelihoods of all
 p_c by a Dirichlet distribution, over the likelihood of the true ones, is a martingale from 1 on, so (Ville) with
 probability 1 - alpha at all times::
 
@@ -19,7 +19,7 @@ bounded by duality; every t, eta and lambda gives a bound, and the best one of s
 
   I <= lambda r + sum_cb w_c max_p [phi(p, m'_b) - lambda phi(q_cb, p)]                                             (3)
 
-Nothing is assumed of the values, nor of when rows of which class come. I is that of the shares of the classes so far.
+No assumption is made on the values or the order of the classes. I refers to the class frequencies so far.
 
 Darling, Robbins: Confidence sequences for mean, variance, and median, PNAS 58(1), 1967 (mixtures).
 Krichevsky, Trofimov: The performance of universal encoding, IEEE Transactions on Information Theory 27(2), 1981 (1/2).
@@ -35,11 +35,11 @@ from tamis._check import Array
 
 __all__ = ["information_band"]
 
-_TOWARDS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.99)  # t of the tangents, from independence to what is seen
-_ETAS = np.geomspace(1e-2, 0.999, 16)  # as shares of the largest
+_TOWARDS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.99)  # t of the tangents, from independence to the observed shares
+_ETAS = np.geomspace(1e-2, 0.999, 16)  # fractions of the largest
 _LAMBDAS = 1.0 + np.geomspace(0.1, 1e3, 16)
 _HALVINGS = 40
-_PART = 256  # features at once
+_PART = 256  # features processed together
 
 
 def information_band(table: Array, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -48,18 +48,18 @@ def information_band(table: Array, alpha: float) -> tuple[NDArray[np.float64], N
     Parameters
     ----------
     table : ndarray of shape (n_features, n_bins, n_classes), float64
-        How many rows there are; the edges of the bins were chosen without looking at them.
+        Number of rows; the edges of the bins must not depend on them.
     alpha : float
-        In (0, 1): the chance that the band of a feature is ever wrong.
+        In (0, 1): the probability that the band of a feature is ever wrong.
 
     Returns
     -------
     low, high : ndarray of shape (n_features,), float64
-        0 and log(n_classes) at first.
+        Initially 0 and log(n_classes).
 
     Examples
     --------
-    Of 10,000 rows, two bins that tell something; an information of 0.02 is estimated:
+    10,000 rows in two bins; the estimated information is 0.02:
 
     >>> low, high = information_band(np.array([[[3000.0, 2000.0], [2000.0, 3000.0]]]), 0.05)
     >>> low.round(3), high.round(3)
@@ -71,7 +71,7 @@ def information_band(table: Array, alpha: float) -> tuple[NDArray[np.float64], N
         some = np.flatnonzero(table[part].sum(axis=(1, 2)) > 0.0) + start
         if len(some):
             q, w, r = _region(table[some], alpha)
-            low[some], high[some] = _least(q, w, r), np.minimum(high[some], _largest(q, w, r))
+            low[some], high[some] = _lower_bound(q, w, r), np.minimum(high[some], _upper_bound(q, w, r))
     return low, high
 
 
@@ -89,8 +89,8 @@ def _region(table: Array, alpha: float) -> tuple[Array, Array, Array]:
     return q, rows / n[:, None], (np.log(1.0 / alpha) + likelihood - mixture.sum(axis=1)) / n
 
 
-def _least(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
-    """Return (2), 0 at least."""
+def _lower_bound(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
+    """Return (2), at least 0."""
     mean = (q * w[:, None]).sum(axis=2, keepdims=True)
     share = np.divide(q, mean, out=np.ones_like(q), where=mean > 0.0)
     best = np.zeros(len(q))
@@ -104,22 +104,22 @@ def _least(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
     return best
 
 
-def _largest(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
+def _upper_bound(q: Array, w: Array, r: Array) -> NDArray[np.float64]:
     """Return (3)."""
     mean = (q * w[:, None]).sum(axis=2, keepdims=True)
     n_bins = q.shape[1]
     mean = (1.0 - 1e-3) * mean + 1e-3 / n_bins  # no bin is empty
     best = np.full(len(q), np.inf)
     for factor in _LAMBDAS:
-        inner = (w[:, None] * _steepest(q, mean, factor)).sum(axis=(1, 2))
+        inner = (w[:, None] * _inner_maximum(q, mean, factor)).sum(axis=(1, 2))
         best = np.minimum(best, factor * r + inner)
     return best
 
 
-def _steepest(q: Array, mean: Array, factor: float) -> NDArray[np.float64]:
+def _inner_maximum(q: Array, mean: Array, factor: float) -> NDArray[np.float64]:
     """Return max over p in [0, 1] of phi(p, mean) - factor phi(q, p), cell by cell.
 
-    It is concave up to factor q, convex beyond: the largest value is at the end, or where it is flat in the first part.
+    It is concave up to factor q, convex beyond: the maximum is at an end, or at a stationary point in the concave part.
     """
     left, right = np.zeros_like(q), np.minimum(factor * q, 1.0)
     for _ in range(_HALVINGS):

@@ -1,19 +1,19 @@
-"""How far two class means lie apart: a band that is true at all times, of any distribution, once rows are many.
+"""An asymptotic, time-uniform confidence band of the distance between two class means, for any distribution.
 
 With m_c, v_c and e_c the mean, the variance (divided by e_c - 1) and the (effective) number of the values of class c::
 
     D = m_1 - m_2,    s^2 = max(v_1, v) / e_1 + max(v_2, v) / e_2,    n = e_1 + e_2                       (1)
 
-where v is the variance within both: few values of a class, all of them 0 for example, say little of how it varies.
+where v is the variance within both, because the variance of few values, for example all 0, is unreliable.
 
 D is about the mean of n independent terms of variance n s^2. Robbins' mixture of normal martingales bounds such a mean
-at all n together, and by strong approximation it does so here, but for what the first rows may do (asymptotic
-confidence sequences, their Theorem 2.2)::
+uniformly over n, and by strong approximation it does so here, except in the first rows (asymptotic confidence
+sequences, their Theorem 2.2)::
 
     |D - difference| <= s sqrt((1 + 1 / (n rho^2)) log((1 + n rho^2) / alpha^2))    at all n               (2)
 
-rho^2 = 0.02 makes the band tightest at some 400 rows; later it is wider than that of one look by sqrt(log n). No band
-of a mean is exact at finite n without a bound on the values (Bahadur, Savage 1956), so the first rows give none.
+rho^2 = 0.02 makes the band tightest at about 400 rows; later it is wider than a fixed-time interval by sqrt(log n). No
+band of a mean is exact at finite n without a bound on the values (Bahadur, Savage 1956), so the first rows give none.
 
 Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas: Time-uniform central limit theory and asymptotic confidence sequences,
 Annals of Statistics 52(6), 2024.
@@ -28,7 +28,7 @@ from tamis._check import Array
 
 __all__ = ["FEWEST", "mean_band"]
 
-FEWEST = 32  # values of each class; of fewer, there is no band
+FEWEST = 32  # values of each class; with fewer, the band is infinite
 _RHO2 = 0.02
 
 
@@ -44,7 +44,7 @@ def mean_band(
     count, mean, variance : ndarray of shape (n_classes, n_features), float64
         (Effective) number of the values of each class, their means, and variances (divided by the number).
     alpha : float
-        In (0, 1): the chance that the band of a feature is ever wrong, for many rows.
+        In (0, 1): the probability that the band of a feature is ever wrong, asymptotically.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def mean_band(
     pairs = 1 if n_classes == 2 else n_classes
     for c in range(pairs):
         rest = np.arange(n_classes) != c
-        one, other = (_pooled(count[of], mean[of], variance[of]) for of in (~rest, rest))
+        one, other = (_pool(count[of], mean[of], variance[of]) for of in (~rest, rest))
         gap = np.abs(one[1] - other[1])  # (1)
         n, few = one[0] + other[0], np.minimum(one[0], other[0]) < FEWEST
         within = (one[0] * one[2] + other[0] * other[2]) / np.maximum(n - 2.0, 1.0)
@@ -81,8 +81,8 @@ def mean_band(
     return low, high
 
 
-def _pooled(count: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-    """Return count, mean and variance of some classes together."""
+def _pool(count: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+    """Return the pooled count, mean and variance of some classes."""
     n = count.sum(axis=0)
     safe = np.maximum(n, 1e-300)
     centre = (count * mean).sum(axis=0) / safe

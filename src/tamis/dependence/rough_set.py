@@ -1,4 +1,4 @@
-"""Dependency of a class on columns, by neighbourhood rough sets: how much of each row's neighbourhood is of its class.
+"""Dependency of a class on columns by neighbourhood rough sets: the share of a row's class among its neighbours.
 
 Zhou, Hu, Li, Wu: OFS-Density: A novel online streaming feature selection method. Pattern Recognition 86, 2019; and
 Online streaming feature selection using adapted Neighborhood Rough Set. Information Sciences 481, 2019 (OFS-A3M).
@@ -14,16 +14,17 @@ to the others, the first m of them are its neighbours::
 
 Errata and deviations, each with its reason:
 
-* The article on OFS-A3M divides by N - 1 in (1), but the dependencies that it prints come out with N - 2, as in the
-  released program.
-* The article on OFS-Density says that neighbours end where the density first *decreases*, (3); the released program
-  ends them where it first *rises*, (2). Both are here.
-* Where a rule ends among rows at the same distance, the program keeps those that stand first in the table. Here each
-  of them counts with the same share, so the order of the rows does not matter.
+* The article on OFS-A3M divides by N - 1 in (1), but its printed dependencies result from N - 2, as in the released
+  program.
+* The article on OFS-Density states that neighbours end where the density first *decreases*, (3); the released program
+  ends them where it first *rises*, (2). Both are implemented.
+* Where a rule ends among rows at the same distance, the program keeps those that come first in the table. Here all of
+  them count with equal weight, so the result does not depend on the order of the rows.
 
-Distances and densities that differ by less than a part in 10^12 are equal: rounding must not decide among them.
+Distances and densities whose relative difference is below 1e-12 are equal: rounding must not break ties.
 
-One column is sorted once, and each row walks outwards from its place: O(N log N + N m) instead of O(N^2 log N).
+A single column is sorted once, and neighbours are searched outwards from each row: O(N log N + N m) instead of O(N^2
+log N).
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ __all__ = ["RULES", "column_dependencies", "neighbourhood_dependency", "set_depe
 Floats = NDArray[np.float64]
 RULES = ("gap", "density", "density-article")
 _GAP, _DENSITY = 0, 1
-_CELLS = 1 << 18  # distances held at once: 2 MB, which stay in a core's cache
-_NEAREST = 8  # neighbours looked at first
-_LESS, _MORE = 1.0 - 1e-12, 1.0 + 1e-12  # times a number: what is certainly below or above it
+_CELLS = 1 << 18  # distances in memory: 2 MB, which fit a core's cache
+_NEAREST = 8  # neighbours tried first
+_LESS, _MORE = 1.0 - 1e-12, 1.0 + 1e-12  # relative tolerances
 
 
 def neighbourhood_dependency(X: Array, y: Array, rule: str = "gap") -> float:
-    """Return how much the class depends on the columns together, (4).
+    """Return the dependency of the class on the columns together, (4).
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_columns), 3 rows or more
-        Constant columns are left out.
+        Constant columns are ignored.
     y : ndarray of shape (n_rows,)
     rule : {"gap", "density", "density-article"}, default="gap"
         Which rows are neighbours.
@@ -58,8 +59,8 @@ def neighbourhood_dependency(X: Array, y: Array, rule: str = "gap") -> float:
     Returns
     -------
     float
-        In [0, 1]; the share of the own class in a neighbourhood, so a column that says nothing is at about the sum of
-        the squared class shares.
+        In [0, 1]; the share of the own class in a neighbourhood, so an irrelevant column has about the sum of the
+        squared class frequencies.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def neighbourhood_dependency(X: Array, y: Array, rule: str = "gap") -> float:
 
 
 def column_dependencies(X: Floats, codes: NDArray[np.int64], rule: str) -> Floats:
-    """Return how much the class depends on each column by itself.
+    """Return the dependency of the class on each column.
 
     Parameters
     ----------
@@ -101,13 +102,13 @@ def column_dependencies(X: Floats, codes: NDArray[np.int64], rule: str) -> Float
     columns = np.ascontiguousarray(X.T)
     order = np.argsort(columns, axis=1)
     return np.asarray(
-        _of_columns(np.take_along_axis(columns, order, axis=1), codes[order], RULES.index(rule))
+        _column_dependencies(np.take_along_axis(columns, order, axis=1), codes[order], RULES.index(rule))
     )
 
 
 @njit(strict=True)
-def _goes_on(rule: int, distance: float, before: float, t: int, limit: float) -> bool:
-    """Whether the t-th of the rows, t > 1, is a neighbour if the one before it is."""
+def _is_neighbour(rule: int, distance: float, before: float, t: int, limit: float) -> bool:
+    """Return whether the t-th row, t > 1, is a neighbour if the previous one is."""
     if rule == _GAP:
         return distance - before < limit * _LESS  # (1)
     if rule == _DENSITY:
@@ -116,8 +117,8 @@ def _goes_on(rule: int, distance: float, before: float, t: int, limit: float) ->
 
 
 @njit(strict=True)
-def _walk(x: Array, codes: Array, p: int, rule: int) -> float:
-    """The share of the own class among the neighbours of the row at place p of the sorted column."""
+def _own_class_share(x: Array, codes: Array, p: int, rule: int) -> float:
+    """Return the share of the own class among the neighbours of the row at place p of the sorted column."""
     n, left, right = len(x), p - 1, p + 1
     to_left, to_right = x[p] - x[0], x[n - 1] - x[p]
     nearest = min(x[p] - x[left] if left >= 0 else np.inf, x[right] - x[p] if right < n else np.inf)
@@ -128,7 +129,7 @@ def _walk(x: Array, codes: Array, p: int, rule: int) -> float:
         d_left = x[p] - x[left] if left >= 0 else np.inf
         d_right = x[right] - x[p] if right < n else np.inf
         distance = min(d_left, d_right)
-        cut = cut or (t > 1 and not _goes_on(rule, distance, before, t, limit))
+        cut = cut or (t > 1 and not _is_neighbour(rule, distance, before, t, limit))
         if cut and distance > before * _MORE:
             break
         if not cut:
@@ -146,13 +147,13 @@ def _walk(x: Array, codes: Array, p: int, rule: int) -> float:
 
 
 @njit(strict=True)
-def _of_columns(x: Array, codes: Array, rule: int) -> Array:
+def _column_dependencies(x: Array, codes: Array, rule: int) -> Array:
     m, n = x.shape
     found = np.empty(m)
     for j in range(m):
         total = 0.0
         for p in range(n):
-            total += _walk(x[j], codes[j], p, rule)
+            total += _own_class_share(x[j], codes[j], p, rule)
         found[j] = total / n  # (4)
     return found
 
@@ -161,7 +162,7 @@ def _of_columns(x: Array, codes: Array, rule: int) -> Array:
 
 
 def set_dependency(units: Floats, codes: NDArray[np.int64], rule: str) -> float:
-    """Return how much the class depends on several columns together.
+    """Return the dependency of the class on several columns together.
 
     Parameters
     ----------
@@ -182,19 +183,19 @@ def set_dependency(units: Floats, codes: NDArray[np.int64], rule: str) -> float:
     for start in range(0, n, step):
         squares = _squared_distances(units, start, min(start + step, n))
         places = np.arange(start, start + len(squares))
-        own = _of_rows(squares, _nearest(squares, min(_NEAREST, n - 1)), places, codes, which)
+        own = _own_class_shares(squares, _nearest(squares, min(_NEAREST, n - 1)), places, codes, which)
         open_ended = np.flatnonzero(np.isnan(own))
         if len(open_ended):
             squares, places = squares[open_ended], places[open_ended]
             nearest = np.sort(squares, axis=1)[:, : n - 1]
-            own[open_ended] = _of_rows(squares, nearest, places, codes, which)
+            own[open_ended] = _own_class_shares(squares, nearest, places, codes, which)
         shares[start : start + step] = own
     return float(shares.mean())  # (4)
 
 
 @njit(strict=True)
 def _squared_distances(units: Array, start: int, stop: int) -> Array:
-    """From the rows start, ..., stop - 1 to all rows; infinite from a row to itself."""
+    """Return the squared distances from rows start, ..., stop - 1 to all rows; infinite from a row to itself."""
     k, n = units.shape
     found = np.zeros((stop - start, n))
     for i in range(start, stop):
@@ -209,7 +210,7 @@ def _squared_distances(units: Array, start: int, stop: int) -> Array:
 
 @njit(strict=True)
 def _nearest(squares: Array, few: int) -> Array:
-    """The smallest values of each row, in order; few enough to be inserted one by one."""
+    """Return the `few` smallest values of each row, sorted by insertion."""
     found = np.full((len(squares), few), np.inf)
     for r in range(len(squares)):
         best = found[r]
@@ -224,8 +225,8 @@ def _nearest(squares: Array, few: int) -> Array:
 
 
 @njit(strict=True)
-def _of_rows(squares: Array, nearest: Array, places: Array, codes: Array, rule: int) -> Array:
-    """The share of the own class among each row's neighbours; NaN if these go on beyond the nearest."""
+def _own_class_shares(squares: Array, nearest: Array, places: Array, codes: Array, rule: int) -> Array:
+    """Return the share of the own class among each row's neighbours; NaN if these extend beyond the nearest."""
     n, few = squares.shape[1], nearest.shape[1]
     found = np.empty(len(squares))
     for r in range(len(squares)):
@@ -236,7 +237,7 @@ def _of_rows(squares: Array, nearest: Array, places: Array, codes: Array, rule: 
         limit, kept = 1.5 * (np.sqrt(farthest) - before) / (n - 2), 1
         while kept < few:
             distance = np.sqrt(nearest[r, kept])
-            if not _goes_on(rule, distance, before, kept + 1, limit):
+            if not _is_neighbour(rule, distance, before, kept + 1, limit):
                 break
             kept, before = kept + 1, distance
         if kept == few < n - 1:

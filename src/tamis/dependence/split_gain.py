@@ -1,10 +1,10 @@
-"""The information gain of a split in two: for stumps, and for the leaves of trees.
+"""The information gain of a binary split, for stumps and the leaves of trees.
 
 The gain of a split of rows of weight N into branches of weights N_b, where H is the entropy of the class in bits::
 
     (1)  H(all) - sum_b N_b / N H(b)
 
-Of a numeric feature each class keeps a normal distribution and its range, which say how much of it lies below a cut.
+For a numeric feature each class has a normal distribution and a range, which determine its share below a cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["LEAST_SHARE", "entropy_times_weight", "gain_of_two", "share_below"]
 
 Floats = NDArray[np.float64]
 
-LEAST_SHARE = 0.01  # of the weight, that a branch must exceed to count as one
+LEAST_SHARE = 0.01  # of the weight, which each branch must exceed
 _ROOT_2 = math.sqrt(2.0)
 
 
@@ -52,14 +52,14 @@ def entropy_times_weight(weights: Floats) -> float:
 
 @njit(strict=True, allocates=False)
 def gain_of_two(total: Floats, part: Floats, rest: Floats) -> float:
-    """Return (1) of a split in two, or -1 if either branch has too few rows.
+    """Return (1) of a binary split, or -1 if either branch has too few rows.
 
     Parameters
     ----------
     total, part : ndarray of shape (n_classes,)
         Weight of the rows of each class, and of those in one branch.
     rest : ndarray of shape (n_classes,)
-        Is overwritten with the weights of the other branch.
+        Overwritten with the weights of the other branch.
 
     Returns
     -------
@@ -81,12 +81,12 @@ def gain_of_two(total: Floats, part: Floats, rest: Floats) -> float:
 
 @njit(strict=True, allocates=False)
 def share_below(cut: float, mean: float, deviation: float, low: float, high: float) -> float:
-    """Return which share of a class is at or below a cut, by its normal distribution and its range.
+    """Return the share of a class at or below a cut, from its normal distribution and its range.
 
     Parameters
     ----------
     cut, mean, deviation, low, high : float
-        A deviation of 0: all values are the mean, or so near that their squares vanish.
+        A deviation of 0: all values equal the mean, up to underflow of the squared differences.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Drift detectors: they observe an error, or any number, one value after the other."""
+"""Drift detectors, which monitor a sequence of errors or of other numbers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make(name: str, **parameters: Any) -> Detector:
     Raises
     ------
     UnknownNameError
-        If there is no detector of that name; the message suggests the nearest.
+        If the name is unknown; the message suggests the nearest name.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""ADWIN: a window that is cut where its older and its newer part have different means.
+"""ADWIN: an adaptive window, cut where the means of its older and newer part differ significantly.
 
 Bifet, Gavalda: Learning from Time-Changing Data with Adaptive Windowing, SDM 2007; Barddal's thesis, A.2.
 
-The window of n values is kept as buckets of 1, 2, 4, ... values, at most five of each size, a sixth merging the two
+The window of n values is kept as buckets of 1, 2, 4, ... values, at most five of each size; a sixth merges the two
 oldest: O(log n) numbers. With the window's variance v, the parts' sizes n0 and n1 and means mu0 and mu1::
 
     drop the oldest bucket while some border between buckets has |mu0 - mu1| > eps,
@@ -10,11 +10,11 @@ oldest: O(log n) numbers. With the window's variance v, the parts' sizes n0 and 
 
 Errata and deviations, each with its reason:
 
-* The thesis prints "every split" and "<=": some split, and above eps. Its eps is the plain Hoeffding form; (1), with
-  the variance, is what every program has.
-* Sums of values far from 0 would lose what the cuts are about: they are taken about the first value of a window, to a
-  multiple of 1024, which leaves values around 0 as they are.
-* Borders are looked at every 32 values, as everywhere: looking at each costs 32 times as much for a delay of 16.
+* The thesis prints "every split" and "<=": it must be some split, and above eps. Its eps is the plain Hoeffding form;
+  every implementation uses (1), with the variance.
+* Sums of values far from 0 would lose precision: they are centred at the first value of a window, rounded to a multiple
+  of 1024, which leaves values around 0 unchanged.
+* Borders are tested every 32 values, as is common: testing at each value costs 32 times as much, for a delay of 16.
 * `update` reports a drift only if the mean has risen, unless `two_sided`; the window is cut either way.
 """
 
@@ -28,12 +28,12 @@ from tamis._jit import njit
 from tamis.drift.detector import Detector
 from tamis.errors import StateError
 
-__all__ = ["ADWIN", "STATE_SIZE", "check_windows", "watch"]
+__all__ = ["ADWIN", "STATE_SIZE", "check_windows", "update_window"]
 
 Floats = NDArray[np.float64]
 _PER_SIZE = 5  # buckets of each size
 _SIZES = 48  # 2**48 values
-_LEAST, _QUIET = 5, 10  # values in each part, and in all before a border is looked at
+_LEAST, _MIN_WIDTH = 5, 10  # values in each part, and in the window, before a border is tested
 # Values seen, warning (never), total and squared deviations of the window, its width; then the number of each size.
 _HEAD = 5
 STATE_SIZE = _HEAD + _SIZES + 2 * _SIZES * (_PER_SIZE + 1)
@@ -41,13 +41,13 @@ STATE_SIZE = _HEAD + _SIZES + 2 * _SIZES * (_PER_SIZE + 1)
 
 @njit(allocates=False)
 def _at(size: int, k: int) -> int:
-    """Return where the k-th oldest bucket of a size has its total; its squared deviations follow."""
+    """Return the index of the total of the k-th oldest bucket of a size; its squared deviations follow."""
     return _HEAD + _SIZES + 2 * (size * (_PER_SIZE + 1) + k)
 
 
 @njit(allocates=False)
 def _insert(state: Floats, x: float) -> None:
-    """Add a value as a bucket of its own, and merge buckets where a size has one too many."""
+    """Add a value as a new bucket, and merge buckets of sizes with one too many."""
     width = state[4]
     state[4] += 1.0
     if width > 0.0:
@@ -78,8 +78,8 @@ def _drop(state: Floats, size: int, n: int) -> None:
 
 
 @njit(allocates=False)
-def _different(state: Floats, delta: float) -> bool:
-    """Return whether some border between buckets has means further apart than (1) allows."""
+def _has_significant_cut(state: Floats, delta: float) -> bool:
+    """Return whether the means on both sides of some border between buckets differ by more than (1)."""
     width = state[4]
     variance = state[3] / width
     d = np.log(2.0 * np.log(width) / delta)
@@ -99,7 +99,7 @@ def _different(state: Floats, delta: float) -> bool:
 
 
 @njit(allocates=False)
-def _forget_the_oldest(state: Floats) -> None:
+def _drop_oldest_bucket(state: Floats) -> None:
     """Remove the oldest bucket from the window."""
     size = _SIZES - 1
     while state[_HEAD + size] == 0.0:
@@ -117,15 +117,15 @@ def _forget_the_oldest(state: Floats) -> None:
 
 
 @njit(allocates=False)
-def watch(state: Floats, x: float, delta: float, every: int) -> int:
-    """Take one value in; return 1 if the window was cut and its mean has risen, -1 if cut and fallen, else 0."""
+def update_window(state: Floats, x: float, delta: float, every: int) -> int:
+    """Add one value; return 1 if the window was cut and its mean has risen, -1 if it was cut and has fallen, else 0."""
     _insert(state, x)
     state[0] += 1.0
-    if state[0] % every != 0.0 or state[4] <= _QUIET:
+    if state[0] % every != 0.0 or state[4] <= _MIN_WIDTH:
         return 0
     before, cut = state[2] / state[4], False
-    while state[4] > _QUIET and _different(state, delta):
-        _forget_the_oldest(state)
+    while state[4] > _MIN_WIDTH and _has_significant_cut(state, delta):
+        _drop_oldest_bucket(state)
         cut = True
     if not cut:
         return 0
@@ -137,14 +137,14 @@ def _adwin(values: Floats, state: Floats, origin: Floats, delta: float, every: i
     for i in range(len(values)):
         if state[4] == 0.0:
             origin[0] = 1024.0 * np.rint(values[i] / 1024.0)
-        found = watch(state, values[i] - origin[0], delta, every)
-        if found > 0 or (two_sided and found < 0):
+        change = update_window(state, values[i] - origin[0], delta, every)
+        if change > 0 or (two_sided and change < 0):
             return i
     return -1
 
 
 def check_windows(states: Floats) -> None:
-    """Reject windows whose buckets do not add up to their width: kernels follow the numbers of buckets.
+    """Reject windows whose buckets do not sum to their width: kernels follow the numbers of buckets.
 
     Parameters
     ----------
@@ -164,22 +164,23 @@ def check_windows(states: Floats) -> None:
     )
     if not fits:
         raise StateError(
-            "The window of an ADWIN holds buckets that do not add up to its width: the model was changed from outside,"
+            "The buckets of an ADWIN window do not sum to its width: the model was changed from outside,"
             " so fit it again or load it from where it was saved."
         )
 
 
 class ADWIN(Detector):
-    """Keeps a window of the newest values whose mean has not changed; a drift is where the window had to be cut.
+    """Maintains a window of recent values with a constant mean; a drift is detected when the window is cut.
 
     Parameters
     ----------
     delta : float, default=0.002
-        Probability of a false cut at each test, in (0, 1); heavy tails, such as Cauchy's, exceed it.
+        Probability of a false cut at each test, in (0, 1); heavy tails, such as those of a Cauchy distribution, exceed
+        it.
     every : int, default=32
         Number of values between two tests for a cut.
     two_sided : bool, default=False
-        Whether a fall of the mean counts as a drift too; the window is cut in either case.
+        Whether a decrease of the mean is also reported as a drift; the window is cut in either case.
 
     Attributes
     ----------
@@ -197,7 +198,7 @@ class ADWIN(Detector):
 
     Notes
     -----
-    Memory: 5 kB, whatever the width. Each value takes 20 to 50 ns.
+    Memory: 5 kB for any width. Each value takes 20 to 50 ns.
 
     References
     ----------
@@ -244,7 +245,7 @@ class ADWIN(Detector):
         return float(self.state[3] / self.state[4]) if self.state[4] else float("nan")
 
     def check_state(self) -> None:
-        """Reject a window whose buckets do not add up to its width.
+        """Reject a window whose buckets do not sum to its width.
 
         Raises
         ------
@@ -253,7 +254,7 @@ class ADWIN(Detector):
         """
         check_windows(self.state[None])
 
-    def _fresh(self) -> Floats:
+    def _initial_state(self) -> Floats:
         return np.zeros(STATE_SIZE)
 
     def _run(self, values: Floats) -> int:

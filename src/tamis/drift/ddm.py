@@ -1,13 +1,13 @@
-"""DDM: an error rate that has risen by standard deviations above its least.
+"""DDM: an error rate that exceeds its minimum by several standard deviations.
 
 Gama, Medas, Castillo, Rodrigues: Learning with Drift Detection, SBIA 2004. With p the mean of all n errors since the
-last drift, s its standard deviation, and p_min, s_min those of when p + s was least::
+last drift, s its standard deviation, and p_min, s_min those at the minimum of p + s::
 
     s = sqrt(p (1 - p) / n)                                                                     (1)
     drift if p + s > p_min + 3 s_min,   warning if p + s > p_min + 2 s_min                      (2)
 
-Nothing is said up to 30 values. The paper prints ">=" in (2), which makes a drift of never erring: ">" here. If the
-first values hold no error at all, p_min = s_min = 0 and the first error is a drift, as printed.
+The first 30 values are never a drift. The paper prints ">=" in (2), which detects a drift without any error: ">" here.
+If the first values include no error, p_min = s_min = 0 and the first error is a drift, as printed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tamis.drift.detector import Detector
 __all__ = ["DDM"]
 
 Floats = NDArray[np.float64]
-_SILENT = 30
+_MIN_VALUES = 30
 
 
 @njit()
 def _ddm(values: Floats, state: Floats, drift: float, warning: float) -> int:
-    """State: n, warning, p, then p and s where their sum was least."""
+    """State: n, warning, p, then p and s at the minimum of their sum."""
     for i in range(len(values)):
         state[0] += 1.0
         n = state[0]
         state[2] += (values[i] - state[2]) / n
-        if n <= _SILENT:
+        if n <= _MIN_VALUES:
             continue
         p = state[2]
         s = np.sqrt(max(p * (1.0 - p), 0.0) / n)  # (1)
@@ -50,9 +50,9 @@ class DDM(Detector):
     Parameters
     ----------
     drift : float, default=3.0
-        Number of standard deviations that make a drift, above 0.
+        Number of standard deviations for a drift, above 0.
     warning : float, default=2.0
-        Number of standard deviations that make a warning, above 0 and up to `drift`.
+        Number of standard deviations for a warning, above 0 and up to `drift`.
 
     Raises
     ------
@@ -63,8 +63,7 @@ class DDM(Detector):
 
     Notes
     -----
-    All values since the last drift have equal weight, so the longer there is no drift, the later the next one is
-    detected.
+    All values since the last drift have equal weight, so the detection delay grows with the time since the last drift.
 
     References
     ----------
@@ -91,11 +90,11 @@ class DDM(Detector):
         check_number("drift", drift, low=0, open_low=True, open_high=True)
         check_number("warning", warning, low=0, open_low=True, open_high=True)
         if warning > drift:
-            raise ValueError(f"warning={warning} is above drift={drift}: a warning must come first.")
+            raise ValueError(f"warning={warning} is above drift={drift}: choose warning <= drift.")
         self.drift, self.warning = drift, warning
         self.reset()
 
-    def _fresh(self) -> Floats:
+    def _initial_state(self) -> Floats:
         return np.array([0.0, 0.0, 0.0, np.inf, 0.0])
 
     def _run(self, values: Floats) -> int:

@@ -1,4 +1,4 @@
-"""The protocol of drift detectors, and what Tamis' own share."""
+"""The protocol of drift detectors, and the base class of those in Tamis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @runtime_checkable
 class DriftDetector(Protocol):
-    """An object that observes numbers, one after the other, and detects a change of their distribution.
+    """An object that monitors a sequence of numbers, and detects a change of their distribution.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class DriftDetector(Protocol):
         """Add a value; return True if a drift is detected. The detector has then restarted."""
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the detector."""
 
 
 class Detector(Guarded, ABC):
-    """A detector whose state is one array and whose rule is one kernel.
+    """A detector with a single state array and a single kernel.
 
-    A subclass checks its parameters in the constructor. Its `_fresh` gives the initial state, and its `_run` updates
-    the state with values. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
+    A subclass validates its parameters in the constructor. Its `_initial_state` returns the initial state, and its
+    `_run` updates the state with values. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
     """
 
     _shapes = "_one (1)"
@@ -61,12 +61,12 @@ class Detector(Guarded, ABC):
     _low, _high = 0.0, 1.0  # an error, or a loss scaled to it
 
     @abstractmethod
-    def _fresh(self) -> Floats:
+    def _initial_state(self) -> Floats:
         """Return the state before the first value."""
 
     @abstractmethod
     def _run(self, values: Floats) -> int:
-        """Move the state through the values up to the first drift; return its index, or -1."""
+        """Update the state with the values up to the first drift; return its index, or -1."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_seen={self.n_seen}, in_warning={self.in_warning})"
@@ -91,11 +91,11 @@ class Detector(Guarded, ABC):
         return bool(self.state[1])
 
     def reset(self) -> None:
-        """Forget everything."""
-        self.state, self._one = self._fresh(), np.zeros(1)
+        """Reset the detector."""
+        self.state, self._one = self._initial_state(), np.zeros(1)
 
     def update(self, value: float) -> bool:
-        """Add a value. If it raises, the detector is as it was before the call.
+        """Add a value. If it raises, the detector is unchanged.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class Detector(Guarded, ABC):
         except (TypeError, ValueError):  # text, or an array
             fits = False
         if not fits:
-            self._refuse(value)
+            self._reject(value)
         # A snapshot; `atomically` would take longer than the kernel.
         before, last = self.state.copy(), self._one[0]
         try:
@@ -126,7 +126,7 @@ class Detector(Guarded, ABC):
         return True
 
     def update_many(self, values: ArrayLike) -> int:
-        """Add values up to the first drift. If it raises, the detector is as it was before the call.
+        """Add values up to the first drift. If it raises, the detector is unchanged.
 
         Parameters
         ----------
@@ -142,9 +142,9 @@ class Detector(Guarded, ABC):
         DataError
             If a value is out of range.
         """
-        found = as_numbers("values", values)
-        self._check(found)
-        at: int = atomically(self, self._advance, found, in_parts=True)
+        numbers = as_numbers("values", values)
+        self._validate(numbers)
+        at: int = atomically(self, self._advance, numbers, in_parts=True)
         return at
 
     def _advance(self, values: Floats) -> int:
@@ -156,7 +156,7 @@ class Detector(Guarded, ABC):
     def drifts(self, values: ArrayLike) -> list[int]:
         """Add all values; return the indices at which drifts were detected.
 
-        If it raises, the detector is as it was before the call.
+        If it raises, the detector is unchanged.
 
         Examples
         --------
@@ -166,25 +166,25 @@ class Detector(Guarded, ABC):
         [500]
         """
         rest = as_numbers("values", values)
-        self._check(rest)
-        found: list[int] = atomically(self, self._all_drifts, rest, in_parts=True)
-        return found
+        self._validate(rest)
+        drifts: list[int] = atomically(self, self._all_drifts, rest, in_parts=True)
+        return drifts
 
     def _all_drifts(self, values: Floats) -> list[int]:
-        found, start = list[int](), 0
+        drifts, start = list[int](), 0
         while (at := self._advance(values[start:])) >= 0:
-            found.append(start + at)
+            drifts.append(start + at)
             start += at + 1
-        return found
+        return drifts
 
-    def _refuse(self, value: Any) -> None:
+    def _reject(self, value: Any) -> None:
         refuse_masked("value", value)
         where = "between 0 (right) and 1 (wrong)" if self._high == 1.0 else "finite"
         raise DataError(f"{type(self).__name__} was given {short_repr(value)}: values must be {where}.")
 
-    def _check(self, values: Floats) -> None:
+    def _validate(self, values: Floats) -> None:
         if values.ndim != 1:
-            raise DataError(f"values must be one column, got an array of shape {values.shape}.")
+            raise DataError(f"values must be 1-dimensional, got an array of shape {values.shape}.")
         fit = (values >= self._low) & (values <= self._high) & np.isfinite(values)
         if not fit.all():
-            self._refuse(float(values[np.argmin(fit)]))
+            self._reject(float(values[np.argmin(fit)]))

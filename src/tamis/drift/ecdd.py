@@ -21,11 +21,12 @@ L             `limit`         control limit that gives it
 
 Errata and deviations, each with its reason:
 
-* The thesis prints (2), a variance, where (3) needs its root, and calls 1 a correct prediction: 1 is an error.
-* The published polynomials for L are off: by simulation, that for ARL0 = 100 turns negative at p = 0.4, that for 1000
-  rises with p and gives 66 to 550. ``limit="simulated"`` interpolates limits found by simulation; "published" takes
-  the polynomials.
-* Nothing is said before 30 values, when p_t says little.
+* The thesis prints (2), a variance, where (3) needs its square root, and defines 1 as a correct prediction: here 1 is
+  an error.
+* The published polynomials for L are inaccurate: in simulations, that for ARL0 = 100 is negative at p = 0.4, that for
+  1000 increases with p and gives 66 to 550. ``limit="simulated"`` interpolates simulated limits; "published" uses the
+  polynomials.
+* The first 30 values are never a drift, because p_t is then imprecise.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ __all__ = ["ECDD"]
 
 Floats = NDArray[np.float64]
 _WEIGHT = 0.2
-_SILENT = 30
+_MIN_VALUES = 30
 
 # Mean time to a false alarm -> coefficients of 1, p, p^3, p^5, p^7 (Ross et al., table 1).
 _POLYNOMIAL = {
@@ -49,8 +50,8 @@ _POLYNOMIAL = {
     400: (3.97, -6.56, 48.73, -330.13, 848.18),
     1000: (1.17, 7.56, -21.24, 112.12, -987.23),
 }
-# The limits that give it, at these p: from .02 to .5 of 3,000 simulated paths each; elsewhere of 400,000 values, so
-# that a false alarm comes as rarely there.
+# Simulated limits for it at these p: from .02 to .5 from 3,000 paths each; elsewhere from 400,000 values, with the same
+# false alarm rate.
 _P = np.array(
     [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7]
 )
@@ -77,7 +78,7 @@ def _ecdd(values: Floats, state: Floats, limit: Floats) -> int:
         state[2] += (x - state[2]) / t
         state[3] += _WEIGHT * (x - state[3])  # (1)
         state[1] = 0.0
-        if t < _SILENT:
+        if t < _MIN_VALUES:
             continue
         p = state[2]
         variance = p * (1.0 - p) * _WEIGHT / (2.0 - _WEIGHT) * (1.0 - (1.0 - _WEIGHT) ** (2.0 * t))  # (2)
@@ -92,19 +93,19 @@ def _ecdd(values: Floats, state: Floats, limit: Floats) -> int:
 
 
 class ECDD(Detector):
-    """Detects a rise of an error rate by a control chart with a chosen rate of false alarms.
+    """Detects an increase of an error rate by a control chart with a given false alarm rate.
 
     Parameters
     ----------
     arl0 : {100, 400, 1000}, default=400
         Mean number of values between two false alarms.
     limit : {"simulated", "published"}, default="simulated"
-        How the control limit is computed: by simulation, or from the printed polynomials (which miss `arl0`).
+        How the control limit is computed: by simulation, or from the published polynomials (which do not give `arl0`).
 
     Raises
     ------
     ValueError
-        If a parameter is none of these.
+        If a parameter is not one of these.
     DataError
         If a value is not between 0 and 1.
 
@@ -114,7 +115,7 @@ class ECDD(Detector):
 
     Examples
     --------
-    The error rate rises from 0.1 to 0.4 after 1000 rows:
+    The error rate increases from 0.1 to 0.4 after 1000 rows:
 
     >>> import numpy as np
     >>> from tamis.drift import ECDD
@@ -143,7 +144,7 @@ class ECDD(Detector):
                 self._limits += factor * _GRID**power
         self.reset()
 
-    def _fresh(self) -> Floats:
+    def _initial_state(self) -> Floats:
         return np.zeros(4)
 
     def _run(self, values: Floats) -> int:

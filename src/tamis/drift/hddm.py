@@ -3,20 +3,21 @@
 Frias-Blanco et al.: Online and Non-Parametric Drift Detection Methods Based on Hoeffding's Bounds, IEEE TKDE 27(3),
 2015; Barddal's thesis, A.4.
 
-With e(n, a) = sqrt(ln(1 / a) / (2 n)), the mean of all n values, and the prefix of n0 values whose mean + e is least::
+With e(n, a) = sqrt(ln(1 / a) / (2 n)), the mean of all n values, and the prefix of n0 values with the smallest mean +
+e::
 
     A: drift if  mean - mean0 >= sqrt(m / 2 ln(2 / a)),   m = (n - n0) / (n0 n)                 (1)
 
 With exponentially weighted means of rate lambda, D_t = lambda^2 + (1 - lambda)^2 D_{t-1} the sum of squared weights,
-mean1 and D1 where mean + sqrt(D ln(1 / a) / 2) was least, mean2 and D2 of what came after::
+mean1 and D1 at the minimum of mean + sqrt(D ln(1 / a) / 2), mean2 and D2 of the later values::
 
     W: drift if  mean2 - mean1 > sqrt((D1 + D2) / 2 ln(1 / a))                                  (2)
 
 A warning is the same with a larger a. Deviations, each with its reason:
 
-* The thesis prints a warning level below the drift level; then no warning would ever come first.
-* In the authors' program the samples of HDDM-W are shared by all its instances; each has its own here.
-* Both watch for a rise, which is what matters of an error; `two_sided` watches for both.
+* The thesis prints a warning level below the drift level; then a warning would never precede a drift.
+* In the authors' program all instances of HDDM-W share their samples; here each instance has its own.
+* Both detect an increase, which is relevant for errors; `two_sided` also detects a decrease.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @njit()
 def _hddm_a(values: Floats, state: Floats, drift: float, warning: float, two_sided: bool) -> int:
-    """State: n, warning, mean, then n and mean of the least and of the greatest prefix."""
+    """State: n, warning, mean, then n and mean of the prefixes of smallest and largest mean."""
     bound = np.log(1.0 / drift) / 2.0
     for i in range(len(values)):
         state[0] += 1.0
@@ -97,20 +98,20 @@ def _check_levels(drift: float, warning: float) -> None:
     check_number("alpha", drift, low=0, high=1, open_low=True, open_high=True)
     check_number("alpha_warning", warning, low=0, high=1, open_low=True, open_high=True)
     if warning < drift:
-        raise ValueError(f"alpha_warning={warning} is below alpha={drift}: a warning must come first.")
+        raise ValueError(f"alpha_warning={warning} is below alpha={drift}: choose alpha_warning >= alpha.")
 
 
 class HDDMA(Detector):
-    """Detects that the mean of values in [0, 1] has risen, by comparing their mean with that of the best prefix.
+    """Detects an increase of the mean of values in [0, 1], by comparing their mean with that of the best prefix.
 
     Parameters
     ----------
     alpha : float, default=0.001
-        Level of a drift at each value, in (0, 1); over many values false alarms add up.
+        Level of a drift at each value, in (0, 1); the false alarms of many values add up.
     alpha_warning : float, default=0.005
         Level of a warning, from `alpha` to 1.
     two_sided : bool, default=False
-        Whether a fall counts as a drift too.
+        Whether a decrease is also reported as a drift.
 
     Raises
     ------
@@ -148,7 +149,7 @@ class HDDMA(Detector):
         self.alpha, self.alpha_warning, self.two_sided = alpha, alpha_warning, two_sided
         self.reset()
 
-    def _fresh(self) -> Floats:
+    def _initial_state(self) -> Floats:
         return np.zeros(7)
 
     def _run(self, values: Floats) -> int:
@@ -156,18 +157,18 @@ class HDDMA(Detector):
 
 
 class HDDMW(Detector):
-    """Detects that the recent mean of values in [0, 1] has risen, by exponentially weighted means.
+    """Detects an increase of the recent mean of values in [0, 1], by exponentially weighted means.
 
     Parameters
     ----------
     alpha : float, default=0.001
-        Level of a drift at each value, in (0, 1); over many values false alarms add up.
+        Level of a drift at each value, in (0, 1); the false alarms of many values add up.
     alpha_warning : float, default=0.005
         Level of a warning, from `alpha` to 1.
     rate : float, default=0.05
         lambda: weight of the newest value, in (0, 1].
     two_sided : bool, default=False
-        Whether a fall counts as a drift too.
+        Whether a decrease is also reported as a drift.
 
     Raises
     ------
@@ -210,7 +211,7 @@ class HDDMW(Detector):
         self.alpha, self.alpha_warning, self.rate, self.two_sided = alpha, alpha_warning, rate, two_sided
         self.reset()
 
-    def _fresh(self) -> Floats:
+    def _initial_state(self) -> Floats:
         return np.zeros(14)
 
     def _run(self, values: Floats) -> int:

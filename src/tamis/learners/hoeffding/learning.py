@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._jit import njit
-from tamis.drift.adwin import watch
+from tamis.drift.adwin import update_window
 from tamis.learners.hoeffding.adaptive import compare_alternate, poisson, start_alternate
 from tamis.learners.hoeffding.leaves import BAYES_OR_MAJORITY, GIVEN, MAJORITY, bayes, uses_bayes, vote
 from tamis.learners.hoeffding.nodes import (
@@ -164,7 +164,7 @@ def _learn_row(
             if not rules.watched or tree.links[node, DETECTOR] < 0:
                 continue
             error = 1.0 if guess != y else 0.0
-            risen = watch(tree.detectors[tree.links[node, DETECTOR]], error, 0.002, 32) > 0
+            risen = update_window(tree.detectors[tree.links[node, DETECTOR]], error, 0.002, 32) > 0
             if tree.links[node, LEFT] < 0:
                 continue
             other = tree.links[node, ALTERNATE]

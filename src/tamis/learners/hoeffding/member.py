@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tamis._jit import njit
 from tamis._shapes import Shapes
-from tamis.drift.adwin import STATE_SIZE, check_windows, watch
+from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import (
@@ -246,9 +246,9 @@ def _learn(
 def _update_detectors(detectors: Floats, error: float, sampling: Sampling) -> int:
     """Update the detectors with an error, and return the event."""
     event = NOTHING
-    if sampling.warning > 0.0 and watch(detectors[0], error, sampling.warning, 32) > 0:
+    if sampling.warning > 0.0 and update_window(detectors[0], error, sampling.warning, 32) > 0:
         event = WARNING
-    if sampling.drift > 0.0 and watch(detectors[1], error, sampling.drift, 32) > 0:
+    if sampling.drift > 0.0 and update_window(detectors[1], error, sampling.drift, 32) > 0:
         event = DRIFT
     return event
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tamis._jit import njit
 from tamis.dependence.split_gain import entropy_times_weight
-from tamis.drift.adwin import STATE_SIZE, check_windows, watch
+from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import has_room, predict_and_score, register_categories
 from tamis.learners.hoeffding.leaves import vote
@@ -271,7 +271,7 @@ def _errors_rise(
     rules.tally[rule, SEEN] += 1.0
     if options.drift <= 0.0:
         return False
-    return bool(watch(rules.detectors[rule], 0.0 if right else 1.0, options.drift, 32) > 0)
+    return bool(update_window(rules.detectors[rule], 0.0 if right else 1.0, options.drift, 32) > 0)
 
 
 @njit()

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._parameters import integer, number, parameters
-from tamis.drift.adwin import STATE_SIZE, check_windows, watch
+from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.errors import DataError
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.learning import attempt_split, has_room, predict_and_score, update_leaf
@@ -164,7 +164,7 @@ def _learn_tree(
     """Update a tree with a row, or reset the tree if its errors have risen; return the outcome."""
     leaf = pool.notes[PATH, length - 1]
     error = 0.0 if predict_and_score(pool, leaf, part, nothing, y, 1.0, nothing, rules, work) == y else 1.0
-    if drift > 0.0 and watch(stack.detectors[t], error, drift, 32) > 0:
+    if drift > 0.0 and update_window(stack.detectors[t], error, drift, 32) > 0:
         drop_subtree(pool, stack.roots[t])
         stack.roots[t] = new_leaf(pool, -1, 0)
         stack.detectors[t].fill(0.0)

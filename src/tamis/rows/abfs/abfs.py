@@ -33,7 +33,7 @@ Errata and deviations, each with its reason:
 * Nothing bounds lambda: a long run of errors lets one row outweigh the stream. It stays below `weight_cap`.
 * "Every grace period" costs O(features): the observers do, on every row.
 * A category of many values gains by chance: with 50 values and 500 rows 0.07 bits, more than the threshold. What chance
-  gains (:mod:`tamis.dependence.chance`) is left out; ``bias_correction=False`` leaves it in.
+  gains (:mod:`tamis.dependence.expected_g`) is left out; ``bias_correction=False`` leaves it in.
 * Ten equally spaced cuts between the least and the greatest value do not cut where one value is far away, and
   squares of
   values of 1e-200 vanish. Numbers are seen in units of the middle half of the candidate's first 32 rows, squeezed

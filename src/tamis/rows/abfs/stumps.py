@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._jit import njit
 from tamis._shapes import Shapes, changed
-from tamis.dependence.chance import MANY, expected, fill_expected
+from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.squash import EARLY, Squash
 from tamis.summaries.batch import without_columns
@@ -107,7 +107,7 @@ def _categorical_gains(
     `rows`: as how many rows of weight 1 the weight counts; what many branches gain by chance is left out. 0: it is not.
     """
     whole, right, chance = total.sum(), np.empty(len(total)), np.empty(MANY + 1)
-    fill_expected(total, chance)
+    fill_expected_g(total, chance)
     for k in range(len(gains)):
         branches, after, free = 0, 0.0, -chance[MANY]
         gains[k], alone[k] = 0.0, -1
@@ -115,7 +115,7 @@ def _categorical_gains(
             weight = counts[:, at].sum()
             branches += weight > LEAST_SHARE * whole
             after += entropy_times_weight(counts[:, at])
-            free += expected(weight / whole * rows, chance)
+            free += expected_g(weight / whole * rows, chance)
         if branches >= 2:  # then no split into two gains more
             bias = free / (2.0 * rows * np.log(2.0)) if rows > 0.0 else 0.0
             gains[k] = max((entropy_times_weight(total) - after) / whole - max(bias, 0.0), 0.0)

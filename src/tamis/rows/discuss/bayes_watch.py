@@ -2,7 +2,7 @@
 
 A change of the set is no drift; a drift is when what was learned of the selected features is wrong. So the simplest
 classifier that there is guesses each row by them, as it knows them from all rows since the last drift, all classes
-alike, and learns the row afterwards. Its errors are honest, and :mod:`tamis.drift.page` says whether they have risen.
+alike, and learns the row afterwards. Its errors are honest, and :mod:`tamis.drift.cusum` says whether they have risen.
 That needs no labels of drifts and no learner, and follows neither from features that are not selected nor from the
 shares of the classes.
 
@@ -15,7 +15,7 @@ With G features, K = 9 edges of their values and C classes, the state is a tuple
                                category: other values), missing
     totals   (G, C)            rows of each class
     tally    (3, C)            rows of each class, those that were wrong, guesses of it; of about the last 1000 rows
-    evidence (2,), steps (2, C)   see :mod:`tamis.drift.page`
+    evidence (2,), steps (2, C)   see :mod:`tamis.drift.cusum`
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 from tamis._jit import njit
-from tamis.drift.page import hear, prepare
+from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
 __all__ = ["BayesWatch", "count", "cuts", "expect", "judge", "nothing", "watch"]
 
@@ -185,11 +185,11 @@ def judge(row: Array, code: int, state: Any) -> float:
     tally[1, code] += guess != code
     if guess >= 0:
         tally[2, guess] += 1.0
-    return hear(guess != code, code, evidence, steps)
+    return update_cusum(guess != code, code, evidence, steps)
 
 
 @njit(strict=True)
 def expect(state: Any) -> None:
     """Read again how often each class is expected to be wrong."""
     tally, steps = state[5], state[7]
-    prepare(tally[1], tally[0], 1.0 - tally[2] / tally[2].sum(), steps)
+    log_likelihood_steps(tally[1], tally[0], 1.0 - tally[2] / tally[2].sum(), steps)

@@ -17,7 +17,7 @@ baseline        bar                      theta, or the SU of the last feature ta
 With f degrees of freedom the information gain of a feature that tells nothing, times 2 n ln 2, is nearly chi square;
 its
 mean, f, is the bias that `bias_correction` subtracts. f is (values - 1) (classes - 1), or what chance does where values
-have few rows (:mod:`tamis.dependence.chance`). The default threshold is what one of d such features exceeds with
+have few rows (:mod:`tamis.dependence.expected_g`). The default threshold is what one of d such features exceeds with
 probability delta::
 
     SU_i > 2 (chi2(f_i, delta / d) - f_i) / (2 n ln 2) / (H(X_i) + H(Y))                              (2)

@@ -18,7 +18,7 @@ import numpy as np
 
 from tamis._check import Array
 from tamis._jit import njit
-from tamis.dependence.chance import MANY, fill_expected
+from tamis.dependence.expected_g import MANY, fill_expected_g
 
 __all__ = ["measure", "measure_given"]
 
@@ -38,7 +38,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     n_classes : int
     found : ndarray of shape (4, n_features), float64
         Written: the information gain in bits; H(X) + H(Y) in bits; the degrees of freedom, by
-        :mod:`tamis.dependence.chance`; the same as if all values had many rows, (values - 1) (classes - 1).
+        :mod:`tamis.dependence.expected_g`; the same as if all values had many rows, (values - 1) (classes - 1).
 
     Examples
     --------
@@ -63,7 +63,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
         t_y += f[n_y[y]]
         classes += n_y[y] > 0
     chance = np.empty(MANY + 1)
-    fill_expected(n_y.astype(np.float64), chance)
+    fill_expected_g(n_y.astype(np.float64), chance)
     codes = ring.astype(np.uint64)
     first, last, wide = (seen[0] - n) % w, seen[0] % w, np.uint64(n_classes)
     counts = np.zeros((start[1:] - start[:-1]).max() * n_classes, np.int32)

@@ -1,6 +1,6 @@
 """Have the errors of a classifier risen that guesses each row before the row is learned from?
 
-Its errors are then honest. :mod:`tamis.drift.page` says whether they have risen within the classes since some row, by
+Its errors are then honest. :mod:`tamis.drift.cusum` says whether they have risen within the classes since some row, by
 the share of each class that was wrong of about the last 1000 rows.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis._check import Array
 from tamis._jit import njit
-from tamis.drift.page import hear, prepare
+from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
 __all__ = ["ErrorWatch"]
 
@@ -19,7 +19,7 @@ _BLIND = 10.0  # rows of each class that count as guessed blindly
 
 # State, of C classes:
 #   tally     (3, C) float64   faded rows of each class, those that were wrong, guesses of it
-#   evidence  (2,)   float64   \  see :mod:`tamis.drift.page`
+#   evidence  (2,)   float64   \  see :mod:`tamis.drift.cusum`
 #   steps     (2, C) float64   /
 
 
@@ -36,7 +36,7 @@ def _hear(
         tally[0, codes[i]] += 1.0
         tally[1, codes[i]] += wrong
         tally[2, guesses[i]] += 1.0
-        if hear(wrong, codes[i], evidence, steps) > limit:
+        if update_cusum(wrong, codes[i], evidence, steps) > limit:
             return i + 1
     return len(codes)
 
@@ -50,7 +50,7 @@ def _expect(tally: Array, steps: Array) -> None:
         n_seen += tally[0, c] > 0.0
         chance[c] = tally[2, c] + (2.0 if tally[0, c] > 0.0 else 0.0)
     total, blindly = max(chance.sum(), 1.0), 1.0 - 1.0 / max(n_seen, 2)
-    prepare(tally[1] + _BLIND * blindly, tally[0] + _BLIND, 1.0 - chance / total, steps)
+    log_likelihood_steps(tally[1] + _BLIND * blindly, tally[0] + _BLIND, 1.0 - chance / total, steps)
     for c in range(n_classes):
         if tally[0, c] == 0.0:
             steps[:, c] = 0.0
@@ -74,8 +74,8 @@ class ErrorWatch:
     >>> watch.grow(2)
     >>> for start in range(0, 700, 100):
     ...     watch.expect()
-    ...     _ = watch.hear(guesses[start : start + 100], codes[start : start + 100])
-    >>> 700 + watch.hear(guesses[700:], codes[700:]), watch.found, watch.n_rows
+    ...     _ = watch.update_cusum(guesses[start : start + 100], codes[start : start + 100])
+    >>> 700 + watch.update_cusum(guesses[700:], codes[700:]), watch.found, watch.n_rows
     (717, True, 16)
     """
 
@@ -100,7 +100,7 @@ class ErrorWatch:
         """Read again how often each class is expected to be wrong."""
         _expect(self.tally, self.steps)
 
-    def hear(self, guesses: Array, codes: Array) -> int:
+    def update_cusum(self, guesses: Array, codes: Array) -> int:
         """Take in the guesses of some rows, as far as the first that makes the evidence sufficient.
 
         Returns

@@ -24,7 +24,7 @@ and shrink, as Markov blankets are found, with conditions of one feature.
 All rows since the last drift count, so weak features are found in time; of a long time the older part is dropped, in
 growing chunks, so that rows of the drift itself do not stay. A drift is found by the errors of the simplest classifier
 there is: the table of the pair that tells most, whose majority class is predicted for each row. Page's CUSUM, class by
-class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.page`). Beyond
+class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.cusum`). Beyond
 ln(1 / alpha_drift) all counts restart with the rows that speak for it. A drift may leave that pair as it was, where
 a third feature is replaced; so every 500 rows are compared with all before, whether some feature tells otherwise of the
 class (:mod:`tamis.rows.relation_change`). No learner is asked for anything. That another set is selected is no drift:
@@ -42,8 +42,8 @@ from tamis._check import Array, Rows
 from tamis._jit import njit, overwrite
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
-from tamis.dependence.e_values import e_bh, level_of_beginning
-from tamis.drift.page import hear, prepare
+from tamis.dependence.e_values import e_bh, restart_level
+from tamis.drift.cusum import log_likelihood_steps, update_cusum
 from tamis.rows.joint.gains_alone import gain_alone, trend_alone
 from tamis.rows.joint.pair_counts import (
     BLOCK,
@@ -93,7 +93,7 @@ def _take(
             for k in range(counts.edges.shape[1]):
                 a += X[r, pair[0]] > counts.edges[pair[0], k]
                 b += X[r, pair[1]] > counts.edges[pair[1], k]
-            if hear(guess[a, b] != codes[r], codes[r], evidence, steps) > limit:
+            if update_cusum(guess[a, b] != codes[r], codes[r], evidence, steps) > limit:
                 return r + 1, True
         if counts.n[1] == BLOCK or counts.n[0] == look:
             return r + 1, False
@@ -344,7 +344,7 @@ class JointScreening(RowSelector):
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
             log_e[self._working] = self._pair_evidence.log_e()[self._working]
-            found = e_bh(log_e, level_of_beginning(level, self._n_beginnings))
+            found = e_bh(log_e, restart_level(level, self._n_beginnings))
             self.selected_ = [x for x in self._working if found[x]]
 
     @property
@@ -413,7 +413,7 @@ class JointScreening(RowSelector):
         self._set_bars()
         self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
         self._before, self._looked = np.zeros_like(self._arrays[5]), 0
-        self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.page
+        self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.cusum
         if self.level is not None:  # the rows that are counted again were looked at, and are no evidence
             self._begin_evidence()
         self._seen[0] -= len(y)
@@ -562,7 +562,7 @@ class JointScreening(RowSelector):
         spare = n_cells / n_classes  # the table fits its own rows a little too well
         wrong, rows = totals - right + spare / 2.0, totals + spare
         wrong += 0.5 * np.sqrt(wrong * (1.0 - wrong / rows))  # and was chosen because it fits them
-        prepare(wrong, rows, 1.0 - guessed / totals.sum(), self._steps)
+        log_likelihood_steps(wrong, rows, 1.0 - guessed / totals.sum(), self._steps)
 
 
 def _chosen(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
-from tamis.dependence.e_values import e_bh, level_of_beginning
+from tamis.dependence.e_values import e_bh, restart_level
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
 from tamis.rows.relation_change import LOOK, RelationWatch
@@ -348,7 +348,7 @@ class Screener(RowSelector):
         """Forget the rows, but not the classes and columns; for data that have changed.
 
         With `level`, the bound still holds: the k-th start gets the share 6 / (pi k)^2 of the level, the first one 61
-        %, and these shares add up to 1 (:func:`tamis.dependence.e_values.level_of_beginning`). With the parameter
+        %, and these shares add up to 1 (:func:`tamis.dependence.e_values.restart_level`). With the parameter
         `restarts`, the selector calls this by itself.
 
         Returns
@@ -551,7 +551,7 @@ class Screener(RowSelector):
             return self._without_redundancy(self.redundancy)
         assert self._evidence is not None
         assert self.level is not None
-        return e_bh(self._evidence.log_e(), level_of_beginning(self.level, self._n_restarts + 1))
+        return e_bh(self._evidence.log_e(), restart_level(self.level, self._n_restarts + 1))
 
     def _without_redundancy(self, n_candidates: int) -> NDArray[np.bool_]:
         """Return which of the best columns add most to one another, judged by the last rows."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis._check import check_choice
 from tamis._parameters import Kind, parameters
 from tamis.base.glance import glance
-from tamis.dependence.e_values import level_of_beginning
+from tamis.dependence.e_values import restart_level
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.mean_variance import f_statistic
 from tamis.rows.screening.screener import SCORES, BinScreener, Screener
@@ -542,7 +542,7 @@ class Screening(BinScreener):
         if self.level is not None:
             table["evalue"] = self.evalues_
             table["effect_low"], table["effect_high"] = self.effect_band(
-                level_of_beginning(self.level, self._n_restarts + 1)
+                restart_level(self.level, self._n_restarts + 1)
             )
         if self._decides_how_many:
             table["selected"] = self.get_support()

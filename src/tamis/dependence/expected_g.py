@@ -1,12 +1,13 @@
-"""The expected G statistic of a table of counts under independence, cell by cell.
+"""The expected G statistic of a table of counts under independence, value by value.
 
-Of a value that k rows have, with classes of shares p_c that do not depend on it, n_c rows are of class c, and
+For a value with k rows, n_c of which are of class c, and class probabilities p_c that do not depend on it,
 
     G = 2 sum_c n_c ln(n_c / (k p_c))     E[G] = 2 sum_c (E[n_c ln n_c] - k p_c ln(k p_c))                  (1)
 
-The sum over the values, less (classes - 1) for the shares, is what 2 n ln 2 times the information gain is on average:
-its degrees of freedom. For many rows (1) is (classes - 1), as chi square has it; for few it is more, up to 1.39 times
-with two classes, or less, and with one row exactly 2 H(class). So a category of many rare values needs (1).
+The sum over the values, minus (classes - 1) for the estimated class probabilities, is the mean of 2 n ln 2 times the
+information gain: its effective degrees of freedom. For many rows (1) is (classes - 1), as for chi-square; for few rows
+it is up to 1.39 times as large with two classes, or smaller, and with one row it is exactly 2 H(class). So a category
+with many rare values needs (1).
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit
 
-__all__ = ["MANY", "expected", "fill_expected"]
+__all__ = ["MANY", "expected_g", "fill_expected_g"]
 
-MANY = 32  # rows from which on it is as chi square has it
+MANY = 32  # rows from which on the chi-square value is used
 
 
 @njit(strict=True)
-def fill_expected(rows: Array, table: Array) -> None:
+def fill_expected_g(rows: Array, table: Array) -> None:
     """Write (1) for k from 0 to `MANY`; the last is (classes - 1).
 
     Parameters
     ----------
     rows : ndarray of shape (n_classes,)
-        Of each class, in proportion.
+        Rows of each class, up to a factor.
     table : ndarray of shape (MANY + 1,), float64
 
     Examples
     --------
     >>> table = np.empty(MANY + 1)
-    >>> fill_expected(np.array([5.0, 5.0]), table)
+    >>> fill_expected_g(np.array([5.0, 5.0]), table)
     >>> table[[0, 1, 2, 10, 32]].round(2)
     array([0.  , 1.39, 1.39, 1.06, 1.  ])
     """
@@ -46,7 +47,7 @@ def fill_expected(rows: Array, table: Array) -> None:
         if p == 0.0 or p == 1.0:
             continue
         for k in range(1, MANY):
-            chance, mean = (1.0 - p) ** k, 0.0  # that n of the k rows are of the class
+            chance, mean = (1.0 - p) ** k, 0.0  # probability that n of the k rows are of the class
             for n in range(1, k + 1):
                 chance *= (k - n + 1) / n * p / (1.0 - p)
                 mean += chance * n * np.log(n)
@@ -55,12 +56,12 @@ def fill_expected(rows: Array, table: Array) -> None:
 
 
 @njit(strict=True)
-def expected(k: float, table: Array) -> float:
-    """Return (1) of a value that k rows have, k not whole.
+def expected_g(k: float, table: Array) -> float:
+    """Return (1) of a value with k rows, interpolated between integers.
 
     >>> table = np.empty(MANY + 1)
-    >>> fill_expected(np.array([1.0, 1.0]), table)
-    >>> round(expected(2.5, table), 2), expected(100.0, table)
+    >>> fill_expected_g(np.array([1.0, 1.0]), table)
+    >>> round(expected_g(2.5, table), 2), expected_g(100.0, table)
     (1.34, 1.0)
     """
     below = int(min(k, MANY - 1.0))

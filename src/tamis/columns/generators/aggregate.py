@@ -106,9 +106,8 @@ class Scope:
         for table, column, value in self.where:
             names += [table, column]
             if table not in been[1:] or not _is_plain(value):
-                raise DataError(
-                    f"An aggregate has the invalid condition {safe_repr(table)}.{safe_repr(column)} = {safe_repr(value)}."
-                )
+                place = f"{safe_repr(table)}.{safe_repr(column)}"
+                raise DataError(f"An aggregate has the invalid condition {place} = {safe_repr(value)}.")
         if len(been) == 1 or not all(type(name) is str and name and "\0" not in name for name in names):
             raise DataError(f"An aggregate from {safe_repr(self.target)} must name tables and columns.")
 
@@ -196,7 +195,9 @@ class Aggregate(Recipe):
             If so.
         """
         if self.kind not in _SQL or (self.kind == "count") != (self.column is None):
-            raise DataError(f"Unknown aggregate {safe_repr(self.kind)} of the column {safe_repr(self.column)}.")
+            raise DataError(
+                f"Unknown aggregate {safe_repr(self.kind)} of the column {safe_repr(self.column)}."
+            )
         self.scope.check_state()
         if self.column is not None:
             names = type(self.column) is str and self.column and "\0" not in self.column

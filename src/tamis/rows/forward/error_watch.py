@@ -74,8 +74,8 @@ class ErrorWatch:
     >>> watch.grow(2)
     >>> for start in range(0, 700, 100):
     ...     watch.expect()
-    ...     _ = watch.update_cusum(guesses[start : start + 100], codes[start : start + 100])
-    >>> 700 + watch.update_cusum(guesses[700:], codes[700:]), watch.found, watch.n_rows
+    ...     _ = watch.hear(guesses[start : start + 100], codes[start : start + 100])
+    >>> 700 + watch.hear(guesses[700:], codes[700:]), watch.found, watch.n_rows
     (717, True, 16)
     """
 
@@ -100,7 +100,7 @@ class ErrorWatch:
         """Read again how often each class is expected to be wrong."""
         _expect(self.tally, self.steps)
 
-    def update_cusum(self, guesses: Array, codes: Array) -> int:
+    def hear(self, guesses: Array, codes: Array) -> int:
         """Take in the guesses of some rows, as far as the first that makes the evidence sufficient.
 
         Returns

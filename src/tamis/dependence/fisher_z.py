@@ -81,7 +81,7 @@ class FisherZ(DependenceTest):
 
     _fit_together = Shapes(
         f"{KEPT}  _target (n) float in [-1.001, 1.001]  _correlations (k+1, k+1) float in [-1.001, 1.001]"
-        "  _kept float in [-1.001, 1.001]  _bar float in [0, inf)"
+        "  _kept float in [-1.001, 1.001]  _critical_value float in [0, inf)"
     )
 
     def __init__(self, alpha: float = 0.01) -> None:

@@ -106,7 +106,7 @@ class GSquare(DependenceTest):
         self.unreliable = unreliable
 
     def check_state(self) -> None:
-        """Refuse kept columns with values that are none of theirs: kernels count into a cell for each.
+        """Reject kept columns with values out of their range: kernels count into a cell for each.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class GSquare(DependenceTest):
         """
         if hasattr(self, "_arity") and (self._kept[: self.n_kept_] >= self._arity[:, None]).any():
             raise StateError(
-                "'_kept' of a GSquare holds values that its columns do not have: the model was changed from outside,"
+                "'_kept' of a GSquare contains values out of range: the model was changed from outside,"
                 " so fit it again or load it from where it was saved."
             )
 

@@ -365,7 +365,7 @@ def wrong(path, row):
         ([*RUN, "--select", "-3"], 2, "--select -3"),
         ([*RUN, "--select", "nan"], 2, "--select nan"),
         ([*RUN, "--select", "1.5"], 2, "--select 1.5"),
-        ([*RUN, "--select", "some"], 2, "--select some is no number"),
+        ([*RUN, "--select", "some"], 2, "--select some is not a number"),
         ([*RUN, "--select", "5"], 2, "--select must be an integer in [1, 4], got 5"),
         ([*RUN, "--selector", "firse"], 2, "did you mean 'fires'"),
         ([*RUN, "--learner", "percepton"], 2, "did you mean 'perceptron'?"),
@@ -447,7 +447,7 @@ def test_a_row_that_takes_two_options_is_told_with_the_command_that_mends_it(cal
     code, out, err = call("run", wrong(here, "1,inf,3,4,on"), "--label", "state")
     assert (code, out) == (1, "")
     assert "sound (1) holds infinite numbers: --na inf" in err
-    mended = err.rpartition("Mended: tamis ")[2].split()
+    mended = err.rpartition("Corrected: tamis ")[2].split()
     assert call(*mended)[0] == 0
 
 
@@ -608,7 +608,7 @@ def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted, numbe
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err == "tamis: interrupted; the same command goes on from the checkpoint\n"
+    assert err == "tamis: interrupted; the same command resumes from the checkpoint\n"
     found = json.loads(out)
     assert found["settings"]["interrupted"] is True
     assert found["summary"]["n_rows"] < 5_000

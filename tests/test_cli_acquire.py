@@ -76,7 +76,7 @@ def test_training_says_how_well_it_does(call, folder, model):
     saved = tamis.load(folder / "m.tamis")
     assert saved["model"].n_bins == 3
     code, out, err = call("train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis")
-    assert "No value is worth its price: every row gets the decision of the class shares." in out
+    assert "No value is worth its cost: every decision follows the class shares." in out
 
 
 def test_the_page_shows_what_is_printed(call, folder):
@@ -102,7 +102,7 @@ def test_dialogue_asks_until_it_is_sure(call, model):
     code, out, err = call("acquire", model, said="green\nred\n")
     assert (code, err) == (0, "")
     assert "colour (blue, grey, red), for 0.01:" in out
-    assert "it may be blue, grey, red" in out  # and asks again
+    assert "choose one of blue, grey, red" in out  # and asks again
     assert "Decision: on (0.9" in out
     assert out.splitlines()[-1].startswith("  colour = red  paid 0.01  on 0.9")
     code, out, _ = call("acquire", model, said="grey\n2.9\n")
@@ -114,7 +114,7 @@ def test_dialogue_asks_until_it_is_sure(call, model):
 def test_what_is_not_to_be_had_and_what_is_told_unasked(call, model):
     code, out, _ = call("acquire", model, said="?\npressure = 4.5\n")
     assert code == 0
-    assert "colour = not to be had" in out
+    assert "colour = unavailable" in out
     assert "Decision: on" in out
     code, out, _ = call("acquire", model, said="light = 0.5\nq\n")
     assert "light = 0.5  paid -" in out
@@ -186,7 +186,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
     [("train table.csv --label state", "Say where the model goes: --save FILE"),
      ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
-     ("train table.csv --label state --cost table.csv --save m", "--cost table.csv is no JSON document"),
+     ("train table.csv --label state --cost table.csv --save m", "--cost table.csv is not a JSON document"),
      ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),
      ("train table.csv --label state --cost -1 --save m", "--cost -1 must be 0 or more"),
      ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),
@@ -208,7 +208,7 @@ def test_mistakes_are_told_in_one_line(call, folder, arguments, message):
     assert len(err.splitlines()) == 1
 
 
-NOT_A_NUMBER = "heat is a finite number, and {} is none: {} says that it is not to be had."
+NOT_A_NUMBER = "heat must be a finite number, got {}; enter {} if the value is unavailable."
 
 
 def test_what_is_no_value_is_refused_in_the_words_of_who_asks(call, model):
@@ -217,7 +217,7 @@ def test_what_is_no_value_is_refused_in_the_words_of_who_asks(call, model):
     for value in ("'inf'", "'1e400'", "'much'"):
         assert NOT_A_NUMBER.format(value, "?") in " ".join(out.split())
     assert (
-        "colour has no value 'pink': it may be blue, grey, red; ? says that it is not to be had."
+        "colour has no value 'pink': choose one of blue, grey, red; enter ? if the value is unavailable."
         in " ".join(out.split())
     )
     lines = [
@@ -231,9 +231,9 @@ def test_what_is_no_value_is_refused_in_the_words_of_who_asks(call, model):
     assert (code, err, found[0], found[-1]) == (0, "", None, None)  # at the end of the input it decides
     assert (
         found[1]
-        == 'A line is no JSON: write one object, such as {"value": 3.5}, on a line, not \'{"value": 1\'.'
+        == 'A line is not valid JSON: write one object, such as {"value": 3.5}, on a line, not \'{"value": 1\'.'
     )
-    assert found[2].startswith("A line is no JSON")
+    assert found[2].startswith("A line is not valid JSON")
     assert len(found[2]) < 200
     assert found[3].startswith("A line must be an object")
     assert found[4:7] == [NOT_A_NUMBER.format(value, "null") for value in ("True", "inf", "[1]")]

@@ -99,7 +99,7 @@ def test_what_is_shown_fits_the_terminal(call):
         r"candidates in .* s: \d+ accepted, \d+ refused for too little evidence, \d+ constant, ", told
     )
     assert "collinear with accepted ones" in told
-    assert "lacked values; the mean of the others stands in" in told
+    assert "had missing values, replaced by the mean of the others" in told
     assert "It ended: no more candidates; wealth left 0." in told
     assert max(map(len, lines)) <= 80
 
@@ -257,7 +257,7 @@ def test_interrupt_keeps_what_was_found_and_goes_on(call, tmp_path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(Interactions, "_draw", interrupted)
         code, out, err = call(*line, "--report", tmp_path / "part.html")
-    assert (code, err) == (130, "tamis: interrupted; the same command goes on from the checkpoint\n")
+    assert (code, err) == (130, "tamis: interrupted; the same command resumes from the checkpoint\n")
     assert "It ended: interrupted" in out
     assert "This search was interrupted" in (tmp_path / "part.html").read_text(encoding="utf-8")
     rest = told(call, *line)
@@ -270,7 +270,7 @@ def test_interrupt_before_the_first_checkpoint_promises_none(call, tmp_path, mon
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tamis.cli.columns.Matter", interrupted)
+    monkeypatch.setattr("tamis.cli.columns.ColumnTask", interrupted)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.csv").write_text("a,price\n1,2\n3,5\n")
     code, out, err = call("table.csv", "--label", "price", "-q", *options)
@@ -294,9 +294,9 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (("--rule", "alpha-investin"), 2, "--rule alpha-investin is no rule; did you mean 'alpha-investing'? "),
+        (("--rule", "alpha-investin"), 2, "--rule alpha-investin is not a rule; did you mean 'alpha-investing'? "),
         (("--label", "prise"), 2, "'table.csv' has no column 'prise'; did you mean 'price'"),
-        (("--model", "logit"), 2, "--model logit is no model; did you mean 'logistic'? Known: linear, "),
+        (("--model", "logit"), 2, "--model logit is not a model; did you mean 'logistic'? Known: linear, "),
         (("--label", "same"), 1, "Each of the 300 rows has the label 1, so there is nothing to explain: "),
         (("--model", "logistic"), 1, "'price' has 300 different labels, but a logistic model has two: choose --mod"),
         (("--label", "colour"), 1, "'colour' has 3 different labels, but a logistic model has two: choose a ru"),
@@ -306,8 +306,8 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
         (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model of counts: choose --model lin"),
         (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: leave --max"),
-        (("--rule", "bic", "--robust"), 2, "--robust is for the rules that spend, not for bic."),
-        (("--rule", "bic", "--release", "0.1"), 2, "--release is for the rules that spend, not for bic."),
+        (("--rule", "bic", "--robust"), 2, "--robust is for spending rules, not for bic."),
+        (("--rule", "bic", "--release", "0.1"), 2, "--release is for spending rules, not for bic."),
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),
         (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Say either --target-fdr, or --initial-wealth and --payout."),
         (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1) or None, got 2.0."),

@@ -87,7 +87,7 @@ def test_failed_cells_are_told_and_the_others_shown(call, monkeypatch):
     assert code == 1
     assert err == "tamis: failed: SEA, ofs, logistic, seed 0: RuntimeError: no more room\n"
     assert [line.split()[0] for line in out.splitlines()[2:4]] == ["none", "majority"]
-    assert "Not kept: --out FOLDER keeps every run" in out
+    assert "Not saved: --out FOLDER saves every run" in out
     code, out, err = call("--stream", SEA, "--selector", "ofs", "--seeds", 1, "-q", "--report", "none.html")
     assert (code, out, len(err.splitlines())) == (1, "", 1)
 
@@ -116,7 +116,7 @@ def test_two_of_one_name_are_told_apart(call):
         (["--stream", SEA, "--selector", "fries"], "did you mean 'fires'"),
         (["--stream", SEA, "--selector", "ofs:rate=1"], "OFS has no parameter 'rate'; it has: "),
         (["--stream", SEA, "--learner", "sdg"], "did you mean 'sgd'"),
-        (["--stream", SEA, "--select", "much"], "--select much is no number"),
+        (["--stream", SEA, "--select", "much"], "--select much is not a number"),
         (["--stream", SEA, "--seeds", "0"], "--seeds must be 1 or more, got 0."),
         (["--stream", SEA, "--jobs", "0"], "--jobs must be 1 or more, got 0."),
         (["--stream", SEA, "--report", "there/a.html"], "the folder 'there' does not exist"),

@@ -131,7 +131,7 @@ def test_sigterm_while_it_waits_ends_in_order(tmp_path):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads(out)["event"] == "interrupted"
-    assert "the same command goes on from the checkpoint" in err
+    assert "the same command resumes from the checkpoint" in err
     assert tamis.load(tmp_path / "run.tamis")["run"]["n_seen"] == 400
 
 

@@ -112,7 +112,7 @@ def test_each_command_works_or_tells_everything_in_one_list(call, tmp_path, comm
         assert told[0].startswith(f"tamis: '{name}'")
         alone = re.fullmatch(r"tamis: .*; add (.*)\.", told[0])  # a single problem is one sentence
         added = line + tuple(shlex.split(alone[1])) if alone else ()
-        mended = added or shlex.split(told[-1].removeprefix("Mended: tamis "))
+        mended = added or shlex.split(told[-1].removeprefix("Corrected: tamis "))
         assert len(mended) > len(line)
         code, out, err = call(*mended)
     assert code == 0, err
@@ -129,7 +129,7 @@ def test_one_list_has_every_problem_in_words_of_the_command_line(call):
         "  the label column is not named: --label state\n"
         "  firmware holds '1.5.2' among numbers, first in row 4: --na 1.5.2\n"
         "  heat (3.3 %) has missing values, the first in row 4: --missing mean\n"
-        "Mended: tamis run sensors.csv --label state --na 1.5.2 --missing mean\n"
+        "Corrected: tamis run sensors.csv --label state --na 1.5.2 --missing mean\n"
     )
 
 
@@ -169,7 +169,7 @@ def test_a_look_promises_no_run_where_no_option_helps(call, tmp_path):
     for text in ("a,y,y\n1,0,1\n2,1,0\n", "a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(200))):
         (tmp_path / "odd.csv").write_text(text)
         code, out, _ = call("look", tmp_path / "odd.csv", "--label", "y")
-        assert (code, "To mend" in out, "Next:" in out) == (0, True, False)
+        assert (code, "To fix" in out, "Next:" in out) == (0, True, False)
 
 
 def test_what_is_left_out_is_said_and_can_be_kept(call):
@@ -194,7 +194,7 @@ def test_look_in_a_terminal(call, monkeypatch):
         "300 rows, 8 columns, CSV with commas between values, decimal points, UTF-8",
     ]
     assert re.fullmatch(r"state: \w+ [\d.]+%, \w+ [\d.]+%", lines[2])
-    assert {"Left out", "To mend", "Good to know"} <= set(lines)
+    assert {"Excluded", "To fix", "Notes"} <= set(lines)
     assert lines[-1] == "Next: tamis run sensors.csv --label state --na 1.5.2 --missing mean"
     monkeypatch.setenv("COLUMNS", "40")
     narrow = call("look", "sensors.csv", "--label", "state")[1].splitlines()

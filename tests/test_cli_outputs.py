@@ -226,4 +226,4 @@ def test_models_and_names_of_a_run(call, here):
 def test_a_run_on_standard_input_has_no_checkpoint(call):
     code, out, err = call("run", "-", "--label", "y", "--checkpoint", "c.tamis")
     assert (code, out) == (2, "")
-    assert "--checkpoint cannot go on in standard input" in err
+    assert "--checkpoint cannot resume standard input" in err

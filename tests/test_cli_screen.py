@@ -213,7 +213,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
         (
             ("--score", "chi"),
             2,
-            "--score chi is no score; did you mean 'chi2'? Known: t, fisher, mi, chi2, gini.",
+            "--score chi is not a score; did you mean 'chi2'? Known: t, fisher, mi, chi2, gini.",
         ),
         (("--top", "0"), 2, "--top must be 1 or more, got 0."),
         (("--n-bins", "1"), 2, "--n-bins must be 2 or more, got 1."),

@@ -62,15 +62,15 @@ def test_another_name_for_the_address_is_refused(page):
 
 
 def test_who_comes_late_is_given_what_there_was_and_then_what_comes(page):
-    page.tell(selection(200, ["a", "b"]))
-    page.tell(selection(300, ["c"], ["a"]))
-    page.tell({**SCORES, "n_seen": 1000, "random_subsets": float("nan")})
+    page.publish(selection(200, ["a", "b"]))
+    page.publish(selection(300, ["c"], ["a"]))
+    page.publish({**SCORES, "n_seen": 1000, "random_subsets": float("nan")})
     link, answer = ask(page, "/events")
     [known] = lines(answer, 1)
     assert known["selected"] == ["b", "c"]
     assert [one["event"] for one in known["lines"]] == ["scores", "selection", "selection"]
     assert known["lines"][0]["random_subsets"] is None
-    page.tell({"event": "drift", "n_seen": 1100})
+    page.publish({"event": "drift", "n_seen": 1100})
     assert lines(answer, 1) == [{"event": "drift", "n_seen": 1100, "selected": ["b", "c"]}]
     link.close()
 
@@ -79,8 +79,8 @@ def test_memory_is_bounded_and_who_looks_no_more_is_forgotten(page):
     links = [ask(page, "/events") for _ in range(16)]
     assert ask(page, "/events")[1].status == 503
     for i in range(5000):
-        page.tell({**SCORES, "n_seen": i})
-        page.tell({"event": "drift", "n_seen": i})
+        page.publish({**SCORES, "n_seen": i})
+        page.publish({"event": "drift", "n_seen": i})
     assert len(page._points) < 400
     assert len(page._events) == 30
     for link, answer in links:
@@ -88,7 +88,7 @@ def test_memory_is_bounded_and_who_looks_no_more_is_forgotten(page):
         link.close()
     until = time.monotonic() + 20
     while len(page._viewers) and time.monotonic() < until:
-        page.tell({"event": "drift", "n_seen": 0})
+        page.publish({"event": "drift", "n_seen": 0})
         time.sleep(0.05)
     assert page._viewers == []
 
@@ -114,14 +114,14 @@ def test_a_browser_shows_what_happens(page, tmp_path):
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
-        page.tell(selection(200, ["heat", "<img src=x onerror=alert(1)>"]))
+        page.publish(selection(200, ["heat", "<img src=x onerror=alert(1)>"]))
         for n in range(1, 20):
-            page.tell({**SCORES, "n_seen": 1000 * n, "accuracy": 0.5 + n / 50})
+            page.publish({**SCORES, "n_seen": 1000 * n, "accuracy": 0.5 + n / 50})
         driver.set_window_size(900, 900)
         driver.get(page.address)
         shows(driver, "heat", "<img src=x onerror=alert(1)>", "0.880", "19,000")
-        threading.Timer(0.2, page.tell, [selection(20_000, ["pressure"], ["heat"])]).start()
-        threading.Timer(0.3, page.tell, [{"event": "drift", "n_seen": 20_000}]).start()
+        threading.Timer(0.2, page.publish, [selection(20_000, ["pressure"], ["heat"])]).start()
+        threading.Timer(0.3, page.publish, [{"event": "drift", "n_seen": 20_000}]).start()
         shows(driver, "in: pressure; out: heat", "a drift", "running")
         chosen = driver.execute_script(
             "return [...document.querySelectorAll('#selected li')].map(x => x.textContent)"
@@ -130,11 +130,11 @@ def test_a_browser_shows_what_happens(page, tmp_path):
         line = driver.execute_script("return document.querySelector('#chart .ours').getAttribute('points')")
         assert len(line.split()) == 19
         driver.save_screenshot(str(tmp_path / "page.png"))
-        page.tell(
+        page.publish(
             {"event": "scores", "n_seen": 21_000, "mae": 47.5953, "random_subsets": 60.0, "r2": 0.5, "bad": 0}
         )
         shows(driver, "mean absolute error", "47.6", "Mean absolute error of the last rows")
-        page.tell({"event": "end", "n_seen": 20_000})
+        page.publish({"event": "end", "n_seen": 20_000})
         shows(driver, "ended")
         assert [one for one in driver.get_log("browser") if one["level"] == "SEVERE"] == []
         asked = [json.loads(one["message"])["message"] for one in driver.get_log("performance")]

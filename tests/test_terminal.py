@@ -116,11 +116,11 @@ def test_memory_does_not_grow_with_the_steps():
 def test_not_a_terminal_gets_lines_that_fit():
     screen = console(80, force_terminal=False)
     with watch(screen, n_rows=10_000_000) as shown:
-        shown._said -= 40  # as if the kernels had been compiled for so long
+        shown._last_line_time -= 40  # as if the kernels had been compiled for so long
         shown(step(0, n_seen=100.0))
         assert screen.file.getvalue() == ""
         for t in range(20):
-            shown._said -= 40
+            shown._last_line_time -= 40
             shown(step(t, n_seen=500_000.0 * (t + 1)))
     lines = screen.file.getvalue().splitlines()
     assert len(lines) == 20
@@ -133,7 +133,7 @@ def test_not_a_terminal_gets_lines_that_fit():
 def test_quiet_is_quiet(options):
     screen = console(**options)
     with watch(screen, quiet=True) as shown:
-        shown._said -= 40
+        shown._last_line_time -= 40
         shown(step(0))
     assert screen.file.getvalue() == ""
 

@@ -1,4 +1,4 @@
-"""River both ways: its classifiers and drift detectors in every evaluation, our selectors in its pipelines.
+"""Adapters for River: its classifiers and drift detectors in every evaluation, our selectors in its pipelines.
 
 River learns from one row at a time, a dictionary from names to values. Here rows come in batches; a classifier of
 River's learns from them row by row, in order, so that nothing depends on the size of the batches.
@@ -113,7 +113,7 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget all earlier rows, then learn from these rows in order."""
+        """Reset, then learn from these rows in order."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         return self.partial_fit(X, y)
@@ -142,8 +142,8 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
         before = dict(vars(self))
         try:
             if not hasattr(self, "model_"):
-                X = self._begin(X, names, classes)
-            self._same_columns(X, names)
+                X = self._initialize(X, names, classes)
+            self._check_columns(X, names)
             codes, self.classes_ = encode_labels(labels, self.classes_)
             for i, (row, code) in enumerate(zip(self._rows(X), codes.tolist(), strict=True)):
                 more = {} if weights is None else {"w": float(weights[i])}
@@ -156,23 +156,23 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row; the first class while the model gives no prediction."""
-        X = self._ready(X)
+        X = self._validate(X)
         codes = [self.model_.predict_one(row) or 0 for row in self._rows(X)]
         found: Array = self.classes_[codes]
         return found
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); all equal while the model gives none."""
-        X = self._ready(X)
+        X = self._validate(X)
         found = np.zeros((X.shape[0], len(self.classes_)))
         for row, values in zip(found, self._rows(X), strict=True):
-            said = self.model_.predict_proba_one(values)
-            row[:] = [said.get(c, 0.0) for c in range(len(self.classes_))]
+            proba = self.model_.predict_proba_one(values)
+            row[:] = [proba.get(c, 0.0) for c in range(len(self.classes_))]
             row[:] = row / row.sum() if row.sum() > 0.0 else 1.0 / len(row)
         return found
 
-    def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> Rows:
-        """Make the model; return the rows, the first without NaN."""
+    def _initialize(self, X: Rows, names: list[str] | None, classes: Any) -> Rows:
+        """Create the model; return the rows, the first without NaN."""
         if isinstance(self.model, str):
             self.model_ = _MODELS[self.model](self.random_state)
         else:
@@ -186,14 +186,14 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
             X[0, np.isnan(X[0])] = 0.0
         return X
 
-    def _ready(self, X: Any) -> Rows:
+    def _validate(self, X: Any) -> Rows:
         check_is_fitted(self)
         X, names = as_rows(X)
         refuse_nonfinite(X, names, allow_nan=True)
-        self._same_columns(X, names)
+        self._check_columns(X, names)
         return X
 
-    def _same_columns(self, X: Rows, names: list[str] | None) -> None:
+    def _check_columns(self, X: Rows, names: list[str] | None) -> None:
         if X.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
@@ -274,7 +274,7 @@ class RiverDetector(Guarded):
         return found
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the detector."""
         self.detector = self.detector.clone()
         self.n_seen = 0
 
@@ -298,7 +298,7 @@ class RiverSelector(Guarded, base.SupervisedTransformer):
     Raises
     ------
     DataError
-        If rows cannot be learned from, or there is no room for a new name.
+        If rows cannot be learned from, or `max_columns` is exceeded by a new name.
 
     Examples
     --------
@@ -424,11 +424,11 @@ class RiverReplay(Guarded, base.Classifier):
         self.selector.learn_one(x, y)
         has_learned = not self.selector._rows
         if has_learned and self._replay.is_due(changed=self.selector._kept != before):
-            self._begin_anew()
+            self._reset_model()
         else:
             self.model.learn_one(self.selector.transform_one(x), y)
 
-    def _begin_anew(self) -> None:
+    def _reset_model(self) -> None:
         self.model = self.model.clone()
         self.n_replays += 1
         for x, y in self._recent:

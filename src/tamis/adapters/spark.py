@@ -1,8 +1,8 @@
-"""Spark: selectors learn from the rows of a cluster where they lie; what travels is states, not rows.
+"""Spark: selectors learn from the rows of a cluster in place; only states are sent, not rows.
 
 Each partition is learned from by a selector of its own, in its worker. The states are merged by a tree, on the workers
-too, neighbours with neighbours; one state reaches the driver. Selectors that cut bins are told before where the first
-rows of all cut them, so that the parts count in the same bins, and what is merged is as large as one part.
+too, neighbours with neighbours; one state reaches the driver. Selectors that bin values receive the bin edges of the
+first rows beforehand, so that all partitions use the same bins, and the merged state is as large as that of one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["StreamingScreen", "screen", "transform"]
 
 _SCHEMA = "part int, state binary, error string"
-_AT_ONCE = 4_000_000  # values that a worker holds as an array
+_MAX_VALUES = 4_000_000  # values that a worker holds as an array
 _GROUP_BYTES = 256 << 20  # of states that a worker merges at once
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
 
@@ -79,8 +79,8 @@ def screen(
     Raises
     ------
     DataError
-        If a column is missing or of a type that cannot be learned from, a label or weight is null, there are no rows,
-        or the selector refuses rows.
+        If a column is missing or of a type that cannot be learned from, a label or weight is null, df is empty, or
+        the selector rejects rows.
     TypeError
         If `df` is not a DataFrame of Spark, or the selector cannot be merged.
     ValueError
@@ -106,14 +106,14 @@ def screen(
             "df is a stream: give a StreamingScreen to df.writeStream.foreachBatch, which learns batch by batch."
         )
     _check_selector(selector, classes, when)
-    learned = _learned(df, columns, clone(selector), classes, when)
+    learned = _learn_partitions(df, columns, clone(selector), classes, when)
     if learned is None:
         raise DataError("df has no rows: there is nothing to learn from.")
     return learned
 
 
 def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> DataFrame:
-    """Leave out the columns, or the entries of a vector column, that are not selected.
+    """Drop the columns, or the entries of a vector column, that are not selected.
 
     No data passes through Python: Spark does not even read columns that are left out, and slices vectors itself.
 
@@ -147,7 +147,7 @@ def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> D
         raise DataError(f"df has {len(vectors)} vector columns: name the one to slice in features=.")
     vector = vectors[0] if features is None else features
     if not _is_vector(_type_of(df, vector, "features")):
-        raise DataError(f"Column {vector!r} is no vector column, but the selector learned from one.")
+        raise DataError(f"Column {vector!r} is not a vector column, but the selector learned from one.")
     sliced = f"{vector}_selected"
     slicer = VectorSlicer(inputCol=vector, outputCol=sliced, indices=np.flatnonzero(kept).tolist())
     found = slicer.transform(df)
@@ -159,7 +159,7 @@ class StreamingScreen:
 
     After each batch the state is written to a folder, as a file named by the batch, before Spark records that the batch
     is done. If the program is killed in between, Spark offers the batch again; its file exists, and the batch is
-    skipped. If it is killed earlier, there is no file, and the batch is learned from.
+    skipped. If it is killed earlier, the file does not exist, and the batch is learned from.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class StreamingScreen:
         _check_selector(selector, classes, "after")
         self.selector, self.label, self.folder = selector, label, Path(folder)
         self.features, self.weight, self.classes = features, weight, classes
-        self._last = self._newest()
+        self._last = self._load_last()
 
     @property
     def selector_(self) -> Any:
@@ -231,11 +231,11 @@ class StreamingScreen:
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Learn from a batch, unless its state is in the folder."""
-        if not self._follows(batch_id, _query_of(df)):
+        if not self._is_next_batch(batch_id, _query_of(df)):
             return
         before = None if self._last is None else self._last["selector"]
         columns = _columns(df, self.label, self.features, self.weight)
-        learned = _learned(
+        learned = _learn_partitions(
             df, columns, clone(self.selector) if before is None else before, self.classes, "after"
         )
         if before is not None:
@@ -249,7 +249,7 @@ class StreamingScreen:
     def _file(self, batch_id: int) -> Path:
         return self.folder / f"batch-{batch_id:015d}.tamis"
 
-    def _newest(self) -> dict[str, Any] | None:
+    def _load_last(self) -> dict[str, Any] | None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -259,9 +259,9 @@ class StreamingScreen:
         for torn in self.folder.glob(".batch-*.tmp"):  # of a process that was killed while it wrote
             torn.unlink(missing_ok=True)
         files = sorted(self.folder.glob("batch-*.tamis"))
-        return load(files[-1], classes=_own(self.selector)) if files else None
+        return load(files[-1], classes=_foreign_class(self.selector)) if files else None
 
-    def _follows(self, batch_id: int, query: str | None) -> bool:
+    def _is_next_batch(self, batch_id: int, query: str | None) -> bool:
         """Return whether a batch is the next one; False: it was learned from. Refuse any other."""
         at = f"The query offers batch {batch_id}, but {str(self.folder)!r}"
         if self._last is None:
@@ -281,14 +281,14 @@ class StreamingScreen:
 
 
 def _query_of(df: DataFrame) -> str | None:
-    """Return the name that Spark gives a query for life; None where it does not tell."""
+    """Return the id of the query; None if Spark does not provide it."""
     with contextlib.suppress(Exception):  # Spark Connect has no context
         found: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         return found
     return None
 
 
-# -- what is learned from, looked at before a job is started ---------------------------------------------
+# -- checks before a job is started ----------------------------------------------------------------------
 
 
 def _columns(df: Any, label: str, features: Any, weight: str | None) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def _columns(df: Any, label: str, features: Any, weight: str | None) -> dict[str
     if kind not in (*_NUMBERS, "string") and not kind.startswith(("decimal", "varchar", "char")):
         raise DataError(f"Column {label!r}, the label, is of type {kind}: give text, numbers or booleans.")
     if weight is not None and not _is_number(_type_of(df, weight, "weight")):
-        raise DataError(f"Column {weight!r}, the weight, is of type {_said(df, weight)}, not numeric.")
+        raise DataError(f"Column {weight!r}, the weight, is of type {_type_name(df, weight)}, not numeric.")
     if features is None:
         features = [name for name in df.columns if name not in (label, weight)]
     names = [features] if isinstance(features, str) else list(features)
@@ -316,7 +316,7 @@ def _columns(df: Any, label: str, features: Any, weight: str | None) -> dict[str
                 f"features names {name!r}, which is the label, the weight, or named twice: leave it out."
             )
         _check_feature(df, name, alone=len(names) == 1)
-    single = all(_said(df, name) == "float" for name in names)
+    single = all(_type_name(df, name) == "float" for name in names)
     vector = _is_vector(df.schema[names[0]].dataType)
     return {"label": label, "weight": weight, "features": names, "vector": vector, "single": single}
 
@@ -330,7 +330,7 @@ def _check_feature(df: Any, name: str, *, alone: bool) -> None:
             )
         return
     if not _is_number(kind):
-        said = _said(df, name)
+        said = _type_name(df, name)
         advice = (
             "turn it into vectors by pyspark.ml.functions.array_to_vector"
             if said.startswith("array<") and said[6:-1] in _NUMBERS
@@ -346,7 +346,7 @@ def _type_of(df: Any, name: Any, role: str) -> Any:
     return df.schema[name].dataType
 
 
-def _said(df: Any, name: str) -> str:
+def _type_name(df: Any, name: str) -> str:
     said: str = df.schema[name].dataType.simpleString()
     return said if len(said) < 60 else f"{said[:60]}..."
 
@@ -385,40 +385,44 @@ def _check_selector(selector: Any, classes: Any, when: str | None) -> None:
         raise ValueError(
             "fade_per='batch' counts calls, which depend on how Spark cuts the rows: let rows fade."
         )
-    clone(selector).merge(clone(selector), **_how(when))  # says what it needs
+    clone(selector).merge(clone(selector), **_merge_options(when))  # says what it needs
     if classes is not None:
         as_classes(classes)
 
 
-def _how(when: str | None) -> dict[str, str]:
+def _merge_options(when: str | None) -> dict[str, str]:
     return {} if when is None else {"when": when}
 
 
 # -- learning: a state for each partition, and the tree ---------------------------------------------------
 
 
-def _learned(df: DataFrame, columns: dict[str, Any], start: Any, classes: Any, when: str | None) -> Any:
-    """Return what one selector for each partition learned, merged; None if there are no rows."""
+def _learn_partitions(
+    df: DataFrame, columns: dict[str, Any], start: Any, classes: Any, when: str | None
+) -> Any:
+    """Return the merged selectors of the partitions; None if df is empty."""
     from pyspark.sql import functions as F
 
     names = [columns["label"], *columns["features"], *([columns["weight"]] if columns["weight"] else [])]
     rows = df.select(*map(_column, names))
-    own, classes = _own(start), None if classes is None else list(classes)
-    blank = start.blank() if hasattr(start, "n_seen_") else _begun(rows, columns, start, classes)
+    own, classes = _foreign_class(start), None if classes is None else list(classes)
+    blank = start.blank() if hasattr(start, "n_seen_") else _with_first_rows(rows, columns, start, classes)
     if blank is None:
         return None
     task = dumps({**columns, "selector": blank, "classes": classes})
     states = rows.mapInArrow(_on_worker("_learn", task, own), _SCHEMA).persist()
     try:
         failed = F.min(F.when(F.col("error").isNotNull(), F.struct("part", "error")))
-        found = _run(lambda: states.agg(F.max("part"), F.max(F.length("state")), failed).first())
+        found = _run_job(lambda: states.agg(F.max("part"), F.max(F.length("state")), failed).first())
         if found[2] is not None:
             _raise(found[2]["error"])
         if found[0] is None:
             return None
         fan_in = max(2, min(32, _GROUP_BYTES // found[1]))
-        merged = _tree(states, found[0] + 1, fan_in, _on_worker("_merge", dumps(_how(when)), own))
-        [last] = _run(lambda: merged.select("state", "error").collect())
+        merged = _merge_states(
+            states, found[0] + 1, fan_in, _on_worker("_merge", dumps(_merge_options(when)), own)
+        )
+        [last] = _run_job(lambda: merged.select("state", "error").collect())
     finally:
         states.unpersist()
     if last["error"] is not None:
@@ -426,25 +430,25 @@ def _learned(df: DataFrame, columns: dict[str, Any], start: Any, classes: Any, w
     return loads(last["state"], classes=own)
 
 
-def _begun(rows: DataFrame, columns: dict[str, Any], selector: Any, classes: Any) -> Any:
-    """Return a selector that has learned nothing, but knows what the first rows decide; None if there are no rows."""
+def _with_first_rows(rows: DataFrame, columns: dict[str, Any], selector: Any, classes: Any) -> Any:
+    """Return an unfitted selector with the settings that the first rows determine; None if df is empty."""
     if not selector._n_first:
         return selector
     import pyarrow as pa
 
-    first = _run(lambda: rows.head(selector._n_first))
+    first = _run_job(lambda: rows.head(selector._n_first))
     if not first:
         return None
     values: dict[str, Any] = {name: [row[name] for row in first] for name in rows.columns}
     if columns["vector"]:
         name = columns["features"][0]
-        values[name] = _vectors_as_spark_sends_them(values[name])
+        values[name] = _vectors_to_arrow(values[name])
     for X, y, weights in _batches(pa.RecordBatch.from_pydict(values), {**columns, "single": False}):
         selector.partial_fit(X, y, classes, weights)
     return selector.blank()
 
 
-def _vectors_as_spark_sends_them(vectors: list[Any]) -> Any:
+def _vectors_to_arrow(vectors: list[Any]) -> Any:
     import pyarrow as pa
     from pyspark.ml.linalg import VectorUDT
 
@@ -459,7 +463,7 @@ def _vectors_as_spark_sends_them(vectors: list[Any]) -> Any:
     return pa.array(rows, pa.struct(list(parts.items())))
 
 
-def _tree(states: DataFrame, n_parts: int, fan_in: int, merge: Any) -> DataFrame:
+def _merge_states(states: DataFrame, n_parts: int, fan_in: int, merge: Any) -> DataFrame:
     """Merge neighbours, `fan_in` at a time, until one state is left."""
     from pyspark.sql import functions as F
 
@@ -474,24 +478,24 @@ def _tree(states: DataFrame, n_parts: int, fan_in: int, merge: Any) -> DataFrame
     return states
 
 
-def _own(selector: Any) -> tuple[type, ...]:
-    """Return the class of a selector that is not ours, which travels with the job."""
+def _foreign_class(selector: Any) -> tuple[type, ...]:
+    """Return the class of a selector from outside Tamis, which is sent with the job."""
     return () if type(selector).__module__.startswith("tamis.") else (type(selector),)
 
 
-def _run(act: Callable[[], Any]) -> Any:
-    """Start a job; say in one sentence what is wrong with the workers' Python, if that is why it fails."""
+def _run_job(act: Callable[[], Any]) -> Any:
+    """Run a job; if the Python of the workers makes it fail, raise an error that explains it."""
     try:
         return act()
     except Exception as error:  # Spark's own, or one of its Java
-        if (why := _of_the_python(str(error))) is None:
+        if (why := _python_problem(str(error))) is None:
             raise
     raise RuntimeError(
         f"{why}: set PYSPARK_PYTHON to one that has the packages of this program, on every machine."
     )
 
 
-def _of_the_python(text: str) -> str | None:
+def _python_problem(text: str) -> str | None:
     if "PYTHON_VERSION_MISMATCH" in text:
         return "The workers run another Python than this program, which is {}.{}".format(
             *sys.version_info[:2]
@@ -514,7 +518,7 @@ def _raise(error: str) -> NoReturn:
 
 
 def _on_worker(verb: str, task: bytes, own: tuple[type, ...]) -> Callable[[Any], Iterator[Any]]:
-    """Return what is sent to the workers. It travels whole, so that it can say that there is no Tamis."""
+    """Return the function for the workers. It is sent by value, so that it can report a missing Tamis."""
     version = tamis.__version__
 
     def run(batches):  # type: ignore[no-untyped-def]  # a name of this module would be looked up there
@@ -544,7 +548,7 @@ def _on_worker(verb: str, task: bytes, own: tuple[type, ...]) -> Callable[[Any],
 
 
 def _learn(batches: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[Any]:
-    """Learn from a partition; give its number and its state, or why it was refused."""
+    """Learn from a partition; yield its number and its state, or the error."""
     from pyspark import TaskContext
 
     given = loads(task, classes=own)
@@ -600,9 +604,9 @@ _has_compiled = False
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """Let one process of a machine compile at a time, the first time: those after it find the kernels in the cache."""
+    """Serialize the first compilation on a machine: later processes find the kernels in the cache."""
     global _has_compiled
-    if _has_compiled or (folder := _own_folder()) is None:
+    if _has_compiled or (folder := _cache_folder()) is None:
         yield
     else:
         import fcntl
@@ -615,8 +619,8 @@ def _compiling() -> Iterator[None]:
     _has_compiled = True
 
 
-def _own_folder() -> Path | None:
-    """Return a folder that the processes of a machine share, and nobody else: what lies in a cache is run."""
+def _cache_folder() -> Path | None:
+    """Return a folder shared by this user's processes only, because cached code is executed."""
     if sys.platform == "win32":
         return None
     folder = Path(tempfile.gettempdir(), f"tamis-{tamis.__version__}-{os.getuid()}")
@@ -640,17 +644,17 @@ def _batches(batch: Any, columns: dict[str, Any]) -> Iterator[tuple[Any, Any, An
     n_values = (
         len(first.field("values").flatten()) if columns["vector"] else len(columns["features"]) * len(first)
     )
-    n_rows = max(1, len(first) * _AT_ONCE // max(n_values, 1))
+    n_rows = max(1, len(first) * _MAX_VALUES // max(n_values, 1))
     for start in range(0, batch.num_rows, n_rows):
         piece = batch.slice(start, n_rows)
-        y = _full(piece, columns["label"], "label")
+        y = _non_null(piece, columns["label"], "label")
         weight = columns["weight"]
-        weights = None if weight is None else _number(_full(piece, weight, "weight")).to_numpy()
+        weights = None if weight is None else _number(_non_null(piece, weight, "weight")).to_numpy()
         X = _vectors(piece.column(columns["features"][0])) if columns["vector"] else _frame(piece, columns)
         yield X, _labels(y), weights
 
 
-def _full(batch: Any, name: str, role: str) -> Any:
+def _non_null(batch: Any, name: str, role: str) -> Any:
     column = batch.column(name)
     if column.null_count:
         raise DataError(

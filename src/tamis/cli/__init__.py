@@ -1,8 +1,8 @@
 """The command line, one module per command.
 
-Exit codes: 0 all went well, 1 the data cannot be used, 2 the command was used wrongly, 130 interrupted.
-Results go to standard output; progress and errors go to standard error. What a command needs is imported when it runs,
-so that help and mistakes are answered at once.
+Exit codes: 0 success, 1 the data cannot be used, 2 the command was used wrongly, 130 interrupted.
+Results go to standard output; progress and errors go to standard error. A command imports what it needs when it runs,
+so that help and usage errors appear at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["run", "--selector", "firse", "--dataset", "electricity"])
     2
     """
-    _open_what_is_closed()
+    _replace_closed_streams()
     with sanitised_output():
         return _run(list(sys.argv[1:] if arguments is None else arguments))
 
@@ -68,7 +68,7 @@ def _run(given: list[str]) -> int:
         ):  # what a terminal cannot show becomes a question mark, not an error
             stream.reconfigure(errors="replace")
     try:
-        command = _command()  # says so if typer or rich is missing
+        command = _command()  # raises if typer or rich is missing
         from tamis.cli.output import GIVEN
 
         GIVEN.set(tuple(given))
@@ -76,15 +76,15 @@ def _run(given: list[str]) -> int:
             code = command(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
-            hint = "; the same command goes on from the checkpoint" if _has_checkpoint(given) else ""
+            hint = "; the same command resumes from the checkpoint" if _has_checkpoint(given) else ""
             print(f"tamis: interrupted{hint}", file=sys.stderr)
         return code if isinstance(code, int) else 0
-    except (BrokenPipeError, SystemExit):  # who reads our output has seen enough; rich then exits
-        _write_no_more()
+    except (BrokenPipeError, SystemExit):  # the reader closed the pipe; rich then exits
+        _discard_output()
         return 0
     except (Exception, KeyboardInterrupt) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
-            _write_no_more()
+            _discard_output()
             print(
                 f"tamis: standard output cannot be written ({error.strerror}): make room there.",
                 file=sys.stderr,
@@ -94,7 +94,7 @@ def _run(given: list[str]) -> int:
             traceback.print_exc()
         if isinstance(error, KeyboardInterrupt):
             # CPython remembers an interrupt that left an exec, as where a kernel is compiled, and python -m would kill
-            # itself in the end, whatever is returned; another exec lets it forget.
+            # itself at exit regardless of the exit code; another exec clears it.
             exec("")
         message, code = explain(error, given)
         if message:
@@ -102,7 +102,7 @@ def _run(given: list[str]) -> int:
         return code
 
 
-def _open_what_is_closed() -> None:
+def _replace_closed_streams() -> None:
     """Give a process that was started without standard input, output or errors empty ones in their places."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -119,8 +119,8 @@ def _has_checkpoint(given: Sequence[str]) -> bool:
     return any(map(os.path.isfile, named))
 
 
-def _write_no_more() -> None:
-    """Let what is still to be written go nowhere, so that the end of the process does not fail on it."""
+def _discard_output() -> None:
+    """Discard further output, so that the process does not fail on it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

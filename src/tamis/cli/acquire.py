@@ -1,4 +1,4 @@
-"""`tamis acquire`: a saved model asks for one value at a time and shows how its belief moves, then decides."""
+"""`tamis acquire`: a saved model asks for one value at a time, shows the class probabilities, then decides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Dialogue", "acquire", "add"]
 
 _EXAMPLES = """\
-At each question: a value; [bold]?[/] or nothing if it is not to be had; [bold]name=value[/] to tell another one
+At each question: a value; [bold]?[/] or nothing if it is unavailable; [bold]name=value[/] to give another value
 unasked; [bold]q[/] to decide now.
 
 With --json: lines such as {"value": 3.5}, {"value": null}, {"feature": "age", "value": 40} and {"stop": true} on
@@ -50,16 +50,16 @@ def acquire(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Classify one case, asking for one value at a time while the next is worth its price."""
+    """Classify one case, asking for one value at a time while the next one is worth its cost."""
     dialogue = Dialogue.load(model)
     if as_json:
-        _speak_json(dialogue)
+        _run_json(dialogue)
     else:
-        _speak(dialogue, quiet)
+        _run_interactive(dialogue, quiet)
 
 
 class Dialogue:
-    """A session whose values are spoken of as people do: categories by their names.
+    """A session with values as people enter them: categories by their names.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Dialogue:
         Values of the columns that hold text, in the order of their codes.
     """
 
-    unknown = "?"  # what is answered where a value is not to be had
+    unknown = "?"  # the answer for an unavailable value
 
     def __init__(self, model: CellClassifier, categories: dict[str, list[Any]]) -> None:
         self.model, self.categories = model, categories
@@ -79,7 +79,7 @@ class Dialogue:
         """Return the dialogue of a saved model."""
         import tamis
 
-        found = tamis.load(path)  # first: a wrong path is told at once
+        found = tamis.load(path)  # first, so that a wrong path fails at once
         from tamis.cells import CellClassifier
 
         model, categories = found, {}
@@ -92,15 +92,15 @@ class Dialogue:
         return cls(model, categories)
 
     def observe(self, value: Any, feature: Any = None) -> None:
-        """Take in what was answered; None is not to be had."""
-        feature = self.session.next_feature if feature is None else self._named(feature)
+        """Add an answer; None means that the value is unavailable."""
+        feature = self.session.next_feature if feature is None else self._column_key(feature)
         if feature in self.categories and value is not None:
             value = self._code(feature, value)
         elif value is not None:
             value = self._number(feature, value)
         self.session.observe(value, None if feature == self.session.next_feature else feature)
 
-    def _named(self, feature: Any) -> Any:
+    def _column_key(self, feature: Any) -> Any:
         """Return a column's number where columns have no names."""
         plain = not hasattr(self.model, "feature_names_in_")
         return int(feature) if plain and str(feature).isdigit() else feature
@@ -112,8 +112,8 @@ class Dialogue:
             number = math.inf
         if math.isinf(number):
             raise DataError(
-                f"{feature} is a finite number, and {_told(value)} is none: {self.unknown} says that it is not to be"
-                " had."
+                f"{feature} must be a finite number, got {_safe_repr(value)}; enter {self.unknown} if the value is"
+                " unavailable."
             )
         return number
 
@@ -123,64 +123,66 @@ class Dialogue:
             if category == value or str(category) == str(value):
                 return float(code)
         names = [str(one) for one in known if one is not None]
-        shown = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
+        listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
         raise DataError(
-            f"{feature} has no value {_told(value)}: it may be {shown}; {self.unknown} says that it is not to be had."
+            f"{feature} has no value {_safe_repr(value)}: choose one of {listed}; enter {self.unknown} if the value is"
+            " unavailable."
         )
 
-    def shown(self, feature: Any, value: float | None) -> Any:
-        """Return a value as it was told."""
+    def displayed_value(self, feature: Any, value: float | None) -> Any:
+        """Return a value as it was entered."""
         if value is None or feature not in self.categories:
             return value
         return self.categories[feature][int(value)]
 
     def path(self) -> list[dict[str, Any]]:
-        """Return what was learned, in order, each with the probabilities after it."""
+        """Return the acquired values in order, each with the class probabilities after it."""
         return [
             {
                 **step,
-                "value": self.shown(step["feature"], step["value"]),
-                "posterior": _plain(step["posterior"]),
+                "value": self.displayed_value(step["feature"], step["value"]),
+                "posterior": _rounded(step["posterior"]),
             }
             for step in self.session.explain()
         ]
 
 
-def _told(value: Any) -> str:
-    from tamis._check import short_repr  # imports NumPy, and help is to be fast
+def _safe_repr(value: Any) -> str:
+    from tamis._check import short_repr  # imports NumPy, and help must be fast
 
     return short_repr(value)
 
 
-def _plain(posterior: dict[Any, float]) -> dict[str, float]:
+def _rounded(posterior: dict[Any, float]) -> dict[str, float]:
     return {str(label): round(p, 6) for label, p in posterior.items()}
 
 
 # -- for programs ------------------------------------------------------------------------------------------
 
 
-def _speak_json(dialogue: Dialogue) -> None:
+def _run_json(dialogue: Dialogue) -> None:
     dialogue.unknown = "null"
-    _say(_status(dialogue))
+    _print_line(_status(dialogue))
     for line in _lines():
         try:
-            stop = _take(dialogue, line)
+            stop = _handle_message(dialogue, line)
         except (ValueError, TypeError) as error:
-            _say({"error": " ".join(str(error).split()), "next": dialogue.session.next_feature})
+            _print_line({"error": " ".join(str(error).split()), "next": dialogue.session.next_feature})
             continue
         if stop or dialogue.session.finished:
             break
-        _say(_status(dialogue))
-    _say({**_status(dialogue), "finished": True, "path": dialogue.path()})
+        _print_line(_status(dialogue))
+    _print_line({**_status(dialogue), "finished": True, "path": dialogue.path()})
 
 
-def _take(dialogue: Dialogue, line: str) -> bool:
-    """Take in a line; return whether it says to stop."""
+def _handle_message(dialogue: Dialogue, line: str) -> bool:
+    """Handle a line of input; return whether it requests to stop."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
         raise ValueError(
-            f'A line is no JSON: write one object, such as {{"value": 3.5}}, on a line, not {_told(line.strip())}.'
+            f'A line is not valid JSON: write one object, such as {{"value": 3.5}}, on a line, not'
+            f" {_safe_repr(line.strip())}."
         ) from None
     if not isinstance(message, dict) or not {"value", "stop", "observed"} & set(message):
         raise ValueError('A line must be an object with "value", "stop" or "observed".')
@@ -196,12 +198,12 @@ def _status(dialogue: Dialogue) -> dict[str, Any]:
     options = dialogue.categories.get(str(session.next_feature))
     return {
         "next": session.next_feature, "price": session.next_cost, **({"values": options} if options else {}),
-        "decision": session.decision, "posterior": _plain(session.posterior), "cost": session.cost,
+        "decision": session.decision, "posterior": _rounded(session.posterior), "cost": session.cost,
         "finished": session.finished, **session.state(),
     }  # fmt: skip
 
 
-def _say(message: dict[str, Any]) -> None:
+def _print_line(message: dict[str, Any]) -> None:
     line = json.dumps(message, ensure_ascii=False, default=str)
     print(line if line.isprintable() else json.dumps(message, default=str), flush=True)
 
@@ -215,14 +217,14 @@ def _lines() -> Iterator[str]:
 # -- for people --------------------------------------------------------------------------------------------
 
 
-def _speak(dialogue: Dialogue, quiet: bool) -> None:
+def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
     console, session = terminal(), dialogue.session
     names = [dialogue.model.name_of(k) for k in range(len(dialogue.model.candidates_))]
     console.print(
         f"{type(dialogue.model).__name__}, {len(names):,} values that may be asked for", style="bold"
     )
     console.print(
-        "A value; ? if it is not to be had; name=value tells another one; q decides now.", style="dim"
+        "A value; ? if it is unavailable; name=value gives another one; q decides now.", style="dim"
     )
     if not quiet:
         _bars(console, session.posterior, None)
@@ -238,7 +240,7 @@ def _speak(dialogue: Dialogue, quiet: bool) -> None:
             continue
         if not quiet:
             _bars(console, session.posterior, before)
-    _conclude(console, dialogue)
+    _show_decision(console, dialogue)
 
 
 def _ask(console: Console, dialogue: Dialogue) -> str | None:
@@ -272,7 +274,7 @@ def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float
         move = (
             ""
             if before is None or math.isclose(p, before[label], abs_tol=5e-4)
-            else f"  {_move(p - before[label])}"
+            else f"  {_change_text(p - before[label])}"
         )
         drawn = bar(p, _BAR, console.options.ascii_only)
         console.print(f"  {str(label)[:24]:<{widest}}  {p:.3f}  {drawn:<{_BAR}}{move}", markup=False)
@@ -280,11 +282,11 @@ def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float
         console.print(f"  and {left} less likely classes", style="dim")
 
 
-def _move(change: float) -> str:
+def _change_text(change: float) -> str:
     return f"{'+' if change > 0 else '-'}{abs(change):.3f}"
 
 
-def _conclude(console: Console, dialogue: Dialogue) -> None:
+def _show_decision(console: Console, dialogue: Dialogue) -> None:
     session, steps = dialogue.session, dialogue.path()
     p = session.posterior[session.decision]
     console.print()
@@ -292,10 +294,10 @@ def _conclude(console: Console, dialogue: Dialogue) -> None:
         f"Decision: {session.decision} ({p:.3f}), paid {session.cost:g}", style="bold", markup=False
     )
     if not steps and session.finished:
-        console.print("No value is worth its price: this is the decision of the class shares.")
+        console.print("No value is worth its cost: the decision follows the class shares.")
     first = str(session.decision)
     for step in steps:
-        value = "not to be had" if step["value"] is None else step["value"]
+        value = "unavailable" if step["value"] is None else step["value"]
         paid = f"{step['cost']:g}" if step["paid"] else "-"
         console.print(
             f"  {step['feature']} = {value}  paid {paid}  {first} {step['posterior'][first]:.3f}",

@@ -1,4 +1,4 @@
-"""What `tamis columns` works with: the table as columns of numbers, its target, the selector, and the candidates."""
+"""Inputs of `tamis columns`: the table as columns of numbers, its target, the selector, and the candidates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tamis.cli.train import Table
 
-__all__ = ["MOST_TEXTS", "RULES", "Generating", "Matter", "Rule", "find_rule"]
+__all__ = ["MOST_TEXTS", "RULES", "CandidateOptions", "ColumnTask", "Rule", "find_rule"]
 
 _SPENDING = (
     "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond", "lord++", "lord3", "saffron",
@@ -39,7 +39,7 @@ _FEWEST = 3  # rows
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule by its name on the command line.
+    """A rule, by its name on the command line.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Rule:
     kind: str
 
     def make(self, model: str, **parameters: Any) -> Any:
-        """Return the selector; parameters that are None, or that it does not have, are left out."""
+        """Return the selector; parameters that are None, or that it does not have, are ignored."""
         if self.kind == "spending":
             key, own = "alpha-investing", {"model": model, "rule": self.name}
         elif self.kind == "classes":
@@ -73,34 +73,38 @@ def find_rule(name: str) -> Rule:
     if known not in RULES:
         near = difflib.get_close_matches(known, RULES, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise MisuseError(f"--rule {name} is no rule{hint} Known: {', '.join(RULES)}.")
+        raise MisuseError(f"--rule {name} is not a rule{hint} Known: {', '.join(RULES)}.")
     return Rule(known, _KINDS[known])
 
 
-_MAKING = "Candidates"
+_GENERATING = "Candidates"
 
 
 @dataclass
-class Generating:
-    """Which candidates are made of the columns, and in which order they come."""
+class CandidateOptions:
+    """Which candidates are generated from the columns, and in which order."""
 
     pca: Annotated[
-        int | None, option(_MAKING, "N", "Offer this many principal components first.", show_default=False)
+        int | None,
+        option(_GENERATING, "N", "Offer this many principal components first.", show_default=False),
     ] = None
-    powers: Annotated[bool, option(_MAKING, None, "Offer squares and cubes of the columns.", "--powers")] = (
-        False
-    )
-    logs: Annotated[bool, option(_MAKING, None, "Offer logarithms of the columns.", "--logs")] = False
+    powers: Annotated[
+        bool, option(_GENERATING, None, "Offer squares and cubes of the columns.", "--powers")
+    ] = False
+    logs: Annotated[bool, option(_GENERATING, None, "Offer logarithms of the columns.", "--logs")] = False
     interactions: Annotated[
-        bool, option(_MAKING, None, "Offer products of accepted features and columns.", "--interactions")
+        bool, option(_GENERATING, None, "Offer products of accepted features and columns.", "--interactions")
     ] = False
     ratios: Annotated[
-        bool, option(_MAKING, None, "Offer ratios of accepted features and columns.", "--ratios")
+        bool, option(_GENERATING, None, "Offer ratios of accepted features and columns.", "--ratios")
     ] = False
     shuffle: Annotated[
-        bool, option(_MAKING, None, "Offer the features in random order, each kind separately.", "--shuffle")
+        bool,
+        option(_GENERATING, None, "Offer the features in random order, each kind separately.", "--shuffle"),
     ] = False
-    seed: Annotated[int, option(_MAKING, "N", "Seed of the order, and of a rule that draws at random.")] = 0
+    seed: Annotated[
+        int, option(_GENERATING, "N", "Seed of the order, and of a rule that draws at random.")
+    ] = 0
 
     def __post_init__(self) -> None:
         check_whole("--pca", self.pca, 1)
@@ -131,7 +135,7 @@ class Generating:
         return (self.pca or 0) + n_columns * once + pairs * (self.interactions + 2 * self.ratios)
 
 
-class Matter:
+class ColumnTask:
     """A table as columns of numbers, and its target.
 
     Parameters
@@ -140,10 +144,10 @@ class Matter:
         Each column of text becomes one column for each of its values, 1 where the row has it and 0 elsewhere; a single
         one if there are two.
     label : str
-        What the target is called.
+        Name of the target.
     rule : Rule
     model : str or None
-        By default as the target suggests.
+        By default inferred from the target.
 
     Attributes
     ----------
@@ -152,7 +156,7 @@ class Matter:
     texts : dict of str to list of str
         Columns of text, and the columns made of each.
     model, guess : str
-        What is fitted ("" for a rule that fits none), and why, if nobody said so.
+        The fitted model ("" for a rule without one), and why it was chosen if the user did not.
     """
 
     def __init__(self, table: Table, label: str, rule: Rule, model: str | None) -> None:
@@ -194,7 +198,7 @@ class Matter:
         if model is not None and model not in _MODELS:
             near = difflib.get_close_matches(model, _MODELS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise MisuseError(f"--model {model} is no model{hint} Known: {', '.join(_MODELS)}.")
+            raise MisuseError(f"--model {model} is not a model{hint} Known: {', '.join(_MODELS)}.")
         if self.rule.kind == "classes":
             return "", self._for_classes(model)
         if model is not None:
@@ -204,12 +208,12 @@ class Matter:
             return "logistic", f"for the two labels {self.labels[0]!s} and {self.labels[1]!s}"
         if self._is_numeric():
             return "linear", f"for a numeric label of {len(self.labels):,} values"
-        self._refuse_classes()
+        self._raise_too_many_classes()
         raise AssertionError
 
     def _check_model(self, model: str) -> None:
         if model == "logistic" and len(self.labels) > 2:
-            self._refuse_classes()
+            self._raise_too_many_classes()
         if model != "logistic" and not self._is_numeric():
             raise DataError(
                 f"--model {model} needs a numeric label, but {self.label!r} holds {str(self.labels[0])!r}:"
@@ -220,7 +224,7 @@ class Matter:
                 f"--model poisson needs counts, but {self.label!r} holds {self.y.min():g}: choose --model linear."
             )
 
-    def _refuse_classes(self) -> None:
+    def _raise_too_many_classes(self) -> None:
         others = f"choose a rule for any number of classes ({', '.join(_CLASSES)}), or keep the rows of two"
         advice = "choose --model linear" if self._is_numeric() else others
         raise DataError(

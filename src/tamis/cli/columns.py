@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.candidates import MOST_TEXTS, RULES, Generating, Matter, Rule, find_rule
+from tamis.cli.candidates import MOST_TEXTS, RULES, CandidateOptions, ColumnTask, Rule, find_rule
 from tamis.cli.columns_output import Output
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
@@ -46,7 +46,7 @@ def add(root: typer.Typer) -> None:
 
 
 @dataclass
-class _Deciding:
+class _RuleOptions:
     rule: Annotated[
         str,
         option(
@@ -71,7 +71,7 @@ class _Deciding:
         option(
             _DECIDING,
             "SHARE",
-            "How many of the accepted may be false, for a spending rule.  [dim]\\[default: 0.05][/]",
+            "Share of the accepted features that may be false, for a spending rule.  [dim]\\[default: 0.05][/]",
             show_default=False,
         ),
     ] = None
@@ -100,8 +100,8 @@ class _Deciding:
         ),
     ] = None
 
-    def found(self) -> Rule:
-        """Return the rule; options that it has no use for are refused."""
+    def get_rule(self) -> Rule:
+        """Return the rule; raise for options that it does not use."""
         rule = find_rule(self.rule)
         own = self.initial_wealth is not None or self.payout is not None
         if own and rule.name != "alpha-investing":
@@ -116,7 +116,7 @@ class _Deciding:
             ("--release", self.release is not None),
         ):
             if is_given and rule.kind != "spending":
-                raise MisuseError(f"{name} is for the rules that spend, not for {rule.name}.")
+                raise MisuseError(f"{name} is for spending rules, not for {rule.name}.")
         return rule
 
     def selector(self, rule: Rule, model: str, missing: str, seed: int, max_features: int | None) -> Any:
@@ -138,8 +138,8 @@ class _Deciding:
 
 def columns(
     *,
-    deciding: _Deciding,
-    generating: Generating,
+    deciding: _RuleOptions,
+    generating: CandidateOptions,
     max_candidates: Annotated[int | None, option(_BUDGET, "N", "Try at most this many candidates.")] = None,
     max_features: Annotated[int | None, option(_BUDGET, "N", "Accept at most this many features.")] = None,
     max_seconds: Annotated[float | None, option(_BUDGET, "S", "Stop after this many seconds.")] = None,
@@ -163,7 +163,7 @@ def columns(
     from tamis._check import check_number
     from tamis.cli.train import Table
 
-    rule = deciding.found()
+    rule = deciding.get_rule()
     for name, value, least in (
         ("--max-candidates", max_candidates, 1),
         ("--max-features", max_features, 1),
@@ -181,7 +181,7 @@ def columns(
     output.check(reading.inputs, force)
     stream = reading.open(classes=False, most_texts=MOST_TEXTS, quiet=quiet)
     table = Table.read(stream)
-    matter = Matter(table, str(stream.describe().get("label", "the label")), rule, deciding.model)
+    matter = ColumnTask(table, str(stream.describe().get("label", "the label")), rule, deciding.model)
     selector = deciding.selector(rule, matter.model, missing, generating.seed, max_features)
     walk = Walk(matter, selector, generating, stream.describe(), table.title)
     walk.settings = _settings(deciding, generating, missing, max_candidates, max_features, max_seconds)
@@ -195,7 +195,9 @@ def columns(
     return INTERRUPTED if walk.ended == "interrupted" else 0
 
 
-def _settings(deciding: _Deciding, generating: Generating, missing: str, *budget: Any) -> dict[str, Any]:
+def _settings(
+    deciding: _RuleOptions, generating: CandidateOptions, missing: str, *budget: Any
+) -> dict[str, Any]:
     """Return the options that were given, by the names they have on the command line."""
     found: dict[str, Any] = {}
     for group in (deciding, generating):

@@ -1,4 +1,4 @@
-"""What `tamis columns` leaves: a table in the terminal, one JSON document, a report, a saved selector."""
+"""Output of `tamis columns`: a table in the terminal, one JSON document, a report, a saved selector."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Output:
                 alert = "This search was interrupted: the page shows what was found until then."
             write_report(
                 walk.selector, self.report, walk.heading, note=_sentence(walk), alert=alert,
-                coefficients=coefficients, speaks_for=walk.speaks_for(), stages=walk.stages, seconds=walk.seconds,
+                coefficients=coefficients, speaks_for=walk.coefficient_note(), stages=walk.stages, seconds=walk.seconds,
                 repeat=_repeat(walk),
             )  # fmt: skip
             written["report"] = self.report
@@ -70,7 +70,7 @@ class Output:
 
 
 def _sentence(walk: Walk) -> str:
-    return f"{walk.detail[0].upper()}{walk.detail[1:]}. The search ended: {walk.why_ended() or 'an error'}."
+    return f"{walk.detail[0].upper()}{walk.detail[1:]}. The search ended: {walk.end_reason() or 'an error'}."
 
 
 def _repeat(walk: Walk) -> dict[str, str]:
@@ -83,7 +83,7 @@ def _repeat(walk: Walk) -> dict[str, str]:
         for name, value in walk.settings.items():
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
         lines["In a shell"] = shlex.join(["tamis", "columns", *words, "--report", "report.html"])
-    parts = ", ".join(_made(name, walk) for name in walk.generating.names())
+    parts = ", ".join(_generator_call(name, walk) for name in walk.generating.names())
     seed = f", random_state={walk.generating.seed}" if walk.generating.shuffle else ""
     lines["In Python"] = "\n".join(
         [
@@ -99,7 +99,7 @@ def _repeat(walk: Walk) -> dict[str, str]:
     return lines
 
 
-def _made(name: str, walk: Walk) -> str:
+def _generator_call(name: str, walk: Walk) -> str:
     return f"{name}(X, {walk.generating.pca})" if name == "PrincipalComponents" else f"{name}(X)"
 
 
@@ -165,7 +165,7 @@ def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top
         if (more := len(course.kept) - top) > 0:
             console.print(Text(f"      and {more:,} more", style="dim"))
         console.print()
-    for line in _told(walk, course, coefficients):
+    for line in _summary_lines(walk, course, coefficients):
         console.print(line, markup=False)
 
 
@@ -180,7 +180,7 @@ def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, t
         course.scale.evidence: [_figure(course, course.evidence[i]) for i in shown],
         course.scale.bar: [_figure(course, course.bar[i]) for i in shown],
     }
-    if _known(course.wealth[shown]):
+    if _is_any_finite(course.wealth[shown]):
         figures["wealth"] = [f"{course.wealth[i]:.4f}" for i in shown]
     if coefficients is not None:
         own = [coefficients.get(str(course.records["name"][i]), math.nan) for i in shown]
@@ -199,7 +199,7 @@ def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, t
     return grid
 
 
-def _known(values: Any) -> bool:
+def _is_any_finite(values: Any) -> bool:
     return bool((values == values).any())
 
 
@@ -225,7 +225,7 @@ _WHY = {
 }
 
 
-def _told(walk: Walk, course: Course, coefficients: dict[str, float] | None) -> list[str]:
+def _summary_lines(walk: Walk, course: Course, coefficients: dict[str, float] | None) -> list[str]:
     counts = course.counts()
     parts = [f"{counts.get('accepted', 0):,} accepted"]
     if left := len(course.dropped()):
@@ -238,11 +238,11 @@ def _told(walk: Walk, course: Course, coefficients: dict[str, float] | None) -> 
     imputed = int((course.records["n_missing"] > 0).sum())
     if imputed:
         lines.append(
-            f"{imputed:,} of them lacked values; the mean of the others stands in (--missing error refuses)."
+            f"{imputed:,} of them had missing values, replaced by the mean of the others (--missing error rejects)."
         )
     wealth = getattr(walk.selector, "wealth_", None)
-    ended = f"It ended: {walk.why_ended()}" if walk.ended else "It ended with an error"
+    ended = f"It ended: {walk.end_reason()}" if walk.ended else "It ended with an error"
     lines.append(ended + (f"; wealth left {wealth:.4g}." if wealth is not None else "."))
-    if coefficients and walk.speaks_for():
-        lines.append(walk.speaks_for())
+    if coefficients and walk.coefficient_note():
+        lines.append(walk.coefficient_note())
     return lines

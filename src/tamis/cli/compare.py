@@ -13,8 +13,15 @@ from tamis.cli.compare_output import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.methods import amount, part, selectors
 from tamis.cli.options import AsJSON, Debug, Force, Panel, Quiet, check_whole, grouped, keys, option
-from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal, warnings_in_one_line
-from tamis.cli.reading import HowToRead
+from tamis.cli.output import (
+    check_outputs,
+    print_json,
+    progress,
+    rerun_commands,
+    terminal,
+    warnings_in_one_line,
+)
+from tamis.cli.reading import ReadingOptions
 from tamis.options import RunOptions
 
 if TYPE_CHECKING:
@@ -83,7 +90,7 @@ def compare(
     ] = None,
     seeds: Annotated[int, option(_GRID, "N", "Number of seeds.")] = 3,
     options: Annotated[RunOptions, Panel(_GRID, without=("stability_window", "n_draws"))],
-    reading: HowToRead,
+    reading: ReadingOptions,
     jobs: Annotated[
         int, option(_OUTPUT, "N", "Number of runs at a time; -1: one per core.", "--jobs", "-j")
     ] = 1,
@@ -109,16 +116,16 @@ def compare(
             raise MisuseError(
                 f"--stream {name} is a file: give it without --stream, and its label with --label."
             )
-    streams = _named([*(stream or ([] if files else _STREAMS))])
-    streams |= {file: _file(file, reading, quiet, options.clock) for file in files or []}
-    opened = _opened(streams) if select is None or not selector else {}
-    chosen = _named(selector or _default_selectors(opened))
+    streams = _parts_by_name([*(stream or ([] if files else _STREAMS))])
+    streams |= {file: _file_stream(file, reading, quiet, options.clock) for file in files or []}
+    opened = _open_streams(streams) if select is None or not selector else {}
+    chosen = _parts_by_name(selector or _default_selectors(opened))
     console = terminal(stderr=True)
     with warnings_in_one_line(console), progress(quiet) as show:
         result = run_experiment(
             streams,
             chosen,
-            _named(learner or [_LEARNER]),
+            _parts_by_name(learner or [_LEARNER]),
             seeds,
             out,
             n_features_to_select=_amounts(opened) if select is None else amount(select),
@@ -129,10 +136,12 @@ def compare(
     return _finish(result, out, report, as_json)
 
 
-def _file(file: str, reading: HowToRead, quiet: bool, clock: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
+def _file_stream(
+    file: str, reading: ReadingOptions, quiet: bool, clock: tuple[str, ...]
+) -> tuple[str, dict[str, Any]]:
     """Return a file as a stream of the grid, after a look at it."""
     table, how = reading.look(file, quiet=quiet, clock=clock)
-    given = {"label": reading.place(), "format": reading.format, **reading.written(), **how}
+    given = {"label": reading.label_column(), "format": reading.format, **reading.dialect(), **how}
     if table is None:
         given |= {"n_features": reading.n_features, "zero_based": reading.zero_based}
     elif not reading.header:
@@ -141,7 +150,7 @@ def _file(file: str, reading: HowToRead, quiet: bool, clock: tuple[str, ...]) ->
     return file, {n: value for n, value in given.items() if value is not None and value != usual.get(n, ...)}
 
 
-def _named(texts: list[str]) -> dict[str, Any]:
+def _parts_by_name(texts: list[str]) -> dict[str, Any]:
     """Return the parts by name: the key where that is enough to tell them apart."""
     given = {text: part(text) for text in dict.fromkeys(texts)}
     heads = [key for key, _ in given.values()]
@@ -156,7 +165,7 @@ def _default_selectors(opened: dict[str, Stream]) -> list[str]:
     return [name for name in _SELECTORS if name != "oracle" or is_known]
 
 
-def _opened(streams: dict[str, Any]) -> dict[str, Stream]:
+def _open_streams(streams: dict[str, Any]) -> dict[str, Stream]:
     from tamis.evaluate.experiment.grid import open_stream, parts_of
 
     return {found.name: open_stream(found, 0) for found in parts_of("stream", streams)}
@@ -180,7 +189,7 @@ def _finish(result: ExperimentResult, out: str | None, report: str | None, as_js
     written = {} if out is None else {"results": out}
     done = bool((result.cells["status"] == "done").any())
     if report is not None and done:
-        written["report"] = str(result.report(report, repeat=said_again()))
+        written["report"] = str(result.report(report, repeat=rerun_commands()))
     if as_json:
         print_json({**document_of(result), "written": written})
     elif done:
@@ -188,13 +197,13 @@ def _finish(result: ExperimentResult, out: str | None, report: str | None, as_js
         for name, place in written.items():
             print(f"The {name}: {place}")
         if out is None and not result.interrupted:
-            print("Not kept: --out FOLDER keeps every run, and goes on after an interruption.")
+            print("Not saved: --out FOLDER saves every run, and resumes after an interruption.")
     for error in dict.fromkeys(result.failed.values()):
         cells = [cell for cell, why in result.failed.items() if why == error]
         more = f" (and {len(cells) - 1:,} more runs)" if len(cells) > 1 else ""
         print(f"tamis: failed: {cells[0]}{more}: {error}", file=sys.stderr)
     if result.interrupted:
         if out is not None:
-            print("tamis: the same command goes on from here", file=sys.stderr)
+            print("tamis: the same command resumes here", file=sys.stderr)
         return INTERRUPTED
     return FAILED if result.failed else 0

@@ -1,4 +1,4 @@
-"""What a comparison came to, in the terminal and as JSON: a table per stream, beside the baselines, and the ranks."""
+"""Output of a comparison, in the terminal and as JSON: a table per stream with the baselines, and the ranks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
 
 
 def _metrics_of(result: ExperimentResult, i: int) -> set[str]:
-    """Return what is known of a stream; the truth, where it is known, takes the place of what tells of rare classes."""
+    """Return the metrics of a stream; if the truth is known, its metrics replace those of rare classes."""
     known = {metric for metric, _ in _COLUMNS if metric in result.metrics and result.table(metric).n[i].any()}
     return known.difference(_OF_CLASSES) if "selection_accuracy" in known else known
 
@@ -113,7 +113,7 @@ def _notes(result: ExperimentResult) -> str:
             " precision of 0.9."
         )
     if result.oracles:
-        notes.append("oracle was told the truth, and is not ranked.")
+        notes.append("oracle was given the truth, and is not ranked.")
     if result.keep_all and ("selection_accuracy" in result.metrics):
         notes.append(
             f"{', '.join(result.keep_all)}: every column is kept, so not ranked by what is selected."
@@ -122,7 +122,7 @@ def _notes(result: ExperimentResult) -> str:
 
 
 def _ranks(result: ExperimentResult) -> str:
-    """Return the mean ranks by accuracy, and what Nemenyi's test says of them."""
+    """Return the mean ranks by accuracy, and the result of Nemenyi's test."""
     try:
         tests = result.compare("accuracy")
     except ValueError:
@@ -146,8 +146,8 @@ def document_of(result: ExperimentResult) -> dict[str, Any]:
         "methods": result.methods,
         "no_better_than_random": result.no_better_than_random(),
         "tables": {metric: _as_dict(result.table(metric)) for metric in result.metrics},
-        "ranks": _tested(lambda: result.compare("accuracy").nemenyi.ranks),
-        "critical_difference": _tested(lambda: result.compare("accuracy").nemenyi.critical_difference),
+        "ranks": _or_none(lambda: result.compare("accuracy").nemenyi.ranks),
+        "critical_difference": _or_none(lambda: result.compare("accuracy").nemenyi.critical_difference),
         "n_cells": len(result.cells["key"]),
         "n_done": int((result.cells["status"] == "done").sum()),
         "failed": result.failed,
@@ -169,7 +169,7 @@ def _as_dict(table: ScoreTable) -> dict[str, Any]:
     }
 
 
-def _tested(test: Callable[[], Any]) -> Any:
+def _or_none(test: Callable[[], Any]) -> Any:
     try:
         return test()
     except ValueError:  # too few streams or methods

@@ -1,4 +1,4 @@
-"""`tamis demo`: a selection that pays, then one that follows a drift, on bundled data; no network needed."""
+"""`tamis demo`: a selection that raises the accuracy, then one that follows a drift, on bundled data; works offline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.options import RunOptions
 
 __all__ = ["add"]
 
-_PAYS = """\
+_BENEFIT = """\
 Does a selection pay? 569 tumours, 30 numbers about the cells of each: is it
 malignant? Accuracy of naive Bayes, test first, then train, the mean over three
 random orders of the rows, with
@@ -24,7 +24,7 @@ random orders of the rows, with
   {names}
 """
 _BEFORE_THE_DEMO = """\
-And when the world changes? Electricity in New South Wales, each half hour from
+Concept drift: electricity in New South Wales, each half hour from
 May 1996 to December 1998: is the price above its mean of the last day? Before
 each batch of 100 rows FIRES chooses 3 of 8 columns; a perceptron sees no others.
 """
@@ -57,10 +57,10 @@ def demo(
 
 def _show(output: Output) -> int:
     """Run the bundled stream, in which a feature comes alive, and say what there is to see."""
-    pays = _pays()
+    pays = _benefit()
     if not output.as_json:
         listed = textwrap.fill(", ".join(pays["names"]), 78, subsequent_indent="  ")
-        print(_PAYS.format(**{**pays, "names": listed}), flush=True)
+        print(_BENEFIT.format(**{**pays, "names": listed}), flush=True)
         print(_BEFORE_THE_DEMO, flush=True)
     from sklearn.linear_model import Perceptron
 
@@ -93,7 +93,7 @@ def _show(output: Output) -> int:
     )  # fmt: skip
 
 
-def _pays() -> dict[str, Any]:
+def _benefit() -> dict[str, Any]:
     """Run naive Bayes on scikit-learn's tumours: with all columns, with a fifth of them, and with as many by chance."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
@@ -111,9 +111,9 @@ def _pays() -> dict[str, Any]:
             batch_size=25, baselines="both", n_draws=n_draws, auc=False,
         )  # fmt: skip
         found.append(result.summary())
-    told = {"forward": "accuracy", "random": "random_accuracy", "all": "all_accuracy"}
+    metrics = {"forward": "accuracy", "random": "random_accuracy", "all": "all_accuracy"}
     return {
-        **{name: float(np.mean([one[key] for one in found])) for name, key in told.items()},
+        **{name: float(np.mean([one[key] for one in found])) for name, key in metrics.items()},
         "n_draws": 3 * n_draws,
         "names": data.feature_names[selector.get_support()].tolist(),
     }

@@ -1,4 +1,4 @@
-"""What goes wrong on the command line: one line, and an exit code."""
+"""Errors of the command line: one line, and an exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tamis.errors import TamisError, UnknownNameError
 __all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "ProblemsError", "explain", "spell"]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-_SPELLING = {  # parameters that messages speak of -> the options that set them
+_SPELLING = {  # parameters named in messages -> the options that set them
     "n_features_to_select": "--select",
     "label": "--label",
     "format": "--format",
@@ -52,35 +52,35 @@ class MisuseError(Exception):
 
 
 class ProblemsError(Exception):
-    """All that stands in the way of reading a file.
+    """All problems that prevent reading a file.
 
     Parameters
     ----------
     path : str
     problems : list of (str, list of str)
-        What is wrong, and the words of the command line that mend it.
+        The problem, and the words of the command line that fix it.
     """
 
     def __init__(self, path: str, problems: list[tuple[str, list[str]]]) -> None:
         super().__init__(path, problems)
         self.path, self.problems = path, problems
 
-    def told(self, given: list[str]) -> str:
-        """Return one sentence, or a line for each problem and the command line that mends all."""
+    def message(self, given: list[str]) -> str:
+        """Return one sentence, or a line for each problem and the corrected command line."""
         if len(self.problems) == 1:
             [(text, words)] = self.problems
             return f"{self.path!r}: {text}" + (f"; add {shlex.join(words)}." if words else ".")
         lines = [f"{self.path!r} cannot be used as it is:"]
         for text, words in self.problems:
             lines.append(f"  {text}" + (f": {shlex.join(words)}" if words else ""))
-        mended = [word for _, words in self.problems for word in words]
-        if mended and all(words for _, words in self.problems):
-            lines.append(f"Mended: {shlex.join(['tamis', *given, *mended])}")
+        corrected = [word for _, words in self.problems for word in words]
+        if corrected and all(words for _, words in self.problems):
+            lines.append(f"Corrected: {shlex.join(['tamis', *given, *corrected])}")
         return "\n".join(lines)
 
     @property
     def is_misuse(self) -> bool:
-        """Whether the label is not said, which has nothing to do with the file."""
+        """Whether the label option is missing, which is not a problem of the file."""
         return any(words[:1] == ["--label"] for _, words in self.problems)
 
 
@@ -94,7 +94,7 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
         stop = "" if message.endswith("?") else "."
         return f"{message}{stop} See {command} --help." if message else "", MISUSED
     if isinstance(error, ProblemsError):
-        return error.told(given), MISUSED if error.is_misuse else FAILED
+        return error.message(given), MISUSED if error.is_misuse else FAILED
     message = _one_line(str(error))
     if message.startswith("Sparse data was passed"):  # scikit-learn's words, and ours
         from tamis.catalog import LEARNERS
@@ -108,11 +108,11 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
         return message, MISUSED
     if isinstance(error, TamisError | ValueError | TypeError | OSError):
         spelled = spell(message, given)
-        return spelled, MISUSED if spelled.startswith("--") or _names_no_column(message, given) else FAILED
+        return spelled, MISUSED if spelled.startswith("--") or _is_unknown_column(message, given) else FAILED
     return f"unexpected {type(error).__name__}: {message}. Run it again with --debug to see where.", FAILED
 
 
-def _names_no_column(message: str, given: list[str]) -> bool:
+def _is_unknown_column(message: str, given: list[str]) -> bool:
     """Return whether a word of the command line was to name a column, and the file has none of that name."""
     words = {part for word in given for one in (word, word.partition("=")[2]) for part in one.split(",")}
     return any(

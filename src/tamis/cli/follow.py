@@ -1,4 +1,4 @@
-"""`tamis follow`: a selection on a stream without an end, which survives the end of the process."""
+"""`tamis follow`: a selection on an endless stream, which survives the end of the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.methods import Models
 from tamis.cli.options import Debug, Force, Panel, Quiet, argument, check_whole, grouped, option
 from tamis.cli.output import alone, check_outputs, note, terminal, warnings_in_one_line
-from tamis.cli.reading import HowToRead
+from tamis.cli.reading import ReadingOptions
 from tamis.cli.run import Output, title_of, watch_of
 from tamis.options import RunOptions
 
@@ -36,7 +36,7 @@ Examples:
 
 _SOURCE, _OUTPUT = "Following", "Output"
 _RECORDS = 2000  # that are kept
-_MENDED = ("missing", "drop_unlabelled")  # what a place for bad rows takes care of, or a key of labels
+_IGNORED_PROBLEMS = ("missing", "drop_unlabelled")  # handled by --dead-letters or --label-key
 
 
 def add(root: typer.Typer) -> None:
@@ -48,7 +48,7 @@ def follow(
     *,
     models: Models,
     options: Annotated[RunOptions, Panel("Evaluation")],
-    reading: HowToRead,
+    reading: ReadingOptions,
     source: Annotated[
         str | None,
         argument(
@@ -109,19 +109,24 @@ def follow(
     check_whole("--every", every, 1)
     check_whole("--max-waiting", max_waiting, 1)
     if label_key is not None and options.delay != 0:
-        raise MisuseError("--label-key takes labels when they come, --delay makes them late: choose one.")
+        raise MisuseError("--label-key and --delay both define when labels arrive: choose one.")
     _check(source, number, checkpoint, reading)
     assert source is not None
     output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
-    told = None if out == "-" else out
-    places = {"--dead-letters": dead_letters, "--checkpoint": checkpoint, "--out": told, "--report": report}
+    out_file = None if out == "-" else out
+    places = {
+        "--dead-letters": dead_letters,
+        "--checkpoint": checkpoint,
+        "--out": out_file,
+        "--report": report,
+    }
     check_outputs([source], {**places, "--save": save}, force=force)
-    with alone(checkpoint, told, dead_letters):
-        position = _position(checkpoint)
-        for place in (told, dead_letters) if position is None else ():
-            _empty(place)
+    with alone(checkpoint, out_file, dead_letters):
+        position = _saved_position(checkpoint)
+        for place in (out_file, dead_letters) if position is None else ():
+            _truncate(place)
         late = {"label_key": label_key, "max_waiting": max_waiting}
-        stream = _opened(
+        stream = _open_stream(
             source,
             reading,
             number,
@@ -134,7 +139,7 @@ def follow(
         )
         if position is not None:
             stream.seek(position)
-        elif not _begins(stream, options.batch_size):
+        elif not _wait_for_first_batch(stream, options.batch_size):
             note("nothing to learn from: there are too few rows for a first batch.")
             return 0
         from tamis.evaluate.test_then_train.settings import features_of
@@ -146,25 +151,25 @@ def follow(
 
         journal = Journal(out)
         events = Events(journal, stream, selector, every, names)
-        page = _shown(stream, selector, events) if live else None
+        page = _open_live_page(stream, selector, events) if live else None
         options = replace(
             options, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds, checkpoint_every=1 << 62,
             keep_steps=_RECORDS,
         )  # fmt: skip
-        result = _run(stream, selector, learner, events, options, quiet=quiet or told is None)
+        result = _run(stream, selector, learner, events, options, quiet=quiet or out_file is None)
         why = "interrupted" if result.settings["interrupted"] else "end"
-        events.tell([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
+        events.emit([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
         if page is not None:
             page.close()
         output.models["categories"] = stream.categories
-        if told is not None and len(result.frames["steps"]["step"]):
+        if out_file is not None and len(result.frames["steps"]["step"]):
             return output.finish(result)
         output.write(result)
         return INTERRUPTED if result.settings["interrupted"] else 0
 
 
-def _begins(stream: FollowedStream, size: int) -> bool:
-    """Wait for the first batch, with all at hand that its step needs; return whether it came."""
+def _wait_for_first_batch(stream: FollowedStream, size: int) -> bool:
+    """Wait for the first batch, with all modules loaded; return whether it came."""
     from importlib import import_module
 
     needed = ("numba", "pyarrow.csv", "sklearn.linear_model", "tamis.evaluate", "tamis.persistence.journal")
@@ -173,18 +178,18 @@ def _begins(stream: FollowedStream, size: int) -> bool:
     return stream.begin(size)
 
 
-def _shown(stream: FollowedStream, selector: Any, events: Events) -> LivePage:
-    """Open the page, and say where it is."""
+def _open_live_page(stream: FollowedStream, selector: Any, events: Events) -> LivePage:
+    """Open the live page and print its address."""
     from tamis.cli.live import LivePage
 
     page = LivePage(title_of(stream.describe(), None if selector is None else type(selector).__name__))
-    events.listeners.append(page.tell)
+    events.listeners.append(page.publish)
     note(f"the page is at {page.address}")
     return page
 
 
-def _position(checkpoint: str | None) -> Any:
-    """Return where a saved run stands; None if there is none, or it is no run."""
+def _saved_position(checkpoint: str | None) -> Any:
+    """Return the position of a saved run; None if there is none, or the file is not a run."""
     import os
 
     from tamis import load
@@ -196,15 +201,15 @@ def _position(checkpoint: str | None) -> Any:
     return run.get("position") if isinstance(run, dict) else None
 
 
-def _empty(place: str | None) -> None:
-    """Begin a file again."""
+def _truncate(place: str | None) -> None:
+    """Truncate a file."""
     import os
 
     if place is not None and os.path.isfile(place):
         os.truncate(place, 0)
 
 
-def _check(source: str | None, number: str | None, checkpoint: str | None, reading: HowToRead) -> None:
+def _check(source: str | None, number: str | None, checkpoint: str | None, reading: ReadingOptions) -> None:
     if source is None:
         raise MisuseError("Say what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
     if reading.label is None:
@@ -213,29 +218,31 @@ def _check(source: str | None, number: str | None, checkpoint: str | None, readi
         raise MisuseError("svmlight files cannot be followed: only CSV and Parquet.")
     if source == "-" and checkpoint is not None and number is None:
         raise MisuseError(
-            "--checkpoint cannot go on in standard input, whose rows come once: save them to a file and follow that,"
-            " or let the producer number them and say --number NAME."
+            "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file and"
+            " follow that, or let the producer number them and say --number NAME."
         )
     if source != "-" and number is not None:
-        raise MisuseError("--number is for standard input: the rows of files are known by their place.")
+        raise MisuseError(
+            "--number is for standard input: the rows of files are identified by their position."
+        )
 
 
-def _opened(
-    source: str, reading: HowToRead, number: str | None, idle: float | None, dead_letters: str | None,
+def _open_stream(
+    source: str, reading: ReadingOptions, number: str | None, idle: float | None, dead_letters: str | None,
     late: dict[str, Any], clock: tuple[str, ...], *, classes: bool, quiet: bool,
 ) -> FollowedStream:  # fmt: skip
     from tamis.streams import follow_files
 
     def judge(table: Table) -> dict[str, Any]:
         is_mended = dead_letters is not None or late["label_key"] is not None
-        passed = _MENDED if is_mended else ()
-        return reading.judged(table, classes=classes, quiet=quiet, passing_over=passed, clock=clock)
+        passed = _IGNORED_PROBLEMS if is_mended else ()
+        return reading.column_options(table, classes=classes, quiet=quiet, ignored=passed, clock=clock)
 
-    label = reading.place()
+    label = reading.label_column()
     assert label is not None
     return follow_files(
-        source, label=label, format=reading.format, header=reading.header, **reading.written(), number=number,
-        idle=idle, dead_letters=dead_letters, judge=judge, **late, **reading.choices(),
+        source, label=label, format=reading.format, header=reading.header, **reading.dialect(), number=number,
+        idle=idle, dead_letters=dead_letters, judge=judge, **late, **reading.user_options(),
     )  # fmt: skip
 
 
@@ -246,13 +253,13 @@ def _run(
 
     console = terminal(stderr=True)
     watch = watch_of(console, stream, selector, learner, options, quiet=quiet)
-    events.shown.append(watch)
+    events.watchers.append(watch)
     with warnings_in_one_line(console), watch:
         return prequential(stream, selector, learner, on_step=events, **options.keywords())
 
 
 class Events:
-    """What is told of a run while it goes on, as lines of JSON; to be called after each step.
+    """Writes the events of a running evaluation as lines of JSON; to be called after each step.
 
     Parameters
     ----------
@@ -275,13 +282,13 @@ class Events:
     ) -> None:
         self.names = stream.feature_names if names is None else names
         self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
-        self.shown: list[Callable[[Step], object]] = []
+        self.watchers: list[Callable[[Step], object]] = []
         self.listeners: list[Callable[[dict[str, Any]], object]] = []
         self.selected: list[str] = []
-        self.n_seen = self._told = 0
+        self.n_seen = self._n_reported = 0
 
     def __call__(self, step: Step) -> None:
-        """Tell what happened in a step."""
+        """Write the events of a step."""
         self.n_seen = int(step.n_seen)
         at = {"step": int(step.step), "n_seen": self.n_seen}
         lines = [{**one, **at} for one in self.stream.pop_events()]
@@ -297,15 +304,15 @@ class Events:
             self.selected = selected
         if getattr(self.selector, "drift_detected_", False):
             lines.append({"event": "drift", **at})
-        if self.n_seen // self.every > self._told // self.every:
+        if self.n_seen // self.every > self._n_reported // self.every:
             lines.append({"event": "scores", **at, **_scores(step), **self.stream.counts})
-            self._told = self.n_seen
-        self.tell(lines)
-        for show in self.shown:
-            show(step)
+            self._n_reported = self.n_seen
+        self.emit(lines)
+        for watch in self.watchers:
+            watch(step)
 
-    def tell(self, lines: list[dict[str, Any]]) -> None:
-        """Write lines, and show them to whoever looks."""
+    def emit(self, lines: list[dict[str, Any]]) -> None:
+        """Write lines, and pass them to the listeners."""
         self.journal.write(lines)
         for listen in self.listeners:
             for line in lines:
@@ -317,13 +324,14 @@ class Events:
             raise KeyboardInterrupt
         self.journal.flush()
         return {
-            "journal": self.journal.mark(), "selected": self.selected, "n_seen": self.n_seen, "told": self._told
+            "journal": self.journal.mark(), "selected": self.selected, "n_seen": self.n_seen,
+            "n_reported": self._n_reported,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint: what was told after it will be told again."""
+        """Resume from a checkpoint: events after it are written again."""
         self.journal.truncate(state["journal"])
-        self.selected, self.n_seen, self._told = state["selected"], state["n_seen"], state["told"]
+        self.selected, self.n_seen, self._n_reported = state["selected"], state["n_seen"], state["n_reported"]
         known = {
             "entered": self.selected,
             "left": [],
@@ -336,7 +344,7 @@ class Events:
 
 def _scores(step: Step) -> dict[str, Any]:
     """Return the scores of the last rows, and of all."""
-    told = {
+    columns = {
         "mae": "mae_windowed", "mae_all": "mae_cumulative", "r2": "r2_windowed",
         "random_subsets": "random_mae_windowed", "every_feature": "all_mae_windowed",
         "mean_so_far": "mean_mae_windowed", "last_target": "last_mae_windowed", "stability": "stability",
@@ -347,6 +355,6 @@ def _scores(step: Step) -> dict[str, Any]:
         "majority": "majority_accuracy_windowed", "last_label": "no_change_accuracy_windowed",
         "stability": "stability",
     }  # fmt: skip
-    scores = {name: step.values[column] for name, column in told.items()}
+    scores = {name: step.values[column] for name, column in columns.items()}
     top = {name: round(score, 6) for name, score in step.top}
     return {**scores, "n_selected": int(step.n_selected), "top": top}

@@ -66,7 +66,7 @@ def generate(
     """Write a stream whose relevant features are known at every row, and these features into a second file."""
     check_whole("--rows", rows, 1)
     check_whole("--seed", seed, 0)
-    write, made = _writer(out), _made(stream, rows, seed)
+    write, made = _writer(out), _open_stream(stream, rows, seed)
     if out == "-":
         _write_csv(made, sys.stdout.buffer, lambda n: None)
         return
@@ -97,7 +97,7 @@ def generate(
     print(f"The truth: {Path(out).with_name(truth.name)}")
 
 
-def _made(text: str, rows: int | None, seed: int) -> SyntheticStream:
+def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
     """Return the stream that is named."""
     from tamis.evaluate.experiment.grid import open_stream, parts_of
     from tamis.streams import list_streams

@@ -76,7 +76,7 @@ def _show_parameters(entry: Entry, as_json: bool) -> None:
 
 
 def _parameter_texts(entry: Entry) -> list[str]:
-    """Return what the class's docstring says of each parameter."""
+    """Return the description of each parameter from the class's docstring."""
     section = re.search(r"Parameters\n-+\n(.*?)\n\n", inspect.getdoc(entry.load()) or "", flags=re.DOTALL)
     texts: dict[str, list[str]] = {}
     names: list[str] = []

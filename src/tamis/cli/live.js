@@ -18,10 +18,10 @@ const unit = (value) => value === null || value === undefined ? "–" : value ==
 function figures(line) {
   const shown = ofNumbers(line) ? [
     ["rows", line.n_seen, 0], ["mean absolute error", line.mae, unit], ["random subsets", line.random_subsets, unit],
-    ["mean so far", line.mean_so_far, unit], ["R²", line.r2, 3], ["stability", line.stability, 3], ["rows put aside", line.bad, 0],
+    ["mean so far", line.mean_so_far, unit], ["R²", line.r2, 3], ["stability", line.stability, 3], ["rejected rows", line.bad, 0],
   ] : [
     ["rows", line.n_seen, 0], ["accuracy", line.accuracy, 3], ["random subsets", line.random_subsets, 3],
-    ["majority class", line.majority, 3], ["stability", line.stability, 3], ["rows put aside", line.bad, 0],
+    ["majority class", line.majority, 3], ["stability", line.stability, 3], ["rejected rows", line.bad, 0],
   ];
   at("figures").replaceChildren();
   for (const [name, value, digits] of shown) {
@@ -55,7 +55,7 @@ function chart() {
   node(svg, "text", { x: right, y: 192, "text-anchor": "end" }, `${last.toLocaleString("en")} rows`);
 }
 
-function told(line) {
+function eventText(line) {
   const names = (list) => list.slice(0, 8).join(", ") + (list.length > 8 ? ` and ${list.length - 8} more` : "");
   if (line.event === "selection") {
     const parts = [];
@@ -64,7 +64,7 @@ function told(line) {
     return parts.join("; ");
   }
   if (line.event === "gap") return `rows ${line.after + 1} to ${line.before - 1} did not come`;
-  return { drift: "a drift", end: "the end", interrupted: "stopped", rotated: "the file was put aside" }[line.event] || line.event;
+  return { drift: "a drift", end: "the end", interrupted: "stopped", rotated: "the file was rotated" }[line.event] || line.event;
 }
 
 function take(line) {
@@ -81,7 +81,7 @@ function take(line) {
     chart();
   } else {
     const item = document.createElement("li");
-    item.textContent = `${(line.n_seen || 0).toLocaleString("en")}  ${told(line)}`;
+    item.textContent = `${(line.n_seen || 0).toLocaleString("en")}  ${eventText(line)}`;
     at("events").prepend(item);
     while (at("events").children.length > shownEvents) at("events").lastChild.remove();
     if (line.event === "drift") drifts.push(line.n_seen);

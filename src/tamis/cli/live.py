@@ -1,7 +1,7 @@
 """The page of `tamis follow --live`: shown by a server on the loopback address, updated by server-sent events.
 
-One page without any request to the outside: its style and script stand in it, and its policy lets the browser ask
-nobody but this server. Names of columns come as data and are shown as text, never as HTML.
+The page makes no external request: style and script are inline, and its policy limits the browser to this server.
+Column names are sent as data and inserted as text, never as HTML.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from tamis.persistence.journal import null_nonfinite
 
 __all__ = ["LivePage"]
 
-_POINTS, _EVENTS = 400, 30  # that a page is given when it is opened
-_VIEWERS = 16  # at one time
+_POINTS, _EVENTS = 400, 30  # sent to a page when it is opened
+_VIEWERS = 16  # at the same time
 
 
 class LivePage:
-    """Shows what a run tells, while it goes on.
+    """Shows the events of a running evaluation.
 
     Parameters
     ----------
     title : str
-        What runs on what.
+        Selector and stream.
     port : int, default=0
-        0: one that is free.
+        0: a free port.
 
     Attributes
     ----------
     address : str
-        Where a browser finds the page.
+        URL of the page.
 
     Examples
     --------
     >>> import urllib.request
     >>> page = LivePage("FIRES on log.csv")
-    >>> page.tell({"event": "selection", "n_seen": 200, "entered": ["heat"], "left": [], "n_selected": 1})
+    >>> page.publish({"event": "selection", "n_seen": 200, "entered": ["heat"], "left": [], "n_selected": 1})
     >>> with urllib.request.urlopen(page.address) as answer:
     ...     b"FIRES on log.csv" in answer.read()
     True
@@ -59,24 +59,26 @@ class LivePage:
         self._selected: dict[str, None] = {}
         self._viewers: list[queue.Queue[str]] = []
         self._page = _page(title)
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self._server = ThreadingHTTPServer(
+            ("127.0.0.1", port), type("_PageHandler", (_Handler,), {"page": self})
+        )
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}/"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
-    def tell(self, line: dict[str, Any]) -> None:
-        """Show a line of what the run tells to everybody who looks."""
+    def publish(self, line: dict[str, Any]) -> None:
+        """Send an event to all viewers."""
         with self._lock:
-            self._remember(line)
-            said = _said({**line, "selected": list(self._selected)})
+            self._record(line)
+            message = _as_event({**line, "selected": list(self._selected)})
             for viewer in list(self._viewers):
                 try:
-                    viewer.put_nowait(said)
-                except queue.Full:  # looks no more
+                    viewer.put_nowait(message)
+                except queue.Full:  # the viewer has left
                     self._viewers.remove(viewer)
 
-    def _remember(self, line: dict[str, Any]) -> None:
+    def _record(self, line: dict[str, Any]) -> None:
         if line["event"] != "scores":
             self._events = [*self._events, line][-_EVENTS:]
             for name in line.get("left", ()):
@@ -89,18 +91,18 @@ class LivePage:
                 self._points, self._stride = self._points[::2], 2 * self._stride
         self._n_scores += 1
 
-    def _join(self) -> tuple[str, queue.Queue[str]] | None:
-        """Return what there is to show so far, and where more will come; None if too many look."""
+    def _add_viewer(self) -> tuple[str, queue.Queue[str]] | None:
+        """Return the events so far and the queue of further ones; None if there are too many viewers."""
         with self._lock:
             if len(self._viewers) >= _VIEWERS:
                 return None
             viewer: queue.Queue[str] = queue.Queue(1000)
             self._viewers.append(viewer)
             known = [*self._points, *self._events]
-            told = {"event": "known", "lines": known, "selected": list(self._selected)}
-            return _said(told), viewer
+            snapshot = {"event": "known", "lines": known, "selected": list(self._selected)}
+            return _as_event(snapshot), viewer
 
-    def _leave(self, viewer: queue.Queue[str]) -> None:
+    def _remove_viewer(self, viewer: queue.Queue[str]) -> None:
         with self._lock:
             if viewer in self._viewers:
                 self._viewers.remove(viewer)
@@ -110,56 +112,58 @@ class LivePage:
         self._server.shutdown()
         self._server.server_close()
 
-    def _handler(page: LivePage) -> type[BaseHTTPRequestHandler]:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                own = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}  # type: ignore[attr-defined]
-                if self.headers.get("Host") not in own:  # another site's name for this address
-                    self.send_error(403)
-                elif self.path == "/":
-                    self._answer(200, "text/html; charset=utf-8", page._page)
-                elif self.path == "/events":
-                    self._stream()
-                else:
-                    self.send_error(404)
 
-            def _answer(self, code: int, kind: str, body: bytes | None) -> None:
-                self.send_response(code)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Security-Policy", _POLICY)
-                self.send_header("Cache-Control", "no-store")
-                self.send_header("X-Content-Type-Options", "nosniff")
-                if body is not None:
-                    self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body or b"")
+class _Handler(BaseHTTPRequestHandler):
+    """Serves the page and its events; subclasses set the page."""
 
-            def _stream(self) -> None:
-                joined = page._join()
-                if joined is None:
-                    self.send_error(503)
-                    return
-                first, viewer = joined
+    page: LivePage
+
+    def do_GET(self) -> None:
+        own = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}  # type: ignore[attr-defined]
+        if self.headers.get("Host") not in own:  # another site's name for this address
+            self.send_error(403)
+        elif self.path == "/":
+            self._answer(200, "text/html; charset=utf-8", self.page._page)
+        elif self.path == "/events":
+            self._stream()
+        else:
+            self.send_error(404)
+
+    def _answer(self, code: int, kind: str, body: bytes | None) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Security-Policy", _POLICY)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if body is not None:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def _stream(self) -> None:
+        joined = self.page._add_viewer()
+        if joined is None:
+            self.send_error(503)
+            return
+        first, viewer = joined
+        try:
+            self._answer(200, "text/event-stream", None)
+            self.wfile.write(first.encode())
+            while True:
                 try:
-                    self._answer(200, "text/event-stream", None)
-                    self.wfile.write(first.encode())
-                    while True:
-                        try:
-                            said = viewer.get(timeout=15)
-                        except queue.Empty:
-                            said = ": nothing new\n\n"
-                        self.wfile.write(said.encode())
-                        self.wfile.flush()
-                except OSError:  # looks no more
-                    page._leave(viewer)
+                    message = viewer.get(timeout=15)
+                except queue.Empty:
+                    message = ": nothing new\n\n"
+                self.wfile.write(message.encode())
+                self.wfile.flush()
+        except OSError:  # the viewer has left
+            self.page._remove_viewer(viewer)
 
-            def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
-
-        return Handler
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
 
 
-def _said(line: dict[str, Any]) -> str:
+def _as_event(line: dict[str, Any]) -> str:
     return f"data: {json.dumps(null_nonfinite(line))}\n\n"
 
 

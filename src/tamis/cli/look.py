@@ -1,4 +1,4 @@
-"""`tamis look`: what the columns of a file hold, what is left out, and all that stands in the way of using it."""
+"""`tamis look`: profile the columns of a file, with excluded columns and all problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, option
 from tamis.cli.output import print_json, terminal
-from tamis.cli.reading import Reading, stream_name, words_of, written_as
+from tamis.cli.reading import Reading, dialect_text, option_words, stream_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,13 +45,13 @@ def look(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Look at the first rows of a file: what its columns hold, and which options the other commands need."""
+    """Profile the first rows of a file: its columns, and the options that the other commands need."""
     from tamis.streams.profile import profile_stream
 
     check_whole("--top", top, 1)
     reading.check()
     table = None if reading.file is None else reading.table(reading.file)
-    found = profile_stream(reading.open(width="any")) if table is None else reading.found(table)
+    found = profile_stream(reading.open(width="any")) if table is None else reading.profile(table)
     if found.n_rows == 0:
         from tamis.errors import DataError
 
@@ -64,17 +64,18 @@ def look(
 
 
 def _command(found: TableProfile, reading: Reading) -> str | None:
-    """Return the line that runs on the file, with everything that it needs; None if no option mends a problem."""
+    """Return the command line that runs on the file; None if a problem has no option that fixes it."""
     if not all(problem.option for problem in found.problems):
         return None
     words = ["tamis", "run", *reading.words()]
-    words += [word for problem in found.problems for word in words_of(problem)]
+    words += [word for problem in found.problems for word in option_words(problem)]
     return shlex.join(words)
 
 
 def _document(found: TableProfile, command: str | None) -> dict[str, Any]:
     problems = [
-        {"text": problem.text, "option": shlex.join(words_of(problem)) or None} for problem in found.problems
+        {"text": problem.text, "option": shlex.join(option_words(problem)) or None}
+        for problem in found.problems
     ]
     return {**asdict(found), "problems": problems, "command": command}
 
@@ -87,7 +88,7 @@ def _show(console: Console, found: TableProfile, top: int, command: str | None) 
     width = min(console.width, _WIDEST)
     console.print(Text(stream_name(found.path), style="bold", no_wrap=True, overflow="ellipsis"))
     rows = f"{found.n_rows:,} rows" if found.whole else f"the first {found.n_rows:,} rows"
-    about = [rows, f"{found.n_columns:,} columns", *([written_as(found)] if found.written else [])]
+    about = [rows, f"{found.n_columns:,} columns", *([dialect_text(found)] if found.written else [])]
     console.print(Text(", ".join(about), style="dim"), width=width)
     if found.classes:
         console.print(Text(_balance(found), style="dim"), width=width)
@@ -97,9 +98,9 @@ def _show(console: Console, found: TableProfile, top: int, command: str | None) 
     if (more := len(found.columns) - top) > 0:
         console.print(Text(f"  and {more:,} more columns", style="dim"))
     parts = {
-        "Left out": [f"{name}: {why} (--keep {name})" for name, why in found.excluded.items()],
-        "To mend": [": ".join(filter(None, (p.text, shlex.join(words_of(p))))) for p in found.problems],
-        "Good to know": found.notes,
+        "Excluded": [f"{name}: {why} (--keep {name})" for name, why in found.excluded.items()],
+        "To fix": [": ".join(filter(None, (p.text, shlex.join(option_words(p))))) for p in found.problems],
+        "Notes": found.notes,
     }
     for heading, lines in parts.items():
         if lines:

@@ -156,7 +156,7 @@ def assignment(entry: Entry, text: str) -> tuple[str, Any]:
     name, equals, value = (part.strip() for part in text.partition("="))
     known = [parameter for parameter in parameters(entry) if parameter != "n_features_to_select"]
     if not equals:
-        raise MisuseError(f"--set {text} is no assignment: write --set NAME=VALUE.")
+        raise MisuseError(f"--set {text} is not an assignment: write --set NAME=VALUE.")
     if name == "n_features_to_select":
         raise MisuseError("How many features to select is said with --select.")
     if name not in known:
@@ -187,7 +187,7 @@ def amount(text: str) -> int | float:
     try:
         given = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
     except ValueError:
-        raise MisuseError(f"--select {text} is no number: give a count (5) or a fraction (0.1).") from None
+        raise MisuseError(f"--select {text} is not a number: give a count (5) or a fraction (0.1).") from None
     if not (given >= 1 if isinstance(given, int) else 0 < given <= 1):
         raise MisuseError(
             f"--select {text} selects nothing sensible: give a count from 1 on, or a fraction in (0, 1]."

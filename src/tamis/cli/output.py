@@ -1,4 +1,4 @@
-"""What comes out of a command: where it goes, and how the terminal is treated meanwhile."""
+"""Output of a command: files, progress, and the handling of the terminal."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
     "PICTURE_MARK",
     "alone",
     "check_outputs",
+    "deferred_interrupt",
     "is_ours",
     "note",
     "print_json",
     "progress",
-    "said_again",
+    "rerun_commands",
     "terminal",
-    "unhurried_interrupt",
     "warnings_in_one_line",
     "write_output",
 ]
@@ -47,7 +47,7 @@ GIVEN: ContextVar[tuple[str, ...]] = ContextVar("GIVEN", default=())  # the word
 _SILENT = ("--quiet", "-q", "--json", "--force", "--debug")
 
 
-def said_again() -> dict[str, str]:
+def rerun_commands() -> dict[str, str]:
     """Return the command line that was given, for the page that shows its result; nothing where there was none."""
     words = [word for word in GIVEN.get() if word not in _SILENT]
     return {"In a shell": shlex.join(["tamis", *words])} if words else {}
@@ -74,7 +74,7 @@ def terminal(stderr: bool = False) -> Console:
 
 
 def note(text: str) -> None:
-    """Say something on standard error that the user should know."""
+    """Print a note on standard error."""
     terminal(stderr=True).print(f"tamis: {text}", markup=False, soft_wrap=True)
 
 
@@ -110,7 +110,7 @@ def check_outputs(
     """Refuse places that cannot be written, or that would overwrite what somebody else wrote; before anything starts.
 
     Places are compared as what they are on the disk, so a link to an input is that input. A file that Tamis wrote is
-    overwritten: it carries a mark (see `is_ours`). Others are not, unless the user says so.
+    overwritten: it carries a mark (see `is_ours`). Others are not, unless the user sets --force.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def check_outputs(
 
 @contextlib.contextmanager
 def alone(*places: str | None) -> Iterator[None]:
-    """Let no other process write these places meanwhile; refuse, before anything starts, if one does already."""
+    """Lock these files against other processes; raise before anything starts if one is locked already."""
     from tamis.persistence.lock import write_lock
 
     with contextlib.ExitStack() as held:
@@ -240,7 +240,7 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
     """Refuse a place that cannot be written, before the run."""
     path = Path(place).absolute()
     try:
-        _check_what_is_there(option, path, place, is_folder=is_folder)
+        _check_existing(option, path, place, is_folder=is_folder)
         nearest = next(parent for parent in path.parents if parent.exists())
         # Who may write there is not all: a file system may be full, read-only, or have no room for so long a name.
         tempfile.NamedTemporaryFile(dir=nearest, prefix=f".{path.name}.", suffix=".0123456789.tmp").close()
@@ -250,7 +250,7 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
         ) from error
 
 
-def _check_what_is_there(option: str, path: Path, place: str, *, is_folder: bool) -> None:
+def _check_existing(option: str, path: Path, place: str, *, is_folder: bool) -> None:
     if is_folder and path.exists():
         from tamis.evaluate.experiment.result import holds_something_else
 
@@ -269,7 +269,7 @@ _EVERY = 10.0  # seconds between two lines where nothing can be redrawn
 
 @contextlib.contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[float | None, str], None]]:
-    """Yield a function that shows on standard error which share of the work is done, and a few words.
+    """Yield a function that shows the progress on standard error, as a share and a short text.
 
     On a terminal a bar stays in its place and is gone afterwards; elsewhere a line is written every ten seconds.
     """
@@ -279,18 +279,18 @@ def progress(quiet: bool) -> Iterator[Callable[[float | None, str], None]]:
     shown = console.is_terminal and not console.is_dumb_terminal and not quiet
     bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
     parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
-    said = time.monotonic()
+    last_line = time.monotonic()
     with Progress(*parts, console=console, transient=True, disable=not shown) as live:
         task = live.add_task("", total=None)
 
         def show(share: float | None, text: str) -> None:
-            nonlocal said
+            nonlocal last_line
             if shown:
                 live.update(
                     task, description=text, total=None if share is None else 1.0, completed=share or 0
                 )
-            elif not quiet and time.monotonic() - said > _EVERY:
-                said = time.monotonic()
+            elif not quiet and time.monotonic() - last_line > _EVERY:
+                last_line = time.monotonic()
                 console.print(text if share is None else f"{share:4.0%}  {text}", markup=False)
 
         yield show
@@ -307,8 +307,8 @@ def warnings_in_one_line(console: Console) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unhurried_interrupt() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C and SIGTERM wait for the batch in work, so that a checkpoint is whole, but no longer than a second.
+def deferred_interrupt() -> Iterator[Callable[[], None]]:
+    """Defer Ctrl-C and SIGTERM to the end of the current batch, for a complete checkpoint, but at most one second.
 
     Yields a function to be called between batches. A second one stops at once.
     """

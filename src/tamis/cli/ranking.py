@@ -1,4 +1,4 @@
-"""The columns of a stream, ranked in one pass over its rows by what a screening says of them."""
+"""The columns of a stream, ranked by the scores of a screening, in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.catalog import SCORE_TITLES
-from tamis.cli.output import progress, terminal, unhurried_interrupt, warnings_in_one_line
+from tamis.cli.output import deferred_interrupt, progress, terminal, warnings_in_one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ __all__ = ["Ranking"]
 
 
 class Ranking:
-    """The columns of a stream, ranked by what a screening says of them.
+    """The columns of a stream, ranked by the scores of a screening.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ class Ranking:
     def __init__(self, stream: Stream, screening: Screening) -> None:
         self.stream, self.screening = stream, screening
         self.n_rows, self.interrupted, self.seconds = 0, False, 0.0
-        self._places = _Places() if stream.n_features is None else None
+        self._slots = _ColumnSlots() if stream.n_features is None else None
 
     def read(self, batch_size: int, max_rows: int | None, quiet: bool) -> None:
-        """Learn from all rows, or until Ctrl-C; the model is whole whenever it ends."""
+        """Learn from all rows, or until Ctrl-C; the model is consistent at any end."""
         began = time.perf_counter()
         total = min((n for n in (max_rows, self.stream.n_rows) if n is not None), default=None)
         console = terminal(stderr=True)
         with (
             warnings_in_one_line(console),
-            unhurried_interrupt() as stop_if_asked,
+            deferred_interrupt() as stop_if_asked,
             progress(quiet) as show,
         ):
             try:
@@ -71,18 +71,18 @@ class Ranking:
 
         if self.n_rows == 0:
             self.screening.set_params(categorical=getattr(self.stream, "categorical", None) or None)
-        if self._places is not None:
-            places = self._places.of(X.indices)
+        if self._slots is not None:
+            places = self._slots.of(X.indices)
             room = self.screening.n_features_in_ if self.n_rows else 1
-            if len(self._places.columns) > room:  # by halves, so that making room costs little in all
-                room = max(len(self._places.columns), room + room // 2)
+            if len(self._slots.columns) > room:  # by halves, so that making room costs little in all
+                room = max(len(self._slots.columns), room + room // 2)
                 if self.n_rows:
                     self.screening.widen(room)
             X = sp.csr_matrix((X.data, places, X.indptr), (X.shape[0], room))
         self.screening.partial_fit(X, y)
 
-    def why_empty(self) -> str:
-        """Return why there is nothing to rank, or nothing if there is."""
+    def empty_reason(self) -> str:
+        """Return why there is nothing to rank, "" if there is."""
         if self.n_rows == 0:
             return "No rows were read: name a file that has some."
         if self.screening.waiting_:
@@ -90,7 +90,7 @@ class Ranking:
             return (
                 f"Each of the {self.n_rows:,} rows is of class {label!s}: a score needs rows of two classes."
             )
-        if self._places is not None and len(self._places.columns) == 0:
+        if self._slots is not None and len(self._slots.columns) == 0:
             return f"None of the {self.n_rows:,} rows holds a value: there is nothing to rank."
         return ""
 
@@ -105,8 +105,8 @@ class Ranking:
 
         table = self.screening.table_
         at = np.arange(len(table["feature"]))
-        if self._places is not None:
-            at = self._places.columns + getattr(self.stream, "number_of_first", 0)
+        if self._slots is not None:
+            at = self._slots.columns + getattr(self.stream, "first_index", 0)
             table = {name: column[: len(at)] for name, column in table.items()}
         names = self.stream.feature_names or [f"x{j}" for j in at]
         table["feature"] = np.array(names, dtype=object)
@@ -143,15 +143,15 @@ class Ranking:
         return ", ".join(parts + ["interrupted"] * self.interrupted)
 
 
-class _Places:
-    """Where the columns of rows of unknown width are kept: in the order in which values of them first appear."""
+class _ColumnSlots:
+    """Slots of the columns of rows of unknown width, in the order in which their values first appear."""
 
     def __init__(self) -> None:
         import numpy as np
 
         self.columns: NDArray[Any] = np.empty(0, np.int64)  # which column is in each place
         self._known: NDArray[Any] = self.columns  # the same in ascending order, and where each of them is
-        self._places: NDArray[Any] = self.columns
+        self._slots: NDArray[Any] = self.columns
 
     def of(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Return the place of each of these columns; new ones get the next places."""
@@ -163,7 +163,7 @@ class _Places:
         new = arrived[is_new]
         places = len(self.columns) + np.arange(len(new))
         self.columns = np.concatenate([self.columns, new])
-        self._places = np.insert(self._places, at[is_new], places)
+        self._slots = np.insert(self._slots, at[is_new], places)
         self._known = np.insert(self._known, at[is_new], new)
-        found: NDArray[Any] = self._places[np.searchsorted(self._known, columns)]
+        found: NDArray[Any] = self._slots[np.searchsorted(self._known, columns)]
         return found

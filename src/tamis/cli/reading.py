@@ -1,4 +1,4 @@
-"""What a command reads, and the look at it beforehand: what is left out, and all that stands in the way in one list."""
+"""The input of a command, and its profile beforehand: excluded columns, and all problems in one list."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tamis.streams.profile import Problem, TableProfile
     from tamis.streams.tables import Table
 
-__all__ = ["HowToRead", "Reading", "stream_name", "words_of", "written_as"]
+__all__ = ["Reading", "ReadingOptions", "dialect_text", "option_words", "stream_name"]
 
 _FILE = "Reading the file"
 
 
 @dataclass
-class HowToRead:
+class ReadingOptions:
     """How a file is read."""
 
     label: Annotated[
@@ -112,35 +112,37 @@ class HowToRead:
         quiet: bool = False,
         clock: tuple[str, ...] = (),
     ) -> tuple[Table | None, dict[str, Any]]:
-        """Look at a file, and return its table and how its rows are to be read; None if its columns have no names.
+        """Profile a file, and return its table and the options to read it; None if its columns have no names.
 
         Parameters
         ----------
         file : str
         classes : bool, default=True
-            Whether the label is to be classes, not a number.
+            Whether the label must be classes, not a number.
         most_texts : int, optional
-            Leave columns of more different texts out.
+            Exclude columns with more distinct texts.
         quiet : bool, default=False
-            Whether not to say what is left out.
+            Whether to print no notes.
         clock : tuple of str
-            Columns that tell times, and are no features.
+            Columns of times that are not features.
 
         Raises
         ------
         ProblemsError
-            With everything that stands in the way.
+            With all problems of the file.
         """
         table = self.table(file)
         if table is None:
             return None, {}
-        return table, self.judged(table, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock)
+        return table, self.column_options(
+            table, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock
+        )
 
-    def judged(
+    def column_options(
         self, table: Table, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False,
-        passing_over: tuple[str, ...] = (), clock: tuple[str, ...] = (),
+        ignored: tuple[str, ...] = (), clock: tuple[str, ...] = (),
     ) -> dict[str, Any]:  # fmt: skip
-        """Return how the rows of a table are to be read.
+        """Return the options to read a table.
 
         Parameters
         ----------
@@ -148,25 +150,25 @@ class HowToRead:
         classes, most_texts, quiet, clock
             As for `look`.
         passing_over : tuple of str
-            Options whose problems stand in nobody's way.
+            Options whose problems are ignored.
         """
-        found = self.found(table, classes=classes, most_texts=most_texts, clock=clock)
+        found = self.profile(table, classes=classes, most_texts=most_texts, clock=clock)
         if found.whole and found.n_rows == 0:
             raise StreamError(
                 f"{found.path!r} has a header but no rows: add rows below it, or name another file."
             )
-        problems = [one for one in found.problems if one.option not in passing_over]
+        problems = [one for one in found.problems if one.option not in ignored]
         if problems:
-            raise ProblemsError(found.path, [(one.text, words_of(one)) for one in problems])
+            raise ProblemsError(found.path, [(one.text, option_words(one)) for one in problems])
         if not quiet:
-            for line in _told(found, self.times):
+            for line in _notes(found, self.times):
                 note(line)
-        how = self.choices()
+        how = self.user_options()
         excluded = [name for name in found.excluded if name not in clock]
         return {**how, "drop": [*how["drop"], *excluded], **({"clock": list(clock)} if clock else {})}
 
-    def choices(self) -> dict[str, Any]:
-        """Return what the user said of the columns."""
+    def user_options(self) -> dict[str, Any]:
+        """Return the column options that the user gave."""
         return {
             "categorical": _split(self.categorical), "drop": _split(self.drop), "missing": self.missing,
             "drop_unlabelled": self.drop_unlabelled, "times": self.times,
@@ -180,10 +182,10 @@ class HowToRead:
 
         check_choice("missing", self.missing, ("error", "mean", "keep"))
         check_choice("times", self.times, TIMES)
-        table = open_table(file, format=self.format, header=self.header, **self.written())
+        table = open_table(file, format=self.format, header=self.header, **self.dialect())
         return None if isinstance(table, Source) else table
 
-    def found(
+    def profile(
         self,
         table: Table,
         *,
@@ -191,28 +193,28 @@ class HowToRead:
         most_texts: int | None = None,
         clock: tuple[str, ...] = (),
     ) -> TableProfile:
-        """Return what a look at a table finds."""
+        """Return the profile of a table."""
         from tamis.streams.profile import profile_table
 
         return profile_table(
-            table, self.place(), categorical=_split(self.categorical), drop=[*_split(self.drop), *clock],
+            table, self.label_column(), categorical=_split(self.categorical), drop=[*_split(self.drop), *clock],
             keep=_split(self.keep), missing=self.missing, times=self.times,
             drop_unlabelled=self.drop_unlabelled, classes=classes, most_texts=most_texts,
         )  # fmt: skip
 
-    def written(self) -> dict[str, Any]:
-        """Return how a CSV file is written, as far as the user said it."""
+    def dialect(self) -> dict[str, Any]:
+        """Return the dialect options of a CSV file that the user gave."""
         names = ("delimiter", "decimal", "encoding", "na", "time_format", "max_quoted_lines")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
-    def place(self) -> str | int | None:
+    def label_column(self) -> str | int | None:
         """Return the label column: its position if it was given as a number."""
         is_position = self.label is not None and re.fullmatch(r"-?\d+", self.label)
         return int(self.label) if self.label and is_position else self.label
 
 
 @dataclass
-class Reading(HowToRead):
+class Reading(ReadingOptions):
     """The file or data set that a command reads, and how."""
 
     file: Annotated[
@@ -261,15 +263,15 @@ class Reading(HowToRead):
         table, how = self.look(self.file, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock)
         if table is None:
             return open_file(
-                self.file, label=self.place(), format=self.format, zero_based=self.zero_based,
+                self.file, label=self.label_column(), format=self.format, zero_based=self.zero_based,
                 n_features=width if self.n_features is None else self.n_features,
             )  # fmt: skip
-        label = self.place()
+        label = self.label_column()
         assert label is not None
         return TableStream(table, label, **how)
 
     def check(self) -> None:
-        """Refuse what cannot be read, before anything is."""
+        """Raise if the input cannot be read."""
         from tamis.streams import list_datasets
 
         if (self.file is None) == (self.dataset is None):
@@ -283,7 +285,7 @@ class Reading(HowToRead):
         assert self.file is not None
         if not Path(self.file).exists() and any(row["name"] == self.file for row in list_datasets()):
             raise StreamError(
-                f"There is no file {self.file!r}: for the data set of that name say --dataset {self.file}."
+                f"There is no file {self.file!r}: for the data set of that name use --dataset {self.file}."
             )
         if self.file != "-" and not Path(self.file).exists():
             raise StreamError(f"There is no file {self.file!r}: check the path.")
@@ -300,8 +302,8 @@ def _split(given: list[str] | None) -> list[str]:
     return [name for one in given or () for name in one.split(",") if name]
 
 
-def words_of(problem: Problem) -> list[str]:
-    """Return the words of the command line that mend a problem; none if there are none."""
+def option_words(problem: Problem) -> list[str]:
+    """Return the words of the command line that fix a problem, if any."""
     if not problem.option:
         return []
     words = [f"--{problem.option.replace('_', '-')}"]
@@ -310,12 +312,12 @@ def words_of(problem: Problem) -> list[str]:
     return words
 
 
-def _told(found: TableProfile, times: str) -> list[str]:
-    """Return what the user should know of how a file is read."""
+def _notes(found: TableProfile, times: str) -> list[str]:
+    """Return notes on how a file is read."""
     lines = []
     usual = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
     if found.written and (found.written["decimal"] != "." or found.written["encoding"] != usual["encoding"]):
-        lines.append(f"{stream_name(found.path)} is read as {written_as(found)}.")
+        lines.append(f"{stream_name(found.path)} is read as {dialect_text(found)}.")
     for c in found.columns:
         if c.kind == "number" and c.note:
             lines.append(f"{c.name} is read as {c.note}; --categorical {c.name} makes categories of them.")
@@ -326,7 +328,7 @@ def _told(found: TableProfile, times: str) -> list[str]:
     return lines
 
 
-def written_as(found: TableProfile) -> str:
+def dialect_text(found: TableProfile) -> str:
     """Return how a CSV file is written, in words."""
     separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
     encodings = {"utf-8": "UTF-8", "cp1252": "Latin-1", "latin-1": "Latin-1", "utf-16": "UTF-16"}
@@ -338,5 +340,5 @@ def written_as(found: TableProfile) -> str:
 
 
 def stream_name(path: str) -> str:
-    """Return what a source is called."""
+    """Return the name of a source for display."""
     return "standard input" if path in ("-", "<stdin>") else Path(path).name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, option
-from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal
+from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading, stream_name
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def recommend(
     max_rows: Annotated[int, option(_RACE, "N", "How many of the first rows to use.")] = 5000,
     learner: Annotated[
         str,
-        option(_RACE, "NAME", "The learner: perceptron, naive-bayes, or both, of which one is recommended."),
+        option(_RACE, "NAME", "The learner: perceptron, naive-bayes, or both, to have one recommended."),
     ] = "both",
     n_draws: Annotated[int, option(_RACE, "N", "Number of random subsets of each size.")] = 3,
     reading: Reading,
@@ -65,7 +65,7 @@ def recommend(
     line = f"tamis run {shlex.join(reading.words())} {found.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
     if report is not None:
-        found.report(report, f"Which selector for {name}?", repeat=said_again())
+        found.report(report, f"Which selector for {name}?", repeat=rerun_commands())
     if as_json:
         print_json({**found.as_dict(), "command": line, "report": report})
         return

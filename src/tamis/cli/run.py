@@ -15,9 +15,9 @@ from tamis.cli.options import AsJSON, Debug, Force, Panel, Quiet, check_whole, g
 from tamis.cli.output import (
     alone,
     check_outputs,
+    deferred_interrupt,
     print_json,
     terminal,
-    unhurried_interrupt,
     warnings_in_one_line,
     write_output,
 )
@@ -91,7 +91,7 @@ def run(
     check_whole("--n-features", reading.n_features, 1)
     if reading.file == "-" and checkpoint is not None:
         raise MisuseError(
-            "--checkpoint cannot go on in standard input, whose rows come once: save them to a file first."
+            "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file first."
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
@@ -107,7 +107,7 @@ def run(
 def evaluate(
     stream: Stream, selector: Any, learner: Any, output: Output, options: RunOptions
 ) -> PrequentialResult:
-    """Run test-then-train under the eyes of the user; what was seen before an error is kept and shown."""
+    """Run test-then-train with a live display; results before an error are kept and shown."""
     from tamis.evaluate import prequential
     from tamis.evaluate.test_then_train.settings import features_of
 
@@ -117,7 +117,7 @@ def evaluate(
         "categories": getattr(stream, "categories", {}),
     }  # fmt: skip
     watch = watch_of(console, stream, selector, learner, options, quiet=output.quiet)
-    with warnings_in_one_line(console), unhurried_interrupt() as stop_if_asked, watch:
+    with warnings_in_one_line(console), deferred_interrupt() as stop_if_asked, watch:
 
         def on_step(step: Step) -> None:
             watch(step)
@@ -143,7 +143,7 @@ def evaluate(
 def watch_of(
     console: Any, stream: Stream, selector: Any, learner: Any, options: RunOptions, *, quiet: bool
 ) -> Watch:
-    """Return what shows a run while it goes on."""
+    """Return the display of a running evaluation."""
     from tamis.evaluate.test_then_train.settings import features_of
     from tamis.terminal import Watch
 
@@ -160,14 +160,14 @@ def watch_of(
 
 
 def title_of(stream: dict[str, Any], selector: str | None) -> str:
-    """Return what runs on what."""
+    """Return the title of a run: selector and stream."""
     where = stream.get("name") or Path(str(stream.get("path", "a stream"))).name
     return f"{selector or 'Every feature'} on {'standard input' if where == '-' else where}"
 
 
 @dataclass
 class Output:
-    """Where the result goes; every place is tried before the run."""
+    """Destinations of the result; each is checked before the run."""
 
     report: str | None
     out: str | None

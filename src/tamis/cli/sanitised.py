@@ -48,7 +48,7 @@ class SanitisedStream:
 
 @contextlib.contextmanager
 def sanitised_output() -> Iterator[None]:
-    """Sanitise whatever is printed to standard output and errors meanwhile."""
+    """Sanitise all text printed to standard output and standard error."""
     out: Any = SanitisedStream(sys.stdout)
     errors: Any = SanitisedStream(sys.stderr)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):

@@ -1,4 +1,4 @@
-"""`tamis screen`: how much each column tells about the label, by itself, in one pass over a file."""
+"""`tamis screen`: the relevance of each column to the label, univariate, in one pass over a file."""
 
 from __future__ import annotations
 
@@ -118,28 +118,18 @@ def screen(
 
     names = list(dict.fromkeys(_score_name(name) for name in score or ["mi"]))
     check_whole("--top", top, 1)
-    check_whole("--redundancy", redundancy, 1)
-    if redundancy is not None and level is not None:
-        raise MisuseError("--level and --redundancy both decide which columns are kept: leave one out.")
     check_whole("--n-bins", n_bins, 2)
     check_whole("--batch-size", batch_size, 1)
     check_whole("--max-rows", max_rows, 1)
     if eps is not None:
         check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
-    if half_life is not None:
-        check_number("half_life", half_life, low=0.0, open_low=True)
-    if level is not None:
-        check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
-        if half_life is not None:
-            raise MisuseError("--level needs rows that do not fade: give --restarts instead of --half-life.")
     when = _restarts(restarts)
-    if when is not None and half_life is not None:
-        raise MisuseError("--restarts and --half-life both say what is forgotten: leave one out.")
+    _check_combination(level, redundancy, half_life, when)
     output = Output(out, plot, report, top, as_json, quiet)
     output.check(reading.inputs, force)
     stream = reading.open(width="any", quiet=quiet)
     if eps is None and stream.n_features is None:
-        eps = 0.01  # of columns that show only while they are read there may be many
+        eps = 0.01  # the number of columns is unknown and may be large
     if redundancy is not None and stream.n_features is None:
         raise MisuseError("--redundancy needs to know how many columns there are: give --n-features.")
     n_kept = 1.0 if redundancy is None else min(top, stream.n_features or top)
@@ -157,14 +147,33 @@ def screen(
     try:
         ranking.read(batch_size, max_rows, output.quiet)
     except TamisError as error:
-        if not ranking.why_empty():
+        if not ranking.empty_reason():
             output.finish(ranking, str(error))
         raise
-    if not (why := ranking.why_empty()):
+    if not (why := ranking.empty_reason()):
         output.finish(ranking)
     elif not ranking.interrupted:
         raise DataError(why)
     return INTERRUPTED if ranking.interrupted else 0
+
+
+def _check_combination(
+    level: float | None, redundancy: int | None, half_life: float | None, restarts: str | int | None
+) -> None:
+    """Raise if an option is out of range, or options exclude each other."""
+    from tamis._check import check_number
+
+    check_whole("--redundancy", redundancy, 1)
+    if redundancy is not None and level is not None:
+        raise MisuseError("--level and --redundancy both decide which columns are kept: leave one out.")
+    if half_life is not None:
+        check_number("half_life", half_life, low=0.0, open_low=True)
+    if level is not None:
+        check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
+        if half_life is not None:
+            raise MisuseError("--level needs rows that do not fade: give --restarts instead of --half-life.")
+    if restarts is not None and half_life is not None:
+        raise MisuseError("--restarts and --half-life both say what is forgotten: leave one out.")
 
 
 def _score_name(name: str) -> str:
@@ -172,7 +181,7 @@ def _score_name(name: str) -> str:
         return name.lower()
     near = difflib.get_close_matches(name.lower(), SCORE_TITLES, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    raise MisuseError(f"--score {name} is no score{hint} Known: {', '.join(SCORE_TITLES)}.")
+    raise MisuseError(f"--score {name} is not a score{hint} Known: {', '.join(SCORE_TITLES)}.")
 
 
 def _restarts(text: str | None) -> str | int | None:

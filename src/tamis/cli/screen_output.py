@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.catalog import SCORE_TITLES
 from tamis.cli.failure import MisuseError
-from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, said_again, terminal, write_output
+from tamis.cli.output import PICTURE_MARK, check_outputs, print_json, rerun_commands, terminal, write_output
 from tamis.cli.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Output:
         write_report(
             columns, place, ranking.title, note=f"{ranking.detail[0].upper()}{ranking.detail[1:]}.", alert=alert,
             n_rows=ranking.n_rows, classes=ranking.screening.classes_.tolist(), top=self.top, seconds=ranking.seconds,
-            repeat=said_again(),
+            repeat=rerun_commands(),
         )  # fmt: skip
         return place
 

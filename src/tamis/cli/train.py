@@ -15,7 +15,7 @@ from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, keys, option
-from tamis.cli.output import check_outputs, print_json, progress, said_again, terminal
+from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading
 from tamis.errors import DataError
 from tamis.options import model_parameters
@@ -94,7 +94,7 @@ def train(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Learn which value of a row to buy next, and when to stop."""
+    """Learn which value of a row to acquire next, and when to stop."""
     import tamis
 
     check_whole("--seed", seed, 0)
@@ -102,7 +102,7 @@ def train(
     parameters = dict(assignment(entry, text) for text in set_ or [])
     prices = _prices(cost)
     if save is None and report is None:
-        raise MisuseError("Say where the model goes: --save FILE (or --report FILE, to look only).")
+        raise MisuseError("Say where the model goes: --save FILE (or --report FILE for the report only).")
     if not 0 <= held_out < 1 or (report is not None and held_out == 0):
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
     inputs = [*reading.inputs, *([cost] if isinstance(prices, dict) else [])]
@@ -115,23 +115,23 @@ def train(
         fitted = table.order_categories(learned, seed)
         model.fit(fitted, table.y[learned])
         table.name_columns(model)
-        told = _told(model, table, learned, held, entry)
+        summary = _summary(model, table, learned, held, entry)
     if save is not None:
         tamis.save({"model": model, "categories": table.categories}, save)
-        told["model"] = save
+        summary["model"] = save
     if report is not None:
         from tamis.report.acquisition import write_report
 
         with progress(quiet) as show:
             write_report(
                 model, fitted, table.y[learned], table.rows(held), table.y[held], report, table.title,
-                categories=table.categories, on_progress=show, repeat=said_again(),
+                categories=table.categories, on_progress=show, repeat=rerun_commands(),
             )  # fmt: skip
-        told["report"] = report
+        summary["report"] = report
     if as_json:
-        print_json(told)
+        print_json(summary)
     else:
-        _show(told)
+        _show(summary)
 
 
 def _prices(text: str) -> Any:
@@ -146,7 +146,7 @@ def _prices(text: str) -> Any:
     except OSError:
         raise MisuseError(f"--cost {text} is neither a number nor a file that can be read.") from None
     except ValueError as error:
-        raise MisuseError(f"--cost {text} is no JSON document: {error}.") from None
+        raise MisuseError(f"--cost {text} is not a JSON document: {error}.") from None
     if not isinstance(found, dict) or not all(isinstance(price, int | float) for price in found.values()):
         raise MisuseError(f'--cost {text} must hold one object of prices, such as {{"age": 0, "scan": 0.2}}.')
     return found
@@ -203,7 +203,7 @@ class Table:
         return learned, held
 
     def order_categories(self, learned: NDArray[Any], seed: int) -> Any:
-        """Order the categories by the classes they go with, so that those in one bin are alike.
+        """Order the categories by their mean label, so that a bin contains similar categories.
 
         A row must not be learned from by its own label. So each row that is learned from gets the place that its
         category has by the labels of other rows (cross-fitting).
@@ -261,46 +261,46 @@ def _mean_labels(code: NDArray[Any], label: NDArray[Any], n: int) -> NDArray[np.
     return found
 
 
-def _told(
+def _summary(
     model: CellClassifier, table: Table, learned: NDArray[Any], held: NDArray[Any], entry: Entry
 ) -> dict[str, Any]:
     names = [model.name_of(k) for k in range(len(model.candidates_))]
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "method": entry.name, "data": table.title, "n_rows": len(learned), "n_columns": table.X.shape[1],
         "classes": model.classes_.tolist(), "may_ask_for": names,
     }  # fmt: skip
     if len(held):
         right = model.predict(table.rows(held)) == table.y[held]
-        told["held_out"] = {
+        summary["held_out"] = {
             "n_rows": len(held),
             "accuracy": float(right.mean()),
             "mean_features": float(model.n_features_used_.mean()),
             "mean_cost": float(model.cost_.mean()),
             "nothing_bought": float((model.n_features_used_ == 0).mean()),
         }
-    return told
+    return summary
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(summary: dict[str, Any]) -> None:
     console = terminal()
-    asked = told["may_ask_for"]
-    console.print(f"{told['method']} on {told['data']}", style="bold", markup=False)
+    asked = summary["may_ask_for"]
+    console.print(f"{summary['method']} on {summary['data']}", style="bold", markup=False)
     console.print(
-        f"{told['n_rows']:,} rows learned, {len(told['classes'])} classes; may ask for {len(asked):,} of"
-        f" {told['n_columns']:,} columns",
+        f"{summary['n_rows']:,} rows learned, {len(summary['classes'])} classes; may ask for {len(asked):,} of"
+        f" {summary['n_columns']:,} columns",
         style="dim",
     )
-    if held := told.get("held_out"):
+    if held := summary.get("held_out"):
         console.print()
         console.print(f"  {held['n_rows']:,} rows held out")
         console.print(f"  accuracy       {held['accuracy']:.3f}")
         console.print(f"  values bought  {held['mean_features']:.2f} a row, for {held['mean_cost']:.4g}")
         if held["nothing_bought"] == 1.0:
-            console.print("  No value is worth its price: every row gets the decision of the class shares.")
+            console.print("  No value is worth its cost: every decision follows the class shares.")
     for name in ("model", "report"):
-        if name in told:
-            console.print(f"\nThe {name}: {told[name]}", markup=False, soft_wrap=True)
-    if "model" in told:
+        if name in summary:
+            console.print(f"\nThe {name}: {summary[name]}", markup=False, soft_wrap=True)
+    if "model" in summary:
         console.print(
-            f"Ask for values one by one: tamis acquire {told['model']}", markup=False, soft_wrap=True
+            f"Ask for values one by one: tamis acquire {summary['model']}", markup=False, soft_wrap=True
         )

@@ -1,4 +1,4 @@
-"""A walk of `tamis columns`: candidates made of a table are offered until they end, time does, or Ctrl-C is pressed."""
+"""The search of `tamis columns`: candidates are offered until they, the budget or the user ends it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.candidates import Generating, Matter
+from tamis.cli.candidates import CandidateOptions, ColumnTask
 from tamis.cli.output import progress, terminal, warnings_in_one_line
 
 if TYPE_CHECKING:
@@ -28,14 +28,19 @@ class Walk:
     matter : Matter
     selector : ColumnSelector
     stages : list of (int, str)
-        From which candidate on which kind was offered.
+        First candidate of each kind, and the kind.
     ended : str
-        Why it came to an end.
+        Why the search ended.
     seconds : float
     """
 
     def __init__(
-        self, matter: Matter, selector: Any, generating: Generating, source: dict[str, Any], title: str
+        self,
+        matter: ColumnTask,
+        selector: Any,
+        generating: CandidateOptions,
+        source: dict[str, Any],
+        title: str,
     ) -> None:
         self.matter, self.selector, self.generating = matter, selector, generating
         self.source, self.title = source, title
@@ -94,7 +99,7 @@ class Walk:
         return share if max_seconds is None else max(share, min(step.seconds / max_seconds, 1.0))
 
     def expected(self) -> int:
-        """Return how many candidates there will be, as far as can be told."""
+        """Return how many candidates there will be, as far as it is known."""
         columns = self.matter.columns
         parents = sum(name in columns.index for name in self.selector.selected_)
         return self.generating.expected(columns.n_columns, parents)
@@ -125,8 +130,8 @@ class Walk:
         needed = set().union(*(recipes[name].needs() for name in recipes))
         return pa.table({name: columns.column(name) for name in columns.names if name in needed})
 
-    def speaks_for(self) -> str:
-        """Return what a positive coefficient says."""
+    def coefficient_note(self) -> str:
+        """Return what a positive coefficient indicates."""
         if self.matter.model != "logistic":
             return ""
         return f"Positive coefficients speak for {self.selector.classes_[1]!s}."
@@ -149,7 +154,7 @@ class Walk:
         model = f"{matter.model} model {matter.guess}" if matter.model else matter.guess
         return "; ".join([*parts, model.strip()])
 
-    def why_ended(self) -> str:
+    def end_reason(self) -> str:
         """Return why there were no more candidates."""
         return {
             "exhausted": "no more candidates", "max_candidates": "--max-candidates", "max_seconds": "--max-seconds",

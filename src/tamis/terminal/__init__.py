@@ -1,4 +1,4 @@
-"""What a terminal shows: a run while it goes on, a run that is over, and what there is to run."""
+"""Terminal output: a running evaluation, a finished one, and listings."""
 
 from tamis.terminal.characters import bar, printable
 from tamis.terminal.listing import show_datasets, show_entries, show_parameters, show_streams

@@ -1,4 +1,4 @@
-"""A run that is over: its numbers, and when each feature was chosen."""
+"""A finished run: its metrics, and when each feature was selected."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def show_result(
     detail: str,
     event: tuple[int, str] | None = None,
 ) -> None:
-    """Print what a run came to: its numbers, and the features that were chosen over time.
+    """Print the result of a run: its metrics, and the features selected over time.
 
     Parameters
     ----------
     console : rich.console.Console
     result : PrequentialResult
     title, detail : str
-        What was run, and how.
+        Title and settings of the run.
     event : (int, str), optional
         A step and what happened then.
     """
@@ -80,7 +80,7 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
     for name, label in _MEASURES.items():
-        if name not in total or (name in _SOMETIMES and not math.isfinite(total[name])):
+        if name not in total or (name in _OPTIONAL and not math.isfinite(total[name])):
             continue
         shown = error_text if name.endswith("mae") else figure_text
         recent = float(steps[f"{name}_windowed"][-1])
@@ -140,7 +140,7 @@ _MEASURES = {
     "last_mae": "  last target",
     "r2": "R²",
 }
-_SOMETIMES = {
+_OPTIONAL = {
     "random_accuracy", "all_accuracy", "auc", "random_auc", "all_auc", "average_precision", "recall_at_precision",
     "random_mae", "all_mae",
 }  # fmt: skip

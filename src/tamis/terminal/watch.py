@@ -1,4 +1,4 @@
-"""A run while it goes on: a calm live display, plain lines where nothing can be redrawn."""
+"""Display of a running evaluation: a live display, or plain lines where nothing can be redrawn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _N_SHOWN = 8  # features in the live display
 
 
 class Watch:
-    """Shows a run while it goes on; to be called after each step.
+    """Shows a running evaluation; to be called after each step.
 
     Where the console is a terminal that can redraw lines there is one display that stays in its place and is gone
     afterwards; elsewhere (a pipe, a log file, ``TERM=dumb``) now and then a line is written.
@@ -46,9 +46,9 @@ class Watch:
     console : rich.console.Console
         Where to show it: standard error, so that standard output stays for results.
     title, detail : str
-        What runs, and how.
+        Title and settings of the run.
     window, stability_window : int
-        Rows and batches that the windowed numbers speak of.
+        Window sizes of the windowed figures, in rows and batches.
     names : list of str or None
         Names of the features, to mark the chosen ones.
     n_rows : int or None
@@ -77,7 +77,7 @@ class Watch:
         self._is_live = console.is_terminal and not console.is_dumb_terminal and not quiet
         self._is_plain = not self._is_live and not quiet
         self._step: Step | None = None
-        self._began = self._said = time.monotonic()
+        self._began = self._last_line_time = time.monotonic()
         self._first: tuple[float, float, float] | None = (
             None  # time, rows seen and progress at the first step
         )
@@ -109,19 +109,19 @@ class Watch:
             self._live.__exit__(kind, error, where)
 
     def __call__(self, step: Step) -> None:
-        """Take note of a step; the display draws itself."""
+        """Record a step; the display refreshes itself."""
         self._step, self.n_seen = step, step.n_seen
         self.progress = min(step.n_seen / self.n_rows, 1.0) if self.n_rows else step.progress
         if self._first is None:
             self._first = (time.monotonic(), step.n_seen, self.progress or 0.0)
-            self._said = self._first[0]
+            self._last_line_time = self._first[0]
         if self._n_steps % self._stride == 0:
-            self._remember(_judged(step)[1])
+            self._record_trend(_measure(step)[1])
         self._n_steps += 1
         if self._is_plain:
-            self._say(step)
+            self._print_line(step)
 
-    def _remember(self, judged: float) -> None:
+    def _record_trend(self, judged: float) -> None:
         self._trend.append(judged)
         if len(self._trend) >= 1024:  # any length of run in fixed memory
             self._trend, self._stride = self._trend[::2], 2 * self._stride
@@ -140,15 +140,15 @@ class Watch:
 
     # -- plain lines ---------------------------------------------------------------------------------------
 
-    def _say(self, step: Step) -> None:
+    def _print_line(self, step: Step) -> None:
         """Write a line at each tenth of the input, but not more than every two seconds nor less than every 30."""
         now = time.monotonic()
         tenth = int(10 * (self.progress or 0.0))
-        if now - self._said < (2 if tenth > self._tenth else 30):
+        if now - self._last_line_time < (2 if tenth > self._tenth else 30):
             return
-        self._said, self._tenth = now, tenth
+        self._last_line_time, self._tenth = now, tenth
         rate, left = self._pace()
-        name, recent, whole, shown = _judged(step)
+        name, recent, whole, shown = _measure(step)
         parts = [
             f"{self.progress:4.0%}" if self.progress is not None else "",
             f"{step.n_seen:,.0f} rows",
@@ -163,7 +163,7 @@ class Watch:
     # -- the live display ----------------------------------------------------------------------------------
 
     def display(self) -> Group:
-        """Return the display as it is now; its height does not change while the run goes on."""
+        """Return the display as it is now; its height stays constant during the run."""
         from rich.console import Group
         from rich.padding import Padding
         from rich.text import Text
@@ -181,7 +181,7 @@ class Watch:
                 Text(" "),
                 self._features(self._step, width),
                 Text(" "),
-                self._bottom(width),
+                self._footer(width),
             ]
         # Not to the right edge: a terminal shows Ctrl-C as ^C behind the last line, which must not wrap.
         return Group(*(Padding(part, (0, 0, 0, 2), expand=False) for part in [head, *body]))
@@ -196,16 +196,16 @@ class Watch:
         grid.add_column(width=9, style="dim", no_wrap=True)
         grid.add_column(min_width=5, style="bold", no_wrap=True)
         grid.add_column(no_wrap=True, style="dim", overflow="ellipsis")
-        name, recent, whole, shown = _judged(step)
+        name, recent, whole, shown = _measure(step)
         grid.add_row(name, shown(recent), f"last {self.window:,} rows, {shown(whole)} since the start")
-        grid.add_row("", "", self._course(width - 24))
+        grid.add_row("", "", self._trend_line(width - 24))
         interval = interval_text(step.stability_low, step.stability_high)
         grid.add_row(
             "stability", figure_text(step.stability), f"last {self.stability_window} selections{interval}"
         )
         return grid
 
-    def _course(self, width: int) -> Text:
+    def _trend_line(self, width: int) -> Text:
         from rich.text import Text
 
         trend = [value for value in self._trend if math.isfinite(value)]
@@ -223,7 +223,7 @@ class Watch:
         length = width - self._widest - 17
         return _feature_table(top, set(names), self._widest, length, self.console.options.ascii_only)
 
-    def _bottom(self, width: int) -> Table:
+    def _footer(self, width: int) -> Table:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
@@ -248,8 +248,8 @@ class Watch:
         return grid
 
 
-def _judged(step: Step) -> tuple[str, float, float, Callable[[float], str]]:
-    """Return what the run is judged by: its name, that of the last rows, that of all, and how it is written."""
+def _measure(step: Step) -> tuple[str, float, float, Callable[[float], str]]:
+    """Return the main metric: its name, its windowed and cumulative values, and its format."""
     if "mae" in step.values:
         return "error", step.mae_windowed, step.mae_cumulative, error_text
     return "accuracy", step.accuracy_windowed, step.accuracy_cumulative, figure_text

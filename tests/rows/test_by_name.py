@@ -620,7 +620,7 @@ class OfFixedWidth(TScore):
 
 def test_what_does_not_go_together_is_refused() -> None:
     rows, y = named_rows(50, 8)
-    with pytest.raises(ValueError, match="absent='missing', but FIRES takes no missing values"):
+    with pytest.raises(ValueError, match="absent='missing', but FIRES does not support missing values"):
         ByName(FIRES(2), absent="missing", max_columns=9).fit(rows, y)
     with pytest.raises(ValueError, match="absent='missing' needs max_columns"):
         ByName(TScore(2), absent="missing").fit(rows, y)

@@ -12,7 +12,17 @@ from sklearn.naive_bayes import GaussianNB
 from tamis import JointScreening, load_stream, prequential
 from tamis.evaluate.metrics.selection import selection_accuracy
 from tamis.rows.joint import pair_counts
-from tamis.rows.joint.pair_counts import Gains, cut, fold, levels_of, measure, put, table, x_log_x, zeros
+from tamis.rows.joint.pair_counts import (
+    Gains,
+    cut,
+    default_n_levels,
+    fold,
+    measure,
+    put,
+    table,
+    x_log_x,
+    zeros,
+)
 from tests.twins.joint import JointScreening as Twin
 
 
@@ -217,8 +227,8 @@ def test_columns_are_cut_together_as_each_by_itself(n_levels, monkeypatch):
 
 @pytest.mark.slow
 def test_levels_by_the_number_of_features():
-    assert [levels_of(d, None) for d in (2, 20, 50, 100, 1000)] == [10, 9, 4, 2, 2]
-    assert levels_of(1000, 5) == 5
+    assert [default_n_levels(d, None) for d in (2, 20, 50, 100, 1000)] == [10, 9, 4, 2, 2]
+    assert default_n_levels(1000, 5) == 5
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.rows.relation_change import bars_of, changed_feature, changed_table
+from tamis.rows.relation_change import critical_values, find_changed_feature, find_changed_table
 from tamis.summaries.entropy import WindowCounts
 
 
@@ -69,7 +69,7 @@ def test_the_bar_is_that_of_the_degrees_of_freedom_and_the_statistic_that_of_the
         for bar, expected in ((g * 0.999, 0), (g * 1.001 + 1e-3, -1)):
             bars = np.full(n_values * n_classes, np.inf if expected == 0 else 0.0)
             bars[freedom] = bar  # no other one is looked at
-            assert changed_table(old[None].astype(float), young[None].astype(float), bars) == expected
+            assert find_changed_table(old[None].astype(float), young[None].astype(float), bars) == expected
 
 
 def test_the_first_feature_that_changed_is_named_by_both():
@@ -82,18 +82,18 @@ def test_the_first_feature_that_changed_is_named_by_both():
     for i in range(600):
         for j in range(4):
             parts[i >= 300][j, int(X[i, j]), codes[i]] += 1
-    bars = bars_of(1e-5, 4, 2)
-    assert changed_feature(300, counts.with_bins(300), 2, bars) == changed_table(*parts, bars) == 2
+    bars = critical_values(1e-5, 4, 2)
+    assert find_changed_feature(300, counts.with_bins(300), 2, bars) == find_changed_table(*parts, bars) == 2
     after = WindowCounts(
         4, 2, window=250, categorical=range(4)
     )  # all rows that it has are from after the change
     after.update(X, codes)
-    assert changed_feature(100, after.with_bins(100), 2, bars) == -1
+    assert find_changed_feature(100, after.with_bins(100), 2, bars) == -1
 
 
 def test_bars_hold_their_level():
     rng, alarms = np.random.default_rng(0), 0
     for _ in range(2000):
         n = rng.multinomial(400, np.full(16, 1 / 16)).reshape(4, 2, 2).astype(float)
-        alarms += changed_table(n[None, :, :, 0], n[None, :, :, 1], bars_of(0.05, 1, 2)) == 0
+        alarms += find_changed_table(n[None, :, :, 0], n[None, :, :, 1], critical_values(0.05, 1, 2)) == 0
     assert alarms <= 100

@@ -1,4 +1,4 @@
-"""Rows arrive: which features matter now?"""
+"""Online feature selection: selectors that learn from rows as they arrive."""
 
 from tamis.rows.abfs.abfs import ABFS
 from tamis.rows.auto.auto import Auto

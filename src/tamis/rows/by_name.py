@@ -1,10 +1,9 @@
-"""ByName: features that have names, and appear, vanish and change their order while rows arrive.
+"""ByName: named features that may appear, disappear and change their order over the stream.
 
-A row is a dict from names to values, a row of a frame, or a CSR row whose columns have names. The names are given
-places in the order in which they first appear; the selector behind sees CSR rows with a column for each place. A
-selector that can (:meth:`tamis.base.RowSelector.widen`) grows when new names come, by a quarter at a time, so that a
-name costs O(1) in the long run. One that cannot is given room for names to come, columns that are 0 as long as they
-have no name.
+A row is a dict from names to values, a row of a frame, or a CSR row with column names. Names are assigned to columns in
+the order of their first appearance; the wrapped selector receives CSR rows with these columns. A selector that supports
+it (:meth:`tamis.base.RowSelector.widen`) grows when new names appear, by at least a quarter, so that a name costs O(1)
+amortised. Other selectors get spare columns, which are 0 until they are assigned to a name.
 """
 
 from __future__ import annotations
@@ -34,44 +33,44 @@ __all__ = ["ByName"]
 
 _GROWTH = 1.25
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
-_TRIAL = 10  # batches that a name may show what it is worth
+_PROTECTED_BATCHES = 10  # batches during which a new name is not evicted
 
 
 class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
-    """Lets a row selector work with named features, of which new ones may appear at any time.
+    """A wrapper that applies a row selector to named features, which may appear at any time.
 
     Parameters
     ----------
     selector : RowSelector
-        The selector that learns. It is copied.
+        The selector. It is cloned.
     absent : {"zero", "missing"}, default="zero"
         The value of a feature in a row that does not name it, and in the rows before it was first named: 0, or missing.
-        "missing" needs a selector that skips missing values (the screens do).
+        "missing" needs a selector that skips missing values (the screening selectors do).
     max_columns : int, optional
-        The most names there is room for. Needed by ``absent="missing"``, and by a selector that cannot grow if names
-        come after its first rows. By default the room grows with the names, if the selector can grow.
+        Maximum number of names. Required by ``absent="missing"``, and by a selector that cannot grow if names appear
+        after its first rows. By default the number of columns grows with the names, if the selector can grow.
     budget : int, optional
-        The most names to know at a time, at least 1. When more come, those of the lowest scores are forgotten; see
-        Notes.
+        Maximum number of names in use at a time, at least 1. Beyond it, the names with the lowest scores are evicted;
+        see Notes.
 
     Attributes
     ----------
     selector_ : RowSelector
-        The fitted selector. Each of its columns is a place for a name; the last places may have no name yet.
+        The fitted selector. The last of its columns may not be assigned to a name yet.
     feature_names_ : list
-        The names, in the order of their places.
+        The names, in the order of their columns.
     scores_ : ndarray of shape (n_names,), float64
-        Relevance of each name now; larger is more relevant.
+        Current relevance of each name; larger is more relevant.
     selected_ : list
-        The names that are kept now, in the order of their places.
+        The currently selected names, in the order of their columns.
     n_evicted_, n_passed_over_ : int
-        With a `budget`: how many names were forgotten, and how many names of a batch found no place. A name counts each
-        time.
+        With a `budget`: number of evicted names, and of names of a batch that were ignored. Repeated evictions of a
+        name count each time.
 
     Raises
     ------
     DataError
-        If rows cannot be learned from, or there is no room for a new name; the model is left as it was.
+        If rows cannot be learned from, or there is no column for a new name; the model is unchanged.
     ValueError
         If ``absent="missing"`` and the selector does not skip missing values.
 
@@ -86,12 +85,12 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     number is larger than the names so far, all are kept. The sizes that Auto races follow the names whenever there are
     twice as many.
 
-    **Budget.** All selectors can forget single columns, with these exceptions: with `level`, which makes a promise
-    about all names that ever came; with `restarts`; and ABFS and the screens with `categorical`. New names enter in the
-    order of how many rows of the batch name them. Where places are lacking, names leave in the order of their scores,
-    the lowest first. A name stays if it is selected, if the batch names it, or if it came in during the last ten
-    batches. New names that find no place are ignored in this batch. A name that left may come back. It is new then, and
-    counts as 0 in all rows before. Which names leave depends on how rows are cut into batches.
+    **Budget.** All selectors can reset single columns, with these exceptions: with `level`, whose guarantee covers all
+    names ever seen; with `restarts`; and ABFS and the screening selectors with `categorical`. New names are admitted in
+    the order of the number of rows of the batch that name them. If columns are lacking, names are evicted in the order
+    of their scores, the lowest first. A name is not evicted if it is selected, if the batch names it, or if it was
+    admitted during the last ten batches. New names without a column are ignored in this batch. An evicted name may
+    return; it is then new, with value 0 in all earlier rows. The evicted names depend on the batch size.
 
     Examples
     --------
@@ -145,7 +144,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     # -- learning ------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget names and rows, then learn from these rows in order; see `partial_fit`."""
+        """Reset the model, then learn from these rows in order; see `partial_fit`."""
         before = dict(self.__dict__)
         try:
             self._places = {}
@@ -161,7 +160,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : list of dict, frame with column names, or (CSR matrix, list of names)
-            The features of each row. None is the same as not naming a feature, a masked value the same as NaN.
+            The features of each row. None is equivalent to not naming a feature, a masked value to NaN.
         y : array-like of shape (n_rows,)
         classes : array-like, optional
             Labels known in advance.
@@ -186,7 +185,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             width = max(
                 taken.n_features_in_ if hasattr(taken, "n_seen_") else 0, self._first_width(len(places))
             )
-            taken.partial_fit(self._as_wide(rows, width), y, classes, sample_weight)
+            taken.partial_fit(self._to_width(rows, width), y, classes, sample_weight)
         except BaseException:
             if self.budget is None:
                 for name in list(places)[n_known:]:
@@ -200,10 +199,11 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _begin(self) -> dict[Any, int]:
         if self.absent == "missing" and not self.selector._allows_nan:
             raise ValueError(
-                f"absent='missing', but {type(self.selector).__name__} takes no missing values: choose absent='zero'."
+                f"absent='missing', but {type(self.selector).__name__} does not support missing values: choose"
+                " absent='zero'."
             )
         if self.absent == "missing" and self.max_columns is None:
-            raise ValueError("absent='missing' needs max_columns: how many names there may be.")
+            raise ValueError("absent='missing' needs max_columns, the maximum number of names.")
         if self.budget is not None:
             self._check_budget()
         self.selector_ = clone(self.selector)
@@ -217,7 +217,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _check_budget(self) -> None:
         if self.max_columns is not None or self.absent != "zero":
             raise ValueError(
-                f"budget={self.budget} is of no use beside max_columns or absent='missing': leave these out."
+                f"budget={self.budget} cannot be combined with max_columns or absent='missing': omit these."
             )
         if not self.selector._can_forget_columns:
             raise ValueError(
@@ -226,12 +226,12 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             )
 
     def _first_width(self, n_names: int) -> int:
-        """Return how many columns the selector begins with: one that is told a number wants as many."""
+        """Return the initial number of columns: at least the number of features to select, if that is given."""
         wanted = self.selector.n_features_to_select if not self.selector._decides_how_many else 1
         return max(n_names, self.max_columns or 0, int(wanted) if is_integer(wanted) else 1)
 
     def _make_room(self, selector: RowSelector, n_names: int) -> None:
-        """Grow the selector by a quarter at least, if it needs and can."""
+        """Grow the selector by at least a quarter, if necessary and supported."""
         if self.max_columns is not None and n_names > self.max_columns:
             raise DataError(
                 f"The rows name {n_names} columns, but max_columns is {self.max_columns}: raise it, or name fewer."
@@ -251,13 +251,13 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _rows_in_budget(
         self, X: Any, places: dict[Any, int], selector: RowSelector
     ) -> tuple[Array, Array, Array]:
-        """Return the cells of names that have a place; names come in, and leave."""
+        """Return the cells of names that have a column, after admissions and evictions."""
         if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
             names, values, indptr = _cells(X)
         else:
             rows, columns = self._named_rows(X)
             names, values, indptr = [columns[j] for j in rows.indices], rows.data, rows.indptr
-        self._let_in(names, places, selector)
+        self._admit_names(names, places, selector)
         known = np.fromiter((name in places for name in names), np.bool_, len(names))
         indices = np.fromiter((places[name] for name in names if name in places), np.int64)
         n_before = np.concatenate([[0], np.cumsum(known)])
@@ -265,8 +265,8 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         self._refuse_nonfinite(values, indices, indptr, places)
         return values, indices, indptr
 
-    def _let_in(self, names: list[Any], places: dict[Any, int], selector: RowSelector) -> None:
-        """Give places to new names, the most frequent first, as far as there are any or others leave."""
+    def _admit_names(self, names: list[Any], places: dict[Any, int], selector: RowSelector) -> None:
+        """Assign columns to new names, the most frequent first, as far as columns are free or can be freed."""
         assert self.budget is not None
         often = Counter(name for name in names if name not in places)
         lacking = len(often) - (self.budget - len(places))
@@ -284,33 +284,35 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         self.n_passed_over_ += len(often) - len(coming)
 
     def _least_useful(self, named: set[Any], n: int) -> list[Any]:
-        """Return up to `n` names that may leave, those of the lowest scores first."""
+        """Return up to `n` names that may be evicted, those with the lowest scores first."""
         if self.selector_.waiting_:
             return []
         kept, scores = self.get_support(), self.scores_
         may_leave = [
             (scores[place], self._since[place], name)
             for place, name in enumerate(self.feature_names_)
-            if not kept[place] and name not in named and self._n_batches - self._since[place] >= _TRIAL
+            if not kept[place]
+            and name not in named
+            and self._n_batches - self._since[place] >= _PROTECTED_BATCHES
         ]
         return [name for *_, name in sorted(may_leave, key=lambda one: one[:2])[:n]]
 
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _rows(self, X: Any, places: dict[Any, int]) -> tuple[Array, Array, Array]:
-        """Return values, places and ends of the rows, as CSR has them; new names are given their places."""
+        """Return data, indices and indptr of the rows as in CSR; new names are assigned to columns."""
         if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
-            if (alike := self._rows_alike(X, places)) is not None:
+            if (alike := self._rows_with_same_names(X, places)) is not None:
                 return alike
             names, values, indptr = _cells(X)
             try:
                 indices = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
             except KeyError:
-                _give_places(names, places)
+                _assign_positions(names, places)
                 indices = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
         else:
             rows, names = self._named_rows(X)
-            _give_places(names, places)
+            _assign_positions(names, places)
             place = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
             values, indices, indptr = rows.data, place[rows.indices], rows.indptr
         self._refuse_nonfinite(values, indices, indptr, places)
@@ -319,12 +321,14 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _refuse_nonfinite(self, values: Array, indices: Array, indptr: Array, places: dict[Any, int]) -> None:
         if not np.isfinite(values).all():
             cells = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(places)))
-            refuse_nonfinite(cells, list(map(str, _by_place(places))), allow_nan=self.selector_._allows_nan)
+            refuse_nonfinite(
+                cells, list(map(str, _ordered_names(places))), allow_nan=self.selector_._allows_nan
+            )
 
-    def _rows_alike(
+    def _rows_with_same_names(
         self, X: list[dict[Any, Any]], places: dict[Any, int]
     ) -> tuple[Array, Array, Array] | None:
-        """Return the same of rows that all have the names of the first one, by one look at these; None of others."""
+        """Return the same for rows that all have the names of the first one, looked up once; None otherwise."""
         names = list(X[0])
         if len(names) < 2 or set(map(len, X)) != {len(names)}:
             return None
@@ -334,7 +338,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             return None
         if (values := _numbers(rows)) is None:
             return None
-        _give_places(names, places)
+        _assign_positions(names, places)
         place = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
         order = np.argsort(place)
         values = values.reshape(len(X), -1)[:, order].ravel()
@@ -348,7 +352,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             rows, names = as_rows(X[0])[0], list(X[1])
             if len(names) != rows.shape[1] or len(set(names)) != len(names):
                 raise DataError(
-                    f"X has {rows.shape[1]} columns and {len(set(names))} names: give each one its own."
+                    f"X has {rows.shape[1]} columns and {len(set(names))} distinct names: names must be unique."
                 )
             return rows, names
         if not isinstance(as_frame(X), nw.DataFrame):
@@ -357,10 +361,10 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
             )
         rows, found = as_rows(X)
         if found is None:
-            raise DataError("The columns of the frame have names that are no text: rename them.")
+            raise DataError("The column names of the frame must be strings: rename the columns.")
         return sp.csr_matrix(rows), found
 
-    def _as_wide(self, parts: tuple[Array, Array, Array], width: int) -> Rows:
+    def _to_width(self, parts: tuple[Array, Array, Array], width: int) -> Rows:
         values, indices, indptr = parts
         if self.absent == "zero":
             return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, width))
@@ -374,7 +378,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def feature_names_(self) -> list[Any]:
         """The names, in the order of their places."""
         check_is_fitted(self)
-        return _by_place(self._places) if self.n_evicted_ else list(self._places)
+        return _ordered_names(self._places) if self.n_evicted_ else list(self._places)
 
     @property
     def scores_(self) -> NDArray[np.float64]:
@@ -391,16 +395,16 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     @property
     def drift_detected_(self) -> bool:
-        """Whether the selector renewed its set in the last batch because the data have changed."""
+        """Whether the selector detected a drift in the last batch."""
         return bool(getattr(vars(self).get("selector_"), "drift_detected_", False))
 
     @property
     def n_replay(self) -> int:
-        """How many of the last rows a learner that restarts should learn from; see :mod:`tamis.replay`."""
+        """Number of recent rows from which a learner should be refitted; see :mod:`tamis.replay`."""
         return int(getattr(vars(self).get("selector_", self.selector), "n_replay", 0))
 
     def get_support(self) -> NDArray[np.bool_]:
-        """Return which names are kept now, in the order of their places."""
+        """Return whether each name is currently selected, in the order of their columns."""
         check_is_fitted(self)
         selector, n = self.selector_, len(self._places)
         if selector.waiting_ or selector._decides_how_many or n == selector.n_features_in_:
@@ -411,12 +415,12 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         return top_mask(selector._relevance()[:n], n_kept)
 
     def transform(self, X: Any) -> Any:
-        """Return the rows with the features that are kept now.
+        """Return the rows with the currently selected features.
 
         Parameters
         ----------
         X : list of dict, frame with column names, or (CSR matrix, list of names)
-            Names that are not known are left out.
+            Unknown names are ignored.
 
         Returns
         -------
@@ -437,7 +441,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
 
 def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the names and values of all rows, one after the other, and where each row ends."""
+    """Return the names and values of all rows, concatenated, and the end of each row."""
     values = _numbers(map(dict.values, rows))
     if values is None:
         rows = [
@@ -448,7 +452,7 @@ def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], 
 
 
 def _numbers(rows: Iterable[Iterable[Any]]) -> NDArray[np.float64] | None:
-    """Return the values of all rows, one after the other; None if one is no number of a usual kind."""
+    """Return the values of all rows, concatenated; None if one is not of a common numeric type."""
     values = [*chain.from_iterable(rows)]
     if not all(issubclass(kind, _NUMBERS) for kind in set(map(type, values))):
         return None
@@ -467,11 +471,11 @@ def _as_float(name: Any, value: Any) -> float:
         raise DataError(str(error)) from None
 
 
-def _by_place(places: dict[Any, int]) -> list[Any]:
+def _ordered_names(places: dict[Any, int]) -> list[Any]:
     return sorted(places, key=places.__getitem__)
 
 
-def _give_places(names: list[Any], places: dict[Any, int]) -> None:
+def _assign_positions(names: list[Any], places: dict[Any, int]) -> None:
     for name in names:
         if name not in places:
             places[name] = len(places)

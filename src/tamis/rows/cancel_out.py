@@ -1,4 +1,4 @@
-"""CancelOut: a gate for each feature in front of a network, and both learn from the stream together.
+"""CancelOut: a gate for each feature in front of a network, trained jointly on the stream.
 
 Borisov, Haug, Kasneci: CancelOut: A Layer for Feature Selection in Deep Neural Networks, ICANN 2019. Covered: the
 layer and its penalties, learned online.
@@ -8,12 +8,12 @@ paper        here                 meaning
 ===========  ===================  =================================================================================
 w_j          ``_theta``           weight of the gate of feature j; the gate is open by sigmoid(w_j)
 sigmoid(w)   ``scores_``          importance of the features
-lambda_1     variance_reward      how much weights that differ are worth
-lambda_2     weight_penalty       how much the size of the weights costs
+lambda_1     variance_reward      reward for the variance of the weights
+lambda_2     weight_penalty       penalty on the size of the weights
 ===========  ===================  =================================================================================
 
-A row goes through the gates into a network with softplus layers and a softmax; the network, the gates and what Adam
-knows of their gradients are kept from batch to batch. Each step climbs::
+A row passes the gates into a network with softplus layers and a softmax; the network, the gates and Adam's moment
+estimates persist from batch to batch. Each step ascends the gradient of::
 
     mean_i log f_{y_i}(x_i * g) + lambda_1 Var(w / J) - lambda_2 sum_j |w_j / J| - lambda_3 sum_j g_j,    (1)
     g = sigmoid(w)
@@ -25,13 +25,14 @@ Adam (Kingma, Ba, ICLR 2015), with the gradient d of (1) and t steps so far::
 
 Errata of public versions, and our deviations, each with its reason:
 
-* The version in float-evaluation (until 2022) and the one in pystreamfs make a new network for each batch, and
-  train it for 50 epochs on that batch alone: what was learned before is forgotten. Here the network goes on.
-* The terms of lambda_1 and lambda_2 fall with J^3 and J: from fifty features on they move nothing. float-evaluation
-  charges the gates themselves, which is the term of lambda_3; a feature that earns nothing then closes its gate.
-* Adam moves a weight by its step however small the gradient. So the gate of a feature that never changes, of which
-  only the charge is left, closes as fast as those of others open, and is never ahead of them.
-* No unit has an intercept. Features are scaled by their running moments, so that gates of equal width mean the same.
+* The versions in float-evaluation (until 2022) and in pystreamfs create a new network for each batch and train it for
+  50 epochs on that batch only: earlier batches have no effect. Here the network continues to learn.
+* The terms of lambda_1 and lambda_2 decrease with J^3 and J: from fifty features on they have no effect.
+  float-evaluation penalises the gates themselves, which is the term of lambda_3; it closes the gates of irrelevant
+  features.
+* Adam moves a weight by its step size even if the gradient is small. So the gate of a constant feature, which only has
+  the penalty, closes as fast as other gates open, and never ranks above them.
+* No unit has an intercept. Features are scaled by their running moments, so that gates are comparable.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ _KEEP_FIRST, _KEEP_SECOND, _LEAST = 0.9, 0.999, 1e-8
 
 
 class CancelOut(ScaledBatches):
-    """Keeps the features whose gates a neural network opens, while gates and network learn from the stream.
+    """Selects the features with the most open gates of a neural network that learns from the stream.
 
     Each feature is multiplied by a gate, the sigmoid of a weight, before it enters the network. An open gate has a
-    small cost. So the gates of features that help to separate the classes open, and the others close. The network is
-    not linear, so a feature may count that is relevant only together with others.
+    small cost. The gates of features that help to separate the classes therefore open, and the others close. The
+    network is nonlinear, so it can detect features that are relevant only in combination.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class CancelOut(ScaledBatches):
     gate_penalty : float in [0, inf), default=0.001
         lambda_3: the cost of an open gate.
     variance_reward : float in [0, inf), default=0.2
-        lambda_1: the reward for weights of the gates that differ from one another.
+        lambda_1: the reward for the variance of the gate weights.
     weight_penalty : float in [0, inf), default=0.1
         lambda_2: the penalty on the size of these weights.
     scaling : {"standard", None}, default="standard"
@@ -113,7 +114,7 @@ class CancelOut(ScaledBatches):
 
     Examples
     --------
-    Whether columns 3 and 7 have the same sign decides the class; neither tells of it alone.
+    The class is whether columns 3 and 7 have the same sign; neither column is relevant by itself.
 
     >>> import numpy as np
     >>> from tamis import CancelOut
@@ -186,9 +187,9 @@ class CancelOut(ScaledBatches):
     def _make_room(self, n_outputs: int) -> None:
         rng, shapes = np.random.default_rng((self._seed, n_outputs)), self._layout(n_outputs)
         drawn = [rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in shapes[1:]]
-        theta = self._taken_over(self._theta, [np.zeros(shapes[0]), *drawn])
+        theta = self._copy_parameters(self._theta, [np.zeros(shapes[0]), *drawn])
         first, second = (
-            self._taken_over(flat, [np.zeros(shape) for shape in shapes])
+            self._copy_parameters(flat, [np.zeros(shape) for shape in shapes])
             for flat in (self._first, self._second)
         )
         self._theta, self._first, self._second = theta, first, second
@@ -197,9 +198,9 @@ class CancelOut(ScaledBatches):
     def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
         with np.errstate(all="ignore"):
             for _ in range(self.n_steps):
-                self._climb(self._slopes(rows, y, weight))
+                self._adam_step(self._gradient(rows, y, weight))
 
-    def _slopes(self, rows: ScaledRows, y: Array, weight: Floats) -> Floats:
+    def _gradient(self, rows: ScaledRows, y: Array, weight: Floats) -> Floats:
         """Return the gradient of (1)."""
         w, first, *rest = self._parts(self._theta)
         gates = 1.0 / (1.0 + np.exp(-w))
@@ -213,7 +214,7 @@ class CancelOut(ScaledBatches):
             [of_w, (gates[:, None] * found[0][0]).ravel(), *(one.ravel() for one in found[1:])]
         )
 
-    def _climb(self, slopes: Floats) -> None:
+    def _adam_step(self, slopes: Floats) -> None:
         t = self._n_steps + 1
         first = _KEEP_FIRST * self._first + (1.0 - _KEEP_FIRST) * slopes  # (2)
         second = _KEEP_SECOND * self._second + (1.0 - _KEEP_SECOND) * slopes * slopes

@@ -1,17 +1,17 @@
-"""EFS: extremal feature selection by a modified balanced winnow, a linear classifier whose weights are multiplied.
+"""EFS: extremal feature selection by a modified balanced winnow, a linear classifier with multiplicative updates.
 
 Carvalho, Cohen: Single-pass Online Learning: Performance, Voting Schemes and Online Feature Selection, KDD 2006.
 Covered: the modified balanced winnow (Section 4.2) and extremal feature selection (Section 5), for two and for more
-classes. Not covered: voting, which changes what is predicted and not which features are kept.
+classes. Not covered: voting, which changes the predictions but not the selected features.
 
 ===========  ===============  ==============================================================================
 paper        here             meaning
 ===========  ===============  ==============================================================================
-u, v         _positive,       two weights of each feature, both above 0; u - v is what it counts
+u, v         _positive,       two positive weights of each feature; u - v is its coefficient
              _negative
-theta_th     `threshold`      what the score of a row must exceed
-M            `margin`         a row is a mistake where y times its score is no larger
-alpha, beta  `promotion`,     by what a weight grows and shrinks on a mistake
+theta_th     `threshold`      decision threshold of the score
+M            `margin`         a row is a mistake if y times its score is at most this
+alpha, beta  `promotion`,     factors by which a weight grows and shrinks on a mistake
              `demotion`
 ===========  ===============  ==============================================================================
 
@@ -30,16 +30,16 @@ of its places on the least important ones (`low_share`).
 
 Errata of public versions, and our deviations, each with its reason:
 
-* Without bounds, weights run to infinity and scores to NaN, and learning ends in silence: float-evaluation's does.
-  The authors' own program (MinorThird) leaves out a step beyond 2^200 or 2^-200; here weights stop there.
+* Without bounds, weights overflow, scores become NaN, and learning stops silently, as in float-evaluation. The authors'
+  own program (MinorThird) skips a step beyond 2^200 or 2^-200; here weights are clipped there.
 * float-evaluation scales each row by its own smallest and largest value, instead of (1); it has no bias, and (3) and
   (4) change every feature, those that are 0 in the row too. That is ``normalize="range"``. A weight that meets the
   row's largest value is then multiplied by 1 - 1 and would be 0 for ever; here it stops at 2^-200.
-* Winnow is for values that are not negative. A negative value here counts as its size with the other class: (3) and (4)
-  change places. Rows without negative values are learned from as published.
-* Three classes or more: one winnow for each class against the rest, and a feature's importance is the largest of its
-  importances. Until a third class is seen there is one winnow, in which the first class seen is y = +1. Then the winnow
-  of the second begins as that of the first with u and v changed over, and that of the third from the beginning.
+* Winnow requires non-negative values. A negative value here counts with its absolute value for the other class: (3) and
+  (4) are exchanged. Rows without negative values are learned as published.
+* Three classes or more: one winnow for each class against the rest, and a feature's importance is the maximum over
+  them. Until a third class is seen there is one winnow, in which the first class seen is y = +1. The winnow of the
+  second class is then initialised with u and v of the first exchanged, and that of the third from the initial weights.
 * A sample weight w raises the factors of (3) and (4) to the power w: a weight of 2 takes the step of a mistake twice.
 """
 
@@ -52,7 +52,7 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis._parameters import number, parameters
 from tamis.base import n_to_select, top_mask
-from tamis.rows.appearance import ByAppearance
+from tamis.rows.incremental_classes import IncrementalClasses
 
 __all__ = ["EFS"]
 
@@ -67,7 +67,7 @@ _HUGE = 2.0**600
 
 
 @njit(strict=True)
-def _in_lanes(lanes: Array) -> float:
+def _lane_sum(lanes: Array) -> float:
     """Add up the eight sums, over the columns j with the same j mod 8: fast, and the same for dense and CSR rows."""
     total = 0.0
     for k in range(8):
@@ -76,7 +76,7 @@ def _in_lanes(lanes: Array) -> float:
 
 
 @njit(strict=True)
-def _sum_of(columns: Array, cells: Array, dense: bool, unit: float) -> float:
+def _row_norm(columns: Array, cells: Array, dense: bool, unit: float) -> float:
     """Return 1 + sum_i |x_i|, what (1) divides by, in units."""
     lanes = np.zeros(8)
     n_whole = columns.shape[0] // 8 * 8 if dense else 0
@@ -85,11 +85,11 @@ def _sum_of(columns: Array, cells: Array, dense: bool, unit: float) -> float:
             lanes[k] += abs(cells[start + k] * unit)
     for i in range(n_whole, columns.shape[0]):
         lanes[columns[i] & 7] += abs(cells[i] * unit)
-    return unit + _in_lanes(lanes)
+    return unit + _lane_sum(lanes)
 
 
 @njit(strict=True)
-def _ends(cells: Array) -> tuple[float, float]:
+def _half_extremes(cells: Array) -> tuple[float, float]:
     """Return halves of the smallest and of the largest value: their difference is never infinite."""
     low, high = np.full(8, cells[0]), np.full(8, cells[0])
     n_whole = cells.shape[0] - cells.shape[0] % 8
@@ -104,9 +104,9 @@ def _ends(cells: Array) -> tuple[float, float]:
 
 
 @njit(strict=True)
-def _between(columns: Array, cells: Array, dense: bool, values: Array) -> None:
+def _normalize_range(columns: Array, cells: Array, dense: bool, values: Array) -> None:
     """Write down where each value of a row lies between the smallest and the largest of them."""
-    low, high = _ends(cells) if cells.shape[0] > 0 else (0.0, 0.0)
+    low, high = _half_extremes(cells) if cells.shape[0] > 0 else (0.0, 0.0)
     if cells.shape[0] < values.shape[0]:  # some are 0
         low, high = min(low, 0.0), max(high, 0.0)
     width = high - low if high > low else 1.0
@@ -130,7 +130,7 @@ def _score(u: Array, v: Array, columns: Array, cells: Array, dense: bool, unit: 
     for i in range(n_whole, columns.shape[0]):
         j = columns[i]
         lanes[j & 7] += cells[i] * unit * (u[j] - v[j])
-    return _in_lanes(lanes)
+    return _lane_sum(lanes)
 
 
 @njit(strict=True)
@@ -191,13 +191,13 @@ def _learn_rows(
         columns = every if dense else indices[indptr[i] : indptr[i + 1]]
         unit = total = 1.0
         if by_range:
-            _between(columns, cells, dense, ranged)
+            _normalize_range(columns, cells, dense, ranged)
             columns = every
         else:
-            total = _sum_of(columns, cells, dense, unit)
+            total = _row_norm(columns, cells, dense, unit)
             if total > _HUGE:  # only the direction matters, and no product may be infinite
                 unit = 1.0 / _HUGE
-                total = _sum_of(columns, cells, dense, unit)
+                total = _row_norm(columns, cells, dense, unit)
         for k in range(positive.shape[0]):
             u, v = positive[k], negative[k]
             sign = 1.0 if k == slots[i] else -1.0
@@ -222,7 +222,7 @@ def _learn_rows(
                 _step(u, v, n_features, unit / total, sign, alpha, beta, weight)
 
 
-class EFS(ByAppearance):
+class EFS(IncrementalClasses):
     """Extremal feature selection: keeps the features with the largest weight differences in a balanced winnow.
 
     A winnow multiplies its weights on a mistake, where a perceptron adds to them. So the weights of a few relevant
@@ -266,8 +266,8 @@ class EFS(ByAppearance):
 
     Notes
     -----
-    Memory: 16 bytes per feature; with three classes or more, per feature and class. There is no explicit forgetting.
-    But mistakes multiply the weights, so twenty rows of a new concept weigh as much as any number of old ones.
+    Memory: 16 bytes per feature; with three classes or more, per feature and class. Old rows are not discounted
+    explicitly, but because mistakes multiply the weights, twenty rows of a new concept outweigh any number of old rows.
 
     References
     ----------
@@ -349,7 +349,7 @@ class EFS(ByAppearance):
         )
         self._positive[:, columns], self._negative[:, columns] = first_u, _FIRST_U + _FIRST_V - first_u
 
-    def _open_class(self, code: int) -> None:
+    def _add_class(self, code: int) -> None:
         self._order = np.append(self._order, code)
         u, v = self._positive, self._negative
         if self._order.shape[0] == 3:
@@ -358,7 +358,7 @@ class EFS(ByAppearance):
             self._positive = np.vstack((u, np.full_like(u[:1], _FIRST_U)))
             self._negative = np.vstack((v, np.full_like(v[:1], _FIRST_V)))
 
-    def _learn_stretch(
+    def _learn_known_classes(
         self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
     ) -> None:
         _learn_rows(

@@ -1,8 +1,8 @@
 """FCBF: the fast correlation-based filter, over a sliding window.
 
 Yu, Liu: Feature Selection for High-Dimensional Data: A Fast Correlation-Based Filter Solution, ICML 2003. On a stream,
-chunk by chunk, it selects for HEFT-Stream: Nguyen, Woon, Ng, Wan, PAKDD 2012. Here the rows that count are the last
-`window`, and the selection is that of now, whenever it is asked for.
+chunk by chunk, it is used by HEFT-Stream: Nguyen, Woon, Ng, Wan, PAKDD 2012. Here the window consists of the last
+`window` rows, and the selection is computed on demand.
 
 ===========  =======================  ====================================================================
 paper        here                     meaning
@@ -10,7 +10,7 @@ paper        here                     meaning
 F_i, C       a column, the class
 SU_i,c       ``scores_``              symmetrical uncertainty of a feature and the class
 SU_i,j                                of two features
-delta        `threshold`              what SU_i,c must exceed
+delta        `threshold`              lower bound of SU_i,c
 S_list       order of the scores      features above delta, by falling SU
 ===========  =======================  ====================================================================
 
@@ -20,19 +20,19 @@ With entropies of the counts in the window::
     F_j is predominant if SU_j,c > delta and no predominant F_i before it has
     SU_i,j >= SU_j,c                                                                     (2)
 
-Features are looked at by falling SU_i,c, equal ones in the order of the columns; the first is always predominant, and
-each that is removes those after it of which (2) says so.
+Features are processed by decreasing SU_i,c, ties in the order of the columns; the first is always predominant, and each
+predominant feature removes the later ones for which (2) holds.
 
 Deviations, each with its reason:
 
-* n rows of two variables that tell nothing of each other have an information gain of (values - 1) (others - 1) /
-  (2 n ln 2) on average. Two features of ten bins have nine times the bias of one of them and two classes, so (2) drops
-  weak features for nothing. `bias_correction` subtracts it from each gain, of features with the class and of pairs.
-* delta is left to the user, and 0 keeps noise. ``threshold="chance"`` is what the largest of J features that tell
-  nothing exceeds with probability 1 / 20: 2 n ln 2 times their gain is nearly chi square, with (values - 1)
-  (classes - 1) degrees of freedom. ``FCBF.paper`` has delta 0 and raw gains.
-* The paper cuts numbers by the labels of all rows (Fayyad, Irani). Here they are put in bins of the window's quantiles.
-* Where no feature is above delta, the first of them is kept: a selection of nothing cannot be learned from.
+* n rows of two independent variables have an information gain of (values - 1) (others - 1) / (2 n ln 2) on average. Two
+  features of ten bins have nine times the bias of one of them and two classes, so (2) removes weak features wrongly.
+  `bias_correction` subtracts the bias from each gain, of features with the class and of pairs.
+* delta is left to the user, and 0 keeps noise. ``threshold="chance"`` is the value that the largest of J irrelevant
+  features exceeds with probability 1 / 20: 2 n ln 2 times their gain is approximately chi-square distributed, with
+  (values - 1) (classes - 1) degrees of freedom. ``FCBF.paper`` uses delta 0 and raw gains.
+* The paper discretises numbers by the labels of all rows (Fayyad, Irani). Here the bins are quantiles of the window.
+* If no feature is above delta, the best one is selected, because a learner needs at least one feature.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from scipy.special import chdtri
 from tamis._check import Array, Rows, are_categories, columns_of, refuse_nonfinite
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
-from tamis.rows.whole_weights import repeated
+from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["FCBF"]
 
 _LN4 = 2.0 * np.log(2.0)
-_CHANCE = 0.05  # of any of the features that tell nothing being above the threshold
+_CHANCE = 0.05  # probability that any irrelevant feature exceeds the threshold
 
 Floats = NDArray[np.float64]
 
 
 class FCBF(RowSelector):
-    """Keeps the features of a sliding window that say much about the class, and are not redundant to one another.
+    """Selects features that are relevant to the class but not redundant with each other, over a sliding window.
 
-    Features are taken in the order of their symmetrical uncertainty with the class. A feature is dropped if a feature
-    that is already kept says as much about it as it says about the class. So of many copies of one signal one is kept,
-    and you need not choose a number of features.
+    Features are processed in the order of their symmetrical uncertainty with the class. A feature is dropped if its
+    symmetrical uncertainty with a selected feature is at least that with the class. Of many copies of one signal, one
+    is selected, and the number of features need not be chosen.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        The most features to keep, or which fraction of them, in (0, 1]. None: all that pass.
+        Maximum number of features to select, or the fraction of all features, in (0, 1]. None: all that pass.
     threshold : "chance" or float in [0, 1], default="chance"
         Symmetrical uncertainty with the class that a feature must exceed (delta). "chance": the value that, if all
         features are irrelevant, one of them exceeds in one of twenty windows.
@@ -100,12 +100,12 @@ class FCBF(RowSelector):
 
     Notes
     -----
-    A batch is its rows one at a time, bit for bit: the selection is computed from the window when you read it. A row
-    costs O(n_features); a selection O(window) for each pair of a kept feature and one above the threshold that is not
-    yet dropped. NaN is a category of its own. Weights are whole numbers: a row of weight k counts k times. CSR rows are
-    made dense.
+    A batch leaves the same state as its rows one at a time, bit for bit: the selection is computed from the window when
+    it is read. A row costs O(n_features); a selection O(window) for each pair of a selected feature and a remaining
+    candidate above the threshold. NaN is a separate category. Weights must be integers: a row of weight k counts k
+    times. CSR rows are converted to dense arrays.
 
-    Features that are relevant only together are not found: of an exclusive or, no part is selected.
+    Features that are relevant only in combination (XOR) are not detected.
 
     References
     ----------
@@ -204,7 +204,7 @@ class FCBF(RowSelector):
         refuse_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
-            X, y = repeated(X, y, sample_weight)
+            X, y = repeat_rows(X, y, sample_weight)
         if len(self.classes_) > self._counts.n_classes:
             self._counts.grow(len(self.classes_))
         if len(y):
@@ -213,8 +213,8 @@ class FCBF(RowSelector):
     def _relevance(self) -> Floats:
         return self._counts.symmetrical_uncertainty(self.bias_correction)
 
-    def _bar(self) -> Floats:
-        """Return what the score of each feature must exceed."""
+    def _thresholds(self) -> Floats:
+        """Return the threshold of the score of each feature."""
         if self.threshold != "chance":
             return np.full(self.n_features_in_, float(self.threshold))
         n, classes = self._counts.n_rows, np.count_nonzero(self._counts.class_counts)
@@ -228,19 +228,19 @@ class FCBF(RowSelector):
         return bar
 
     def _values(self) -> Floats:
-        """Return how many values (or bins) of each feature the window has."""
+        """Return the number of values (or bins) of each feature in the window."""
         found: Floats = self._counts.state[1][3][:, 2].astype(np.float64)
         return found
 
     @property
     def selected_(self) -> NDArray[np.intp]:
-        """The features kept, by falling score; empty while nothing can be ranked."""
+        """The selected features, by decreasing score; empty while there is no ranking."""
         return np.zeros(0, np.intp) if self.waiting_ else self._predominant()
 
     def _predominant(self) -> NDArray[np.intp]:
         su, most, entropy = self._relevance(), self._most(self.n_features_in_), self._counts.entropy()
         order = np.argsort(-su, kind="stable")
-        left, kept = order[su[order] > self._bar()[order]], list[int]()
+        left, kept = order[su[order] > self._thresholds()[order]], list[int]()
         while len(left) and len(kept) < most:
             kept.append(int(left[0]))
             left = left[1:]
@@ -249,7 +249,7 @@ class FCBF(RowSelector):
         return np.array(kept or order[:1], np.intp)
 
     def _pairs(self, i: int, others: Array, entropy: Floats) -> Floats:
-        """Return SU of a feature with others, less its bias if that is corrected."""
+        """Return SU of a feature with others, with its bias subtracted if `bias_correction` is set."""
         su: Floats = self._counts.pair_symmetrical_uncertainty(i, others)
         if not self.bias_correction:
             return su

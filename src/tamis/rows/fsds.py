@@ -1,7 +1,7 @@
 """FSDS: unsupervised feature selection by ridge regression on the singular vectors of a sketch of the stream.
 
 Huang, Yoo, Kasiviswanathan: Unsupervised Feature Selection on Data Streams, CIKM 2015. The sketch is Frequent
-Directions: Liberty, Simple and Deterministic Matrix Sketching, KDD 2013. The labels are not looked at.
+Directions: Liberty, Simple and Deterministic Matrix Sketching, KDD 2013. The labels are not used.
 
 ===========  =================  ============================================================================
 paper        here               meaning
@@ -13,7 +13,7 @@ B_t          ``_sketch``        the sketch after block t, here its l rows: ortho
 Y_t          a block            the new rows as columns, `block_size` of them
 ===========  =================  ============================================================================
 
-A block of rows Y is put beside the sketch, and what is left is the sketch of both::
+A block of rows Y is appended to the sketch, and both are compressed to a new sketch::
 
     C = [B, Y],  C = U diag(s) V'                                        (1)
     delta = s_l^2,  s'_i = sqrt(s_i^2 - delta),  i = 1, ..., l           (2)
@@ -31,13 +31,13 @@ smaller matrix, and its eigenvectors are U. Row i of the sketch is s'_i U_i, so 
 
 Errata of public versions, and our deviations, each with its reason:
 
-* The published code has as many columns as there are rows in the first batch, and makes (2) with the last of them if
-  there are fewer than l: it forgets where there is room. Here delta is 0 until there are l columns.
-* The authors' batches are the caller's. Here rows wait until there are `block_size` of them, so a batch is the same as
-  its rows one at a time; scores are read as if the rows that wait were a block.
-* Nothing fades in the paper but by (2); `half_life` lets the sketch fade with each block.
-* Rows are used as they are, as in the paper. If their means are large, the first direction is the mean: centre them.
-* A sample weight w counts as the row times sqrt(w), so that its square weighs w; a row of weight 0 is passed over.
+* The published code has as many columns as there are rows in the first batch, and shrinks by the last of them in (2) if
+  there are fewer than l: it loses information although the sketch has space. Here delta is 0 until there are l columns.
+* The authors use the batches of the caller. Here rows are buffered until there are `block_size` of them, so a batch
+  leaves the same state as its rows one at a time; scores treat the buffered rows as a block.
+* In the paper, old rows fade by (2) only; with `half_life` the sketch fades with each block.
+* Rows are not centred, as in the paper. If their means are large, the first direction is the mean: centre them.
+* A row with sample weight w is multiplied by sqrt(w); a row of weight 0 is ignored.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def _shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Flo
 
 
 class FSDS(RowSelector):
-    """Keeps the features with the largest weights in the main directions of the stream, without using the labels.
+    """Selects the features with the largest weights in the leading directions of the stream, without labels.
 
-    A sketch of `sketch_size` directions summarises all rows so far. It never overstates the length of a direction, and
-    the length that it loses is bounded. The features score by ridge regressions of the `n_components` longest
+    A sketch of `sketch_size` directions summarises all rows so far. It never overestimates the length of a direction,
+    and the underestimation is bounded. The scores are ridge regression coefficients of the `n_components` longest
     directions.
 
     Parameters
@@ -100,16 +100,16 @@ class FSDS(RowSelector):
     n_features_to_select : int or float, default=0.1
         How many features to keep, or which fraction of them, in (0, 1].
     n_components : int in [1, 100], default=2
-        Number of directions that give the scores (k): as many as the rows have clusters.
+        Number of directions used for the scores (k): typically the number of clusters.
     sketch_size : int in [2, 2000], optional
         Number of directions in the sketch (l), more than `n_components`. By default the root of the number of features,
         rounded down, and at least ``n_components + 1``.
     block_size : int in [1, 10000], default=100
         Number of rows that are added to the sketch at once.
     half_life : float in [0.01, inf], optional
-        Number of rows after which the sketch counts half. By default nothing fades, as published.
+        Number of rows after which the weight of the sketch is halved. By default there is no fading, as published.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number. It only decides which targets are refused.
+        Type of the target: classes, or a number. It only affects the validation of targets.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class FSDS(RowSelector):
 
     Examples
     --------
-    Two hidden causes move three columns each of forty; the others are noise.
+    Two latent variables drive three columns each of forty; the others are noise.
 
     >>> import numpy as np
     >>> from tamis import FSDS
@@ -243,17 +243,19 @@ class FSDS(RowSelector):
         """Let rows wait; a block that is whole goes into the sketch."""
         block = np.concatenate((self._waiting, rows)) if self._n_waiting else rows
         if len(block) == block_size:
-            self._sketch, self._squares = self._with(block)
+            self._sketch, self._squares = self._updated_sketch(block)
             block = block[:0]
         self._waiting, self._n_waiting = block.copy(), len(block)
 
-    def _with(self, block: Floats) -> tuple[Floats, Floats]:
+    def _updated_sketch(self, block: Floats) -> tuple[Floats, Floats]:
         keep = 1.0 if self.half_life is None else 0.5 ** (len(block) / self.half_life)
         sketch = math.sqrt(keep) * self._sketch if keep < 1.0 else self._sketch
         return _shrink(sketch, keep * self._squares, block)
 
     def _relevance(self) -> Floats:
-        sketch, squares = self._with(self._waiting) if self._n_waiting else (self._sketch, self._squares)
+        sketch, squares = (
+            self._updated_sketch(self._waiting) if self._n_waiting else (self._sketch, self._squares)
+        )
         k = int(self.n_components)
         if k >= len(squares):
             raise DataError(

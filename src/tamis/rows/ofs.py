@@ -55,7 +55,7 @@ from tamis._jit import njit
 from tamis._parameters import SEED, number, parameters
 from tamis._shapes import changed
 from tamis.base import n_to_select
-from tamis.rows.appearance import ByAppearance
+from tamis.rows.incremental_classes import IncrementalClasses
 
 __all__ = ["OFS"]
 
@@ -81,7 +81,7 @@ def _uniform(random: Array) -> float:
 
 
 @njit(strict=True)
-def _draw(random: Array, drawn: Array, n_features: int) -> None:
+def _sample_columns(random: Array, drawn: Array, n_features: int) -> None:
     """Fill in different columns, ascending, each set of them equally likely."""
     n_drawn = 0
     for j in range(n_features):
@@ -91,7 +91,7 @@ def _draw(random: Array, drawn: Array, n_features: int) -> None:
 
 
 @njit(strict=True)
-def _look(columns: Array, cells: Array, chosen: Array) -> Array:
+def _cells_at(columns: Array, cells: Array, chosen: Array) -> Array:
     """Return the cells of the chosen columns of a sparse row."""
     found, k = np.zeros(chosen.shape[0], cells.dtype), 0
     for i in range(chosen.shape[0]):
@@ -166,7 +166,7 @@ def _length(block: Array, columns: Array) -> float:
 
 
 @njit(strict=True)
-def _border(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
+def _cutoff(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
     """Return t and q: all bits > t and the first q of those equal to t are the `n_kept` largest, zeros left out.
 
     By counting and bisection, from a first guess: a count is one SIMD pass, a selection that moves numbers is not.
@@ -211,7 +211,7 @@ def _truncate(
     for c in range(1, block.shape[0]):
         sizes += np.abs(block[c])
     bits = sizes.view(np.int64)
-    border, n_equal = _border(bits, n_most, guess)
+    border, n_equal = _cutoff(bits, n_most, guess)
     i = 0
     while (
         n_equal > 0
@@ -250,9 +250,9 @@ def _learn_rows(
         if epsilon > 0.0:
             chosen = kept
             if _uniform(random) < epsilon:
-                _draw(random, drawn, n_features)
+                _sample_columns(random, drawn, n_features)
                 chosen = drawn
-            cells = cells[chosen] if dense else _look(columns, cells, chosen)
+            cells = cells[chosen] if dense else _cells_at(columns, cells, chosen)
             columns = chosen
         wide = columns.shape[0] == n_features
         lead, up, down, half = _margin(weights, kept if wide else columns, cells, wide, slots[i])
@@ -279,7 +279,7 @@ def _learn_rows(
     return scale, n_kept
 
 
-class OFS(ByAppearance):
+class OFS(IncrementalClasses):
     """Online feature selection: a linear classifier, truncated to its largest weights after each mistake.
 
     A row costs about B operations (or its stored cells, if sparse). A mistake costs as many as there are features (B
@@ -426,14 +426,14 @@ class OFS(ByAppearance):
         self._support = np.pad(kept, (0, len(self._support) - len(kept)))
         self._n_kept = len(kept)
 
-    def _open_class(self, code: int) -> None:
+    def _add_class(self, code: int) -> None:
         self._order = np.append(self._order, code)
         if self._order.shape[0] == 3:
             self._weights = np.vstack((0.5 * self._weights, -0.5 * self._weights))
         if self._order.shape[0] >= 3:
             self._weights = np.vstack((self._weights, np.zeros_like(self._weights[:1])))
 
-    def _learn_stretch(
+    def _learn_known_classes(
         self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
     ) -> None:
         partial, regularization = self.information == "partial", float(self.regularization)

@@ -1,8 +1,8 @@
-"""RandomSubset: as many features as any other, drawn once and blindly.
+"""RandomSubset: a random subset of the features, sampled once, as a baseline.
 
-The baseline of every selection. A method that ranks features one by one takes many copies of one signal, and a random
-subset of the same size, which spreads over all of them, may well be better: Guyon, Elisseeff (2003), Section 3.2, on
-redundant variables. What does not beat it has not paid for its labels.
+The baseline of every selection. A method that ranks features univariately selects many copies of one signal, and a
+random subset of the same size, which covers more signals, may be more accurate: Guyon, Elisseeff (2003), Section 3.2,
+on redundant variables. A selector that is not more accurate than it gains nothing from the labels.
 
 ==========  ===========  ==================================================
 symbol      here         meaning
@@ -32,16 +32,16 @@ __all__ = ["RandomSubset"]
 
 
 class RandomSubset(RowSelector):
-    """Keeps features drawn at random when the first rows arrive, as a baseline.
+    """Selects a random subset of the features when the first rows arrive, as a baseline.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
         How many features to keep: a number in [1, n_features], or a fraction in (0, 1].
     random_state : int, RandomState or None, default=None
-        Seed of the draw. None draws another subset each time.
+        Seed of the subset. None: a different subset for each fit.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number. It only decides which targets are refused.
+        Type of the target: classes, or a number. It only affects the validation of targets.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class RandomSubset(RowSelector):
         return True
 
     def _widen(self, n_features: int) -> None:
-        """Put each new column at a random place of the order, which so is as random as before."""
+        """Insert each new column at a random position, so that the order stays uniformly random."""
         draws, rank = np.random.default_rng(self._rank), self._rank
         for j in range(len(rank), n_features):
             place = draws.integers(j + 1)
@@ -113,10 +113,10 @@ class RandomSubset(RowSelector):
         self._rank = rank
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        """Forget nothing: nothing was learned, and the place in the order is as random for another feature."""
+        """Do nothing: there is no state of a column except its random position."""
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        """Learn nothing."""
+        """Do nothing."""
 
     def _relevance(self) -> NDArray[np.float64]:
         found: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)

@@ -1,14 +1,14 @@
-"""Has the relation of a feature to the class changed: the younger rows of a window against the older ones.
+"""A test for a change of the relation between a feature and the class: recent rows against earlier ones.
 
-With n_abs rows of value a and class b in part s of the window, the relation is the same in both parts if
+With n_abs rows of value a and class b in part s of the window, the relation is the same in both parts if the model
 
     m_abs = u_ab v_as w_bs                                                                                 (1)
 
-fits them: the values and the classes may come in other shares, but the odds of two classes differ by the value as
-they did. Iterated scaling finds the fit, and 2 sum n ln(n / m) is about chi-square with (values - 1) (classes - 1)
-degrees of freedom, fewer where cells are empty in both parts (Bishop, Fienberg, Holland: Discrete Multivariate
-Analysis, 1975).
-Without w, which makes it the larger, it needs no iteration: so few features are fitted at all.
+fits: the frequencies of values and classes may change, but not the odds ratios of the classes between values. The model
+is fitted by iterative proportional scaling, and 2 sum n ln(n / m) is approximately chi-square distributed with
+(values - 1) (classes - 1) degrees of freedom, fewer if cells are empty in both parts (Bishop, Fienberg, Holland:
+Discrete Multivariate Analysis, 1975).
+Without w, the statistic needs no iteration and is larger, so only few features have to be fitted iteratively.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from tamis._guard import Guarded
 from tamis._jit import njit
 from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
 
-__all__ = ["LOOK", "RelationWatch", "bars_of", "changed_feature", "changed_table"]
+__all__ = ["LOOK", "RelationWatch", "critical_values", "find_changed_feature", "find_changed_table"]
 
-LOOK = 512  # rows that a watch compares with all before: whole blocks of evidence
-_YOUNG = (1, 2, 4, 8)  # looks whose rows a watch compares with all before
-_ALPHA, _BINS = 1e-4, 5  # of a watch: chance of a false alarm at a look, and values of a feature
-_SPARSE = 1.25  # the bar is so much higher than by chi square, for few rows a cell
-_VALUES = 40  # of a feature, for which there are bars of their own
-_ROUNDS = 20  # of scaling
-_FEW = 5.0  # a value with fewer rows in a part is left out: chi square does not hold for it
+LOOK = 512  # rows between two tests of a RelationWatch
+_YOUNG = (1, 2, 4, 8)  # numbers of recent intervals that are compared with all rows before
+_ALPHA, _BINS = 1e-4, 5  # false-alarm rate of a test, and number of values of a feature
+_SPARSE = 1.25  # factor of the critical values, for cells with few rows
+_VALUES = 40  # values of a feature up to which critical values are tabulated
+_MAX_ITERATIONS = 20  # of scaling
+_FEW = 5.0  # values with fewer rows in a part are ignored: the chi-square approximation does not hold
 
 
 @functools.lru_cache(maxsize=64)
-def bars_of(alpha: float, n_features: int, n_classes: int) -> NDArray[np.float64]:
-    """Return what the statistic of some feature exceeds with probability alpha, by degrees of freedom."""
+def critical_values(alpha: float, n_features: int, n_classes: int) -> NDArray[np.float64]:
+    """Return the value that the largest statistic exceeds with probability alpha, by degrees of freedom."""
     freedom = np.arange(1.0, _VALUES * n_classes)
     return np.append(np.inf, _SPARSE * chdtri(freedom, alpha / n_features))
 
 
 @njit(strict=True)
-def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
-    """Return a feature whose relation to the class is another one in the youngest rows, or -1.
+def find_changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
+    """Return a feature whose relation to the class differs in the most recent rows, or -1.
 
     Parameters
     ----------
     young : int
-        So many of the last rows are compared with the others of the window.
+        Number of recent rows that are compared with the other rows of the window.
     state : tuple
         ``counts.with_bins(young)`` of dense rows, see :mod:`tamis.summaries.entropy`.
     n_classes : int
     bars : ndarray, float64
-        What the statistic must exceed, by degrees of freedom; the last counts for more.
+        Critical values by degrees of freedom; the last one also for more degrees.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
     >>> X[200:, 2] = codes[200:]
     >>> counts = WindowCounts(4, 2, window=400, categorical=range(4))
     >>> counts.update(X, codes)
-    >>> changed_feature(150, counts.with_bins(150), 2, np.full(5, 30.0))
+    >>> find_changed_feature(150, counts.with_bins(150), 2, np.full(5, 30.0))
     2
     """
     rows, table, _, _ = state
@@ -76,7 +76,7 @@ def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
     for j in range(len(start) - 1):
         n_values, own = start[j + 1] - start[j], bins[j]
         recent = np.zeros(n_values * n_classes, np.int32)
-        for p in range(first, last if first < last else w):  # the rows lie in a ring
+        for p in range(first, last if first < last else w):  # a ring buffer
             recent[np.uint64(own[p]) * wide + codes[p]] += 1
         for p in range(0 if first < last else last):
             recent[np.uint64(own[p]) * wide + codes[p]] += 1
@@ -91,15 +91,15 @@ def changed_feature(young: int, state: Any, n_classes: int, bars: Array) -> int:
 
 
 @njit(strict=True)
-def changed_table(old: Array, young: Array, bars: Array) -> int:
-    """Return the first feature whose table is another one than it was, or -1.
+def find_changed_table(old: Array, young: Array, bars: Array) -> int:
+    """Return the first feature whose table has changed, or -1.
 
     Parameters
     ----------
     old, young : ndarray of shape (n_features, n_values, n_classes)
-        Rows of each value and class before, and now.
+        Number of rows of each value and class before, and now.
     bars : ndarray
-        As for :func:`changed_feature`.
+        As for :func:`find_changed_feature`.
     """
     counts = np.empty((old.shape[1], old.shape[2], 2))
     for j in range(len(old)):
@@ -116,7 +116,7 @@ def changed_table(old: Array, young: Array, bars: Array) -> int:
 
 @njit(strict=True)
 def _has_changed(counts: Array, bars: Array) -> bool:
-    """Whether (1) does not fit."""
+    """Return whether (1) is rejected."""
     for a in range(counts.shape[0]):
         old, young = 0.0, 0.0
         for b in range(counts.shape[1]):
@@ -124,18 +124,18 @@ def _has_changed(counts: Array, bars: Array) -> bool:
         if old < _FEW or young < _FEW:
             for b in range(counts.shape[1]):
                 counts[a, b, 0] = counts[a, b, 1] = 0.0
-    free = _freedom(counts)
+    free = _degrees_of_freedom(counts)
     if free <= 0:
         return False
     bar = bars[min(free, len(bars) - 1)]
-    for rounds in (0, _ROUNDS):  # noqa: SIM110 - a generator cannot be compiled
+    for rounds in (0, _MAX_ITERATIONS):  # noqa: SIM110 - a generator cannot be compiled
         if _statistic(counts, rounds) <= bar:
             return False
     return True
 
 
 @njit(strict=True)
-def _freedom(counts: Array) -> int:
+def _degrees_of_freedom(counts: Array) -> int:
     A, B, _ = counts.shape
     cells, values, classes = 0, 0, 0
     for a in range(A):
@@ -154,9 +154,24 @@ def _freedom(counts: Array) -> int:
 
 @njit(strict=True)
 def _statistic(n: Array, rounds: int) -> float:
-    """Return how far (1) is from the counts after some rounds of scaling; w is left out if there are none."""
+    """Return the distance of (1) from the counts after some iterations of scaling; without any, w is omitted."""
+    m = np.zeros(n.shape)
+    _fit_without_w(n, m)
+    for _ in range(rounds):
+        _scale_to_margins(n, m)
+    distance = 0.0
+    for a in range(n.shape[0]):
+        for b in range(n.shape[1]):
+            for s in range(n.shape[2]):
+                if n[a, b, s] > 0.0 and m[a, b, s] > 0.0:
+                    distance += n[a, b, s] * np.log(n[a, b, s] / m[a, b, s])
+    return 2.0 * distance
+
+
+@njit(strict=True)
+def _fit_without_w(n: Array, m: Array) -> None:
+    """Write the fit of u_ab v_as: the product of its two margins, over that of each value."""
     A, B, S = n.shape
-    m = np.zeros((A, B, S))
     for a in range(A):
         total = 0.0
         for b in range(B):
@@ -172,44 +187,38 @@ def _statistic(n: Array, rounds: int) -> float:
                     of_part += n[a, c, s]
                 if total > 0.0:
                     m[a, b, s] = of_class * of_part / total
-    for _ in range(rounds):
-        for b in range(B):
-            for s in range(S):
-                fitted, counted = 0.0, 0.0
-                for a in range(A):
-                    fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
-                if fitted > 0.0:
-                    for a in range(A):
-                        m[a, b, s] *= counted / fitted
-        for a in range(A):
-            for b in range(B):
-                fitted, counted = 0.0, 0.0
-                for s in range(S):
-                    fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
-                if fitted > 0.0:
-                    for s in range(S):
-                        m[a, b, s] *= counted / fitted
-            for s in range(S):
-                fitted, counted = 0.0, 0.0
-                for b in range(B):
-                    fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
-                if fitted > 0.0:
-                    for b in range(B):
-                        m[a, b, s] *= counted / fitted
-    found = 0.0
+
+
+@njit(strict=True)
+def _scale_to_margins(n: Array, m: Array) -> None:
+    """Scale the fit once to each of its three margins: class and part, then value and class, then value and part."""
+    A, B, S = n.shape
+    for b in range(B):
+        for s in range(S):
+            _scale_line(n[:, b, s], m[:, b, s])
     for a in range(A):
         for b in range(B):
-            for s in range(S):
-                if n[a, b, s] > 0.0 and m[a, b, s] > 0.0:
-                    found += n[a, b, s] * np.log(n[a, b, s] / m[a, b, s])
-    return 2.0 * found
+            _scale_line(n[a, b], m[a, b])
+        for s in range(S):
+            _scale_line(n[a, :, s], m[a, :, s])
+
+
+@njit(strict=True)
+def _scale_line(n: Array, m: Array) -> None:
+    """Scale a line of the fit to the sum of its counts."""
+    fitted, counted = 0.0, 0.0
+    for i in range(n.shape[0]):
+        fitted, counted = fitted + m[i], counted + n[i]
+    if fitted > 0.0:
+        for i in range(n.shape[0]):
+            m[i] *= counted / fitted
 
 
 class RelationWatch(Guarded):
-    """Every 512 rows: do the last 512, 1024, 2048 or 4096 rows show another relation of some feature to the class?
+    """Tests every 512 rows for a change in the relation of any feature to the class.
 
-    They are compared with all rows before them. A feature has five values, cut at the quantiles of the first 256 rows.
-    Missing ones are left out.
+    The last 512, 1024, 2048 and 4096 rows are compared with all rows before them. Features are discretised into five
+    bins at the quantiles of the first 256 rows. Missing values are ignored.
 
     Examples
     --------
@@ -225,7 +234,7 @@ class RelationWatch(Guarded):
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._bins = FixedBins(n_features, n_classes, _BINS)
-        self._looks: list[Array] = []  # (n_features, values, n_classes) rows of each, at the last looks
+        self._looks: list[Array] = []  # (n_features, values, n_classes) row counts at the last tests
         self.n_rows = 0
 
     @property
@@ -234,22 +243,22 @@ class RelationWatch(Guarded):
         return self._bins.nbytes + sum(look.nbytes for look in self._looks)
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Allocate space for new classes, whose codes follow the existing ones."""
         more = n_classes - self._bins.n_classes
         self._bins.grow(n_classes)
         self._looks = [np.pad(look, ((0, 0), (0, 0), (0, more))) for look in self._looks]
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        """Add features, which were 0 in all (CSR) rows so far."""
         old = self._bins.n_features
         self._bins.widen(n_features)
         more = ((0, n_features - old), (0, 0), (0, 0))
         self._looks = [zeros_in_first_bin(np.pad(look, more), slice(old, None)) for look in self._looks]
 
     def has_changed(self, X: Rows, codes: Array, sample_weight: Array | None = None) -> bool:
-        """Take in rows that have been checked, up to the next look at most; say whether it shows a change.
+        """Update with validated rows, at most up to the next test; return whether it finds a change.
 
-        Rows of weight 0 are not counted; all others count alike.
+        Rows of weight 0 are ignored; all others have equal weight.
         """
         self._bins.update(
             X, codes, None if sample_weight is None else (sample_weight > 0.0).astype(np.float64)
@@ -259,7 +268,7 @@ class RelationWatch(Guarded):
             return False
         now = self._bins.counts()
         n_features, _, n_classes = now.shape
-        bars = bars_of(_ALPHA / len(_YOUNG), n_features, n_classes)
+        bars = critical_values(_ALPHA / len(_YOUNG), n_features, n_classes)
         before = [self._looks[-k] for k in _YOUNG if k <= len(self._looks)]
         self._looks = [*self._looks[1 - max(_YOUNG) :], now]
-        return any(changed_table(old, now - old, bars) >= 0 for old in before)
+        return any(find_changed_table(old, now - old, bars) >= 0 for old in before)

@@ -1,6 +1,4 @@
-"""Rows in parts of one size, scaled by what is known so far: for a method that takes steps along the gradient of a
-network.
-"""
+"""Base class of selectors that train a model by gradient steps on scaled batches of fixed size."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 class ScaledRows(NamedTuple):
-    """Rows and their frame, z = (x - centre) * inverse; CSR rows are not made dense."""
+    """Rows with their scaling, z = (x - centre) * inverse; CSR rows stay sparse."""
 
     X: Rows
     centre: Floats
@@ -55,27 +53,27 @@ class ScaledRows(NamedTuple):
 
 
 class ScaledBatches(RowSelector):
-    """A selector that learns from parts of `batch_size` rows, with an output for each class.
+    """A selector that learns from batches of `batch_size` rows, with an output for each class.
 
-    The parameters of its model are kept in flat arrays. A subclass writes three hooks.
+    The parameters of its model are stored in flat arrays. A subclass implements three hooks.
     """
 
     _shapes = (
         "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [2, max(len(classes_), 2)]"
     )
 
-    _shaped_by: str  # the parameters that say how large the model is, in a message
+    _shaped_by: str  # the parameters that determine the size of the model, for error messages
 
     batch_size: int
     scaling: str | None
 
     @abstractmethod
     def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:
-        """Return the shapes of the parameters, for so many classes."""
+        """Return the shapes of the parameters for this number of classes."""
 
     @abstractmethod
     def _make_room(self, n_outputs: int) -> None:
-        """Allocate the state for so many classes; what is known of those before stays."""
+        """Allocate the state for this number of classes; the state of earlier classes stays."""
 
     @abstractmethod
     def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
@@ -97,8 +95,8 @@ class ScaledBatches(RowSelector):
         parts = np.split(flat, ends[:-1], axis=-1)
         return [part.reshape(*flat.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def _taken_over(self, flat: Floats, fresh: list[Floats]) -> Floats:
-        """Return new parameters as a flat array, with those known so far in their places."""
+    def _copy_parameters(self, flat: Floats, fresh: list[Floats]) -> Floats:
+        """Return new parameters as a flat array, with the earlier ones copied into it."""
         known = self._parts(flat) if len(flat) else []
         for new, old in zip(fresh, known, strict=False):
             new[tuple(map(slice, old.shape))] = old
@@ -113,11 +111,11 @@ class ScaledBatches(RowSelector):
         self._moments = copy.copy(self._moments)
         for start in range(0, len(y), self.batch_size):
             part = slice(start, start + self.batch_size)
-            rows = self._framed(X[part], weight[part])
+            rows = self._scale_rows(X[part], weight[part])
             self._learn_batch(rows, y[part], weight[part] / weight[part].sum())
 
-    def _framed(self, X: Rows, weight: Array) -> ScaledRows:
-        """Return rows with the frame of all rows until their last one."""
+    def _scale_rows(self, X: Rows, weight: Array) -> ScaledRows:
+        """Return rows with the scaling of all rows up to their last one."""
         if self.scaling is None:
             return ScaledRows(X, np.zeros(X.shape[1]), np.ones(X.shape[1]))
         if not self._moments.update(X, weight):

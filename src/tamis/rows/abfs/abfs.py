@@ -219,8 +219,8 @@ class ABFS(RowSelector):
         _observers._early[0] (n, p) finite
         _observers._early[1] (n) int64 in [0, k)
         _observers._early[2] (n) float in [0, inf)
-        _observers._squash._middle? (p) finite
-        _observers._squash._unit? (p) float in (0, inf)
+        _observers._scaler._middle? (p) finite
+        _observers._scaler._unit? (p) float in (0, inf)
         _weight float in [0, inf)
         _tried float in [0, inf)
         drifts_[] in [0, 2**62)

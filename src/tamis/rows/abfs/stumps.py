@@ -19,7 +19,7 @@ from tamis._jit import njit
 from tamis._shapes import Shapes, changed
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
-from tamis.rows.squash import EARLY, Squash
+from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.batch import without_columns
 from tamis.summaries.categories import find_slot, room_for
 
@@ -32,7 +32,7 @@ _MEAN, _SQUARES, _LOW, _HIGH = 0, 1, 2, 3
 
 
 @njit(strict=True)
-def _number(X: Array, columns: Array, start: Array, keys: Array, ids: Array, used: Array, out: Array) -> int:
+def _encode(X: Array, columns: Array, start: Array, keys: Array, ids: Array, used: Array, out: Array) -> int:
     """Write the number of each value, new ones in order of appearance; return the column whose table is full, or -1."""
     for i in range(X.shape[0]):
         row = X[i]
@@ -71,7 +71,7 @@ def _observe(
 
 
 @njit(strict=True)
-def _below(cut: float, c: int, j: int, total: Array, normal: Array) -> float:
+def _weight_below(cut: float, c: int, j: int, total: Array, normal: Array) -> float:
     """Return how much of a class' weight has values up to the cut."""
     if total[c] == 0.0:
         return 0.0
@@ -92,7 +92,7 @@ def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> No
         for k in range(1, _CUTS + 1):
             cut = low + (high * (k / (_CUTS + 1)) - low * (k / (_CUTS + 1)))
             for c in range(len(total)):
-                left[c] = _below(cut, c, j, total, normal)
+                left[c] = _weight_below(cut, c, j, total, normal)
             gain = gain_of_two(total, left, right)
             if gain > gains[j]:
                 gains[j], cuts[j] = gain, cut
@@ -218,7 +218,7 @@ class Values:
         """Return the number of each value of the rows, shape (n_rows, n_columns)."""
         out = np.empty((len(X), len(self.columns)), np.int64)
         if len(self.columns):
-            while (full := _number(X, self.columns, self.start, self._keys, self._ids, self.used, out)) >= 0:
+            while (full := _encode(X, self.columns, self.start, self._keys, self._ids, self.used, out)) >= 0:
                 self._grow(full)
         return out
 
@@ -246,7 +246,7 @@ class Values:
         slots = slice(start[full], start[full + 1])
         kept = keys[slots][~np.isnan(keys[slots])][np.argsort(ids[slots][~np.isnan(keys[slots])])]
         part = slice(full, full + 1)
-        _number(
+        _encode(
             kept[:, None], one, self.start[full : full + 2], self._keys, self._ids, self.used[part],
             np.empty((len(kept), 1), np.int64),
         )  # fmt: skip
@@ -271,7 +271,7 @@ class Observers:
     corrected : bool
         Whether what many branches gain by chance is left out.
     robust : bool
-        Whether numbers are seen through a :class:`Squash` of the first 32 rows; else as they are.
+        Whether numbers are seen through a :class:`SoftsignScaler` of the first 32 rows; else as they are.
 
     Attributes
     ----------
@@ -288,7 +288,7 @@ class Observers:
         robust: bool = False,
     ) -> None:
         self.numeric, self.values, self.corrected, self.robust = numeric, values, corrected, robust
-        self._squash: Squash | None = None
+        self._scaler: SoftsignScaler | None = None
         self._early = (
             np.zeros((0, len(numeric))),
             np.zeros(0, np.int64),
@@ -312,32 +312,32 @@ class Observers:
     def widened(self, numeric: NDArray[np.intp], values: Values) -> Observers:
         """Return the same with further numeric features, or further columns of values, which were 0 in all rows."""
         wide, more = copy.copy(self), len(numeric) - len(self.numeric)
-        self._follow()
+        self._move_counts()
         wide._counts = np.pad(self._counts, ((0, 0), (0, values.start[-1] - self._start[-1])))
         wide._counts[:, values.start[len(self.values.columns) : -1]] = self.total[
             :, None
         ]  # the value 0 is the first
         fresh = _no_normals(len(self.total), more)
-        if self._squash is not None or not self.robust:  # else the early rows are still to be seen
+        if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
         wide.numeric, wide.values, wide._start = numeric, values, values.start
         wide._normal = np.concatenate([self._normal, fresh], axis=2)
         wide._early = np.pad(self._early[0], ((0, 0), (0, more))), *self._early[1:]
-        wide._squash = None if self._squash is None else self._squash.widened(more)
+        wide._scaler = None if self._scaler is None else self._scaler.widened(more)
         return wide
 
     def without(self, columns: NDArray[np.intp]) -> Observers:
         """Return the same for numeric features some of which, by their places among these, were 0 in all rows."""
         found, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
-        if self._squash is not None or not self.robust:  # else the early rows are still to be seen
+        if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
         found._normal = self._normal.copy()
         found._normal[:, :, columns] = fresh
         found._early = without_columns(self._early[0], columns), *self._early[1:]
-        found._squash = None if self._squash is None else self._squash.without(columns)
+        found._scaler = None if self._scaler is None else self._scaler.without(columns)
         return found
 
-    def _follow(self) -> None:
+    def _move_counts(self) -> None:
         """Move the counts to where their values live now."""
         start = self.values.start
         if start is self._start:
@@ -360,27 +360,27 @@ class Observers:
         weight : ndarray of shape (n_rows,), float64
             Above 0.
         """
-        self._follow()
+        self._move_counts()
         for w in weight.tolist():  # one after the other: a batch leaves the bits of its rows
             self._squares += w * w
-        if self.robust and self._squash is None and len(self.numeric):
-            n = min(EARLY - len(self._early[1]), len(y))
+        if self.robust and self._scaler is None and len(self.numeric):
+            n = min(N_SCALING_ROWS - len(self._early[1]), len(y))
             first = X[:n], y[:n], weight[:n]
             self._early = tuple(np.concatenate(both) for both in zip(self._early, first, strict=True))  # type: ignore[assignment]
             _observe(X[:n, :0], ids[:n], *first[1:], self._start, self.total, self._normal, self._counts)
-            if len(self._early[1]) == EARLY:
-                self._normal, self._squash = self._normals()
+            if len(self._early[1]) == N_SCALING_ROWS:
+                self._normal, self._scaler = self._normals()
             X, ids, y, weight = X[n:], ids[n:], y[n:], weight[n:]
         if len(y):
-            X = X if self._squash is None else self._squash(X)
+            X = X if self._scaler is None else self._scaler(X)
             _observe(X, ids, y, weight, self._start, self.total, self._normal, self._counts)
 
-    def _normals(self) -> tuple[Floats, Squash | None]:
+    def _normals(self) -> tuple[Floats, SoftsignScaler | None]:
         """Return the Gaussians of the numbers, of the early rows if there are no others, and how they are seen."""
-        if self._squash is not None or not len(self._early[1]):
-            return self._normal, self._squash
+        if self._scaler is not None or not len(self._early[1]):
+            return self._normal, self._scaler
         X, y, weight = self._early
-        squash, normal = Squash(X), _no_normals(len(self.total), X.shape[1])
+        squash, normal = SoftsignScaler(X), _no_normals(len(self.total), X.shape[1])
         none = np.zeros((len(y), 0), np.int64)
         _observe(squash(X), none, y, weight, self._start, np.zeros_like(self.total), normal, self._counts)
         return normal, squash
@@ -394,7 +394,7 @@ class Observers:
         splits : ndarray of shape (n_features,)
             The cut; or the number of the value that is split off, -1 where each value has a branch.
         """
-        self._follow()
+        self._move_counts()
         n = len(self.numeric)
         gains, splits = np.zeros((2, n + len(self.values.columns)))
         if not self.total.any():
@@ -416,7 +416,7 @@ class Observers:
         if feature in self.numeric:
             j = int(np.searchsorted(self.numeric, feature))
             normal, squash = self._normals()
-            left = np.array([_below(split, c, j, self.total, normal) for c in range(len(self.total))])
+            left = np.array([_weight_below(split, c, j, self.total, normal) for c in range(len(self.total))])
             classes = np.array([left.argmax(), (self.total - left).argmax()])
             cut = float(split) if squash is None else squash.back(float(split), j)
             return Stump(feature, j, cut, classes, -1, gain)

@@ -29,7 +29,7 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
-__all__ = ["BayesWatch", "count", "cuts", "expect", "judge", "nothing", "watch"]
+__all__ = ["BayesWatch", "count", "cuts", "empty_watch", "expect", "judge", "watch"]
 
 _MOST = 16  # features that guess
 _MEMORY = 1000.0  # rows over which errors are expected
@@ -49,7 +49,7 @@ class BayesWatch(NamedTuple):
     steps: NDArray[np.float64]
 
 
-def nothing(n_classes: int) -> BayesWatch:
+def empty_watch(n_classes: int) -> BayesWatch:
     """Return a watch on no feature that knows of no errors."""
     tally = np.full((3, n_classes), 2.0)  # as if half of four rows of each class had been wrong
     tally[0] = 4.0

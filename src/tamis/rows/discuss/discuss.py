@@ -69,11 +69,11 @@ from tamis._guard import looked_at
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
-from tamis.rows.discuss.bayes_watch import expect, judge, nothing
+from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present
-from tamis.rows.discuss.uncertainty_walk import Rules, View, view
-from tamis.rows.squash import EARLY, Squash
-from tamis.rows.whole_weights import repeated
+from tamis.rows.discuss.uncertainty_walk import SelectionRules, WindowStatistics, view
+from tamis.rows.row_repetition import repeat_rows
+from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.entropy import WindowCounts, update_row
 
 __all__ = ["DISCUSS"]
@@ -215,7 +215,7 @@ class DISCUSS(RowSelector):
         _counts._class_counts (c)  _counts._numeric (j)
         _columns (v) int64 in [0, j)
         _numeric (j-v) int64 in [0, j)
-        _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _squash._middle? (j-v)  _squash._unit? (j-v)
+        _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _scaler._middle? (j-v)  _scaler._unit? (j-v)
         _present._exact (j)  _present._edges (j?, 9?)  _present._tables (j?, 11?, c?)
         _base in [-1, j)
         _selected[] in [0, j)
@@ -312,14 +312,14 @@ class DISCUSS(RowSelector):
         self._columns = columns
         self._counts = self._new_counts(n_features)
         self._numeric = np.setdiff1d(np.arange(n_features), columns)
-        self._squash: Squash | None = None  # through which numbers are seen, after the first rows
-        self._early = min(EARLY, self.window) if self.cuts == "robust" and len(self._numeric) else 0
+        self._scaler: SoftsignScaler | None = None  # through which numbers are seen, after the first rows
+        self._early = min(N_SCALING_ROWS, self.window) if self.cuts == "robust" and len(self._numeric) else 0
         exact = np.zeros(n_features, bool)
         exact[columns] = True
         self._present = Present(self._counts, exact, self.alpha_drift or 1.0)
         self._su, self._mean = np.zeros(n_features), np.zeros(n_features)
         self._selected: list[int] = []
-        self._n_told = 0  # features above their thresholds at the last selection
+        self._n_relevant = 0  # features above their thresholds at the last selection
         self._age_then = 0  # rows since the last drift at the last selection
         self._base = -1  # the feature whose SU is the bar, where it moves
         # How far above or below the bar SU of each feature fires the trigger; the last: of one that is always 0
@@ -354,7 +354,7 @@ class DISCUSS(RowSelector):
             self._columns = np.append(self._columns, new)
         else:
             self._counts.widen(n_features)
-            self._see_new_numbers(new)
+            self._extend_scaler(new)
         exact = np.zeros(n_features, bool)
         exact[self._columns] = True
         self._present = self._present.widened(exact)
@@ -364,9 +364,9 @@ class DISCUSS(RowSelector):
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._counts = copy.copy(self._counts)
         self._counts.forget(columns)
-        if self._squash is not None:
+        if self._scaler is not None:
             numbers = np.flatnonzero(np.isin(self._numeric, columns))
-            self._squash = self._squash.without(numbers)
+            self._scaler = self._scaler.without(numbers)
         self._present = self._present.without(columns)
         self._su, self._mean = self._su.copy(), self._mean.copy()
         self._low, self._high = self._low.copy(), self._high.copy()
@@ -377,20 +377,20 @@ class DISCUSS(RowSelector):
             self._selected = [j for j in self._selected if j not in columns]
             self._present.watch(self._selected if self._watches else [], self._counts)
 
-    def _see_new_numbers(self, new: Array) -> None:
-        if self._squash is not None:
-            self._squash = self._squash.widened(len(new))
+    def _extend_scaler(self, new: Array) -> None:
+        if self._scaler is not None:
+            self._scaler = self._scaler.widened(len(new))
         elif not len(self._numeric) and self.cuts == "robust":  # these are the first numbers
-            self._early = min(EARLY, self.window)
+            self._early = min(N_SCALING_ROWS, self.window)
             if self._counts.n_seen >= self._early:
-                self._squash = Squash(np.zeros((1, len(new))))
+                self._scaler = SoftsignScaler(np.zeros((1, len(new))))
         self._numeric = np.append(self._numeric, new)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         refuse_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
-            X, y = repeated(X, y, sample_weight)
+            X, y = repeat_rows(X, y, sample_weight)
         with looked_at(self._counts):  # once, not at each of many short calls
             self._learn_rows(X, y)
 
@@ -400,14 +400,14 @@ class DISCUSS(RowSelector):
             self._present.grow(self._selected if self._watches else [], self._counts)
         self.drift_detected_ = False
         fading = 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
-        if self._early and self._squash is None:
+        if self._early and self._scaler is None:
             first = self._early - self._counts.n_seen
             self._take_in_parts(X[:first], y[:first], fading)
             if self._counts.n_seen < self._early:
                 return
-            self._see_through_squash()
+            self._rescale_counted_rows()
             X, y = X[first:], y[first:]
-        self._take_in_parts(self._seen(X), y, fading)
+        self._take_in_parts(self._scaled_rows(X), y, fading)
 
     def _take_in_parts(self, X: Array, y: Array, fading: float) -> None:
         while len(X):
@@ -415,21 +415,21 @@ class DISCUSS(RowSelector):
             self._take_rows(X[:n], y[:n], fading)
             X, y = X[n:], y[n:]
 
-    def _seen(self, X: Array) -> Array:
+    def _scaled_rows(self, X: Array) -> Array:
         """Return rows as they are counted."""
-        if self._squash is None or not len(X):
+        if self._scaler is None or not len(X):
             return X
         seen = X.copy()
-        seen[:, self._numeric] = self._squash(X[:, self._numeric])
+        seen[:, self._numeric] = self._scaler(X[:, self._numeric])
         return seen
 
-    def _see_through_squash(self) -> None:
+    def _rescale_counted_rows(self) -> None:
         """Count the first rows again, as all after them will be counted."""
         rows, codes = self._counts.rows()
-        self._squash = Squash(rows[:, self._numeric])
+        self._scaler = SoftsignScaler(rows[:, self._numeric])
         self._counts = self._new_counts(rows.shape[1])
-        X, none = np.ascontiguousarray(self._seen(rows)), np.zeros(len(self._su))
-        never, watch = np.full(len(self._low), np.inf), tuple(nothing(self._counts.n_classes))
+        X, none = np.ascontiguousarray(self._scaled_rows(rows)), np.zeros(len(self._su))
+        never, watch = np.full(len(self._low), np.inf), tuple(empty_watch(self._counts.n_classes))
         while len(X):  # the kernel of the rows after them: one that only counts takes seconds to compile
             n = self._counts.prepare(X, codes)
             state = self._counts.state
@@ -490,10 +490,10 @@ class DISCUSS(RowSelector):
 
     # -- how to select -------------------------------------------------------------------------------------
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> SelectionRules:
         epsilon = float(np.sqrt(np.log(1.0 / self.delta) / (2.0 * self.window)))  # (1)
         threshold = epsilon if isinstance(self.threshold, str) else self.threshold
-        return Rules(
+        return SelectionRules(
             self._most(len(self._su)), self.min_features, threshold, self.redundancy, self.bias_correction, self.delta,
             epsilon, float(self.margin),
         )  # fmt: skip
@@ -513,10 +513,10 @@ class DISCUSS(RowSelector):
         thresholds = np.append(rules.thresholds(seen), np.inf if rules.threshold is None else rules.threshold)
         selected, full = self._walk(seen, rules, thresholds[:-1])
         if literal:
-            self._arm_literally(selected, full, thresholds)
+            self._set_literal_triggers(selected, full, thresholds)
         else:
             bar = np.full(len(thresholds), seen.su[selected].min()) if full else thresholds
-            self._arm(bar, np.append(seen.su, 0.0) >= bar, np.append(shift, 0.0), rules)
+            self._set_triggers(bar, np.append(seen.su, 0.0) >= bar, np.append(shift, 0.0), rules)
         others = set(selected) != set(self._selected)
         self.drift_detected_ |= literal or (others and not self._watches)
         if selected != self._selected:
@@ -526,7 +526,9 @@ class DISCUSS(RowSelector):
         interval = self.min_interval or (1 if literal else self.window // 4)
         self._next = max(counts.n_seen + interval, self._present.began + self.window)
 
-    def _walk(self, seen: View, rules: Rules, thresholds: Floats) -> tuple[list[int], bool]:
+    def _walk(
+        self, seen: WindowStatistics, rules: SelectionRules, thresholds: Floats
+    ) -> tuple[list[int], bool]:
         bar, rank, kept = thresholds.copy(), seen.su, list[int]()
         if self.trigger == "crossing":
             if self._age_then >= self.window:  # else they were selected by few rows
@@ -535,15 +537,17 @@ class DISCUSS(RowSelector):
             if self.half_life is not None:
                 rank = self._mean.copy()
                 rank[kept] *= _INERTIA
-        self._n_told = int(np.count_nonzero(seen.su > bar))
+        self._n_relevant = int(np.count_nonzero(seen.su > bar))
         return rules.walk(seen, bar, rank, kept, self._counts)
 
-    def _arm(self, bar: Floats, above: NDArray[np.bool_], shift: Floats, rules: Rules) -> None:
+    def _set_triggers(
+        self, bar: Floats, above: NDArray[np.bool_], shift: Floats, rules: SelectionRules
+    ) -> None:
         """Let the trigger fire where a feature crosses its bar, as far as it is kept after each row."""
         self._low = np.where(above, bar - rules.slack(bar) + shift, -np.inf)
         self._high = np.where(above, np.inf, bar + rules.margin + shift)
 
-    def _arm_literally(self, selected: list[int], full: bool, thresholds: Floats) -> None:
+    def _set_literal_triggers(self, selected: list[int], full: bool, thresholds: Floats) -> None:
         inside = np.zeros(len(thresholds), bool)
         inside[selected] = True
         bar = np.zeros(len(thresholds)) if full else thresholds
@@ -575,7 +579,7 @@ class DISCUSS(RowSelector):
         most = min(self._most(n), n)
         if self.n_features_to_select is None or not 0 < n_selected < most:
             return ""
-        redundant = max(self._n_told - n_selected, 0)
+        redundant = max(self._n_relevant - n_selected, 0)
         weak = n - n_selected - redundant
         bar = (
             "a feature that tells nothing may by chance"

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis.rows.discuss.bayes_watch import BayesWatch, count, cuts, nothing, watch
-from tamis.rows.relation_change import bars_of, changed_feature, changed_table
+from tamis.rows.discuss.bayes_watch import BayesWatch, count, cuts, empty_watch, watch
+from tamis.rows.relation_change import critical_values, find_changed_feature, find_changed_table
 from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["LOOK", "Present"]
@@ -58,7 +58,7 @@ class Present:
         self._forget(counts)
 
     def _forget(self, counts: WindowCounts) -> None:
-        self.bayes: tuple[Any, ...] = tuple(nothing(counts.n_classes))
+        self.bayes: tuple[Any, ...] = tuple(empty_watch(counts.n_classes))
         self._edges, self._tables = np.zeros((0, 0)), np.zeros((0, 0, 0))  # of all rows, window by window
 
     def age(self, counts: WindowCounts) -> int:
@@ -97,7 +97,7 @@ class Present:
     def watch(self, selected: list[int], counts: WindowCounts) -> None:
         """Watch the errors of these features from now on."""
         if not selected:
-            self.bayes = tuple(nothing(counts.n_classes))
+            self.bayes = tuple(empty_watch(counts.n_classes))
             return
         rows, codes = counts.rows()
         n = min(self.age(counts), len(codes))
@@ -127,13 +127,13 @@ class Present:
     def rows_of_another_relation(self, counts: WindowCounts) -> int:
         """Return of how many last rows the class depends on some feature otherwise than before; 0: of none."""
         bars, young = (
-            bars_of(self.alpha, counts.n_features, counts.n_classes),
+            critical_values(self.alpha, counts.n_features, counts.n_classes),
             min(_YOUNG, counts.window // 2),
         )
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):
             return counts.window
         state = counts.with_bins(young)
-        return young if changed_feature(young, state, counts.n_classes, bars) >= 0 else 0
+        return young if find_changed_feature(young, state, counts.n_classes, bars) >= 0 else 0
 
     def _differs_from_before(self, bars: Array, counts: WindowCounts) -> bool:
         """Compare the rows of the window with all before, and count them among these."""
@@ -143,6 +143,6 @@ class Present:
             self._tables = np.zeros((X.shape[1], self._edges.shape[1] + 2, counts.n_classes))
         tables = np.zeros_like(self._tables)
         count(X, codes, self._edges, self._exact, tables)
-        changed = changed_table(self._tables, tables, bars) >= 0
+        changed = find_changed_table(self._tables, tables, bars) >= 0
         self._tables = self._tables + tables
         return bool(changed)

@@ -15,7 +15,7 @@ from tamis._check import Array
 from tamis.rows.discuss.recent_gain import measure, measure_given
 from tamis.summaries.entropy import WindowCounts
 
-__all__ = ["Rules", "View", "view"]
+__all__ = ["SelectionRules", "WindowStatistics", "view"]
 
 Floats = NDArray[np.float64]
 _LN4 = 2.0 * np.log(2.0)
@@ -23,7 +23,7 @@ _STAYS = 0.2  # of what a new feature needs, a selected one needs this share
 _NEW, _OWN = 0.3, 0.1  # share of (3) for a new feature, and for a selected one
 
 
-class View(NamedTuple):
+class WindowStatistics(NamedTuple):
     """What the last n rows tell of each feature, shape (n_features,) each."""
 
     n: int
@@ -34,17 +34,17 @@ class View(NamedTuple):
     classic: Floats  # the same, (values - 1) (classes - 1)
 
 
-def view(n: int, counts: WindowCounts, corrected: bool) -> View:
+def view(n: int, counts: WindowCounts, corrected: bool) -> WindowStatistics:
     """Return what the last n rows of the window tell."""
     gain, spread, free, classic = found = np.empty((4, counts.n_features))
     measure(n, counts.with_bins(n), counts.n_classes, found)
     if corrected:
         gain -= free / (n * _LN4)
     su = np.clip(np.divide(2.0 * gain, spread, out=np.zeros(len(gain)), where=spread > 0.0), 0.0, 1.0)
-    return View(n, su, gain, spread, free, classic)
+    return WindowStatistics(n, su, gain, spread, free, classic)
 
 
-class Rules(NamedTuple):
+class SelectionRules(NamedTuple):
     """The parameters of :class:`tamis.DISCUSS` that a selection follows."""
 
     most: int  # features
@@ -56,7 +56,7 @@ class Rules(NamedTuple):
     epsilon: float  # (1)
     margin: float
 
-    def thresholds(self, view: View) -> Floats:
+    def thresholds(self, view: WindowStatistics) -> Floats:
         """Return what the symmetrical uncertainty of each feature must exceed."""
         d = len(view.su)
         if self.threshold is not None:
@@ -73,7 +73,7 @@ class Rules(NamedTuple):
         return slack
 
     def walk(
-        self, view: View, bar: Floats, rank: Floats, kept: list[int], counts: WindowCounts
+        self, view: WindowStatistics, bar: Floats, rank: Floats, kept: list[int], counts: WindowCounts
     ) -> tuple[list[int], bool]:
         """Return the features taken in order, and whether there were as many as there may be.
 
@@ -97,7 +97,7 @@ class Rules(NamedTuple):
         return taken + rest[: max(self.fewest - len(taken), 0)], False
 
     def _is_redundant(
-        self, c: int, taken: list[int], view: View, kept: list[int], counts: WindowCounts
+        self, c: int, taken: list[int], view: WindowStatistics, kept: list[int], counts: WindowCounts
     ) -> bool:
         if self.redundancy is None or not taken:
             return False

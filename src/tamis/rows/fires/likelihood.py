@@ -48,7 +48,7 @@ def slopes(y: float, d: float, v: float, link: int) -> tuple[float, float, float
 
 @njit()
 def _margins(X: Array, i: int, centre: Array, theta: Array, var: Array, d: Array, q: Array) -> None:
-    """d, q of the four rows from i on (the last row stands in for missing ones): one pass over theta and var."""
+    """Write d, q of the four rows from i on (the last row replaces missing ones): one pass over theta and var."""
     last = X.shape[0] - 1
     x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
     d0, d1, d2, d3, q0, q1, q2, q3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -68,7 +68,7 @@ def _margins(X: Array, i: int, centre: Array, theta: Array, var: Array, d: Array
 
 
 @njit()
-def _pull(X: Array, i: int, centre: Array, a: Array, b: Array, g1: Array, g2: Array) -> None:
+def _add_gradients(X: Array, i: int, centre: Array, a: Array, b: Array, g1: Array, g2: Array) -> None:
     """g1 += sum a z, g2 += sum b z^2 over the four rows from i on: one pass over g1 and g2."""
     last = X.shape[0] - 1
     x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
@@ -102,7 +102,7 @@ def gradients(
 ) -> tuple[float, float]:  # fmt: skip
     """Sum a z and b z^2 (or h z^2) over the rows into g1, g2; return the sums of a and b (or h).
 
-    While the rows are at hand, their moments are summed into s1, s2 (unless those are empty).
+    In the same pass, the moments of the rows are added to s1, s2 (unless these are empty).
     """
     n = X.shape[0]
     d, q, a, b, u = np.empty(4), np.empty(4), np.empty(4), np.empty(4), np.empty(4)
@@ -117,7 +117,7 @@ def gradients(
             a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if newton else bend), w[i + r] * h
             sum_a += a[r]
             sum_b += b[r] + q[r] * 0.0  # NaN if the variance of a row is not finite
-        _pull(X, i, centre, a, b, g1, g2)
+        _add_gradients(X, i, centre, a, b, g1, g2)
         if s1.shape[0]:
             for r in range(4):
                 rows[r] = min(i + r, n - 1)
@@ -130,7 +130,7 @@ def gradients_csr(
     data: Array, indices: Array, indptr: Array, y: Array, w: Array, link: int, noise: float, newton: bool,
     bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
 ) -> tuple[float, float]:  # fmt: skip
-    """As `gradients`: rows of zeros first, which only centring moves, then what the stored values change."""
+    """As `gradients`: first the contribution of centred zeros, then the corrections for stored values."""
     zero_d, zero_q = bias[0], noise + bias[1]
     for j in range(centre.shape[0]):
         zero_d -= centre[j] * theta[j]
@@ -158,7 +158,7 @@ def gradients_csr(
 
 @njit()
 def curvature(X: Array, curve: Array, centre: Array, theta: Array) -> float:
-    """Curvature (4) along a step of all parameters at once: features that move together bend more."""
+    """Return the curvature (4) along a joint step of all parameters: correlated features increase it."""
     d, q, none = np.empty(4), np.empty(4), np.zeros(theta.shape[0])
     bend = 0.0
     for i in range(0, X.shape[0], 4):

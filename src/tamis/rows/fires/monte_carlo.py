@@ -9,7 +9,7 @@ paper             here                meaning
 mu_k, sigma_k     ``_mu``, ``_sigma`` mean and standard deviation of parameter k
 L                 n_samples           samples of the parameters for each step
 alpha             learning_rate       step of the stochastic gradient ascent on the log marginal likelihood
-lambda_s          uncertainty_penalty how much uncertain parameters count against their feature
+lambda_s          uncertainty_penalty weight of the uncertainty in the score
 ================  ==================  ======================================================================
 
 Each step draws theta^(l) = mu + sigma r^(l), r^(l) ~ N(0, 1), l = 1, ..., L, the same for all rows of the batch. With
@@ -33,13 +33,13 @@ Errata and deviations, each with its reason:
   divides the gradient of a logarithm by P once more. Here (3) and (4) are the gradients of (1).
 * In (6) units of opposite sign cancel, and c, equal for all features, changes the ranking once it is squared. (5) has
   neither; it is the default.
-* With sigma = 1, as published, a sample of a hidden layer is noise of ten times the size of its first mean, and the
-  signs of the gradients of the layer before change from step to step. The default begins with a smaller sigma.
-* Without intercepts and with softplus, a network's outputs grow from layer to layer, and a long step leads ever further
-  off: the default shortens gradients to a length of `longest_gradient`.
-* Means of parameters linked to features begin with 0, so that a feature that never changes is never ahead of one that
-  does; those of later layers with small random numbers, as no two units could ever differ otherwise.
-* :meth:`MonteCarloFIRES.paper` switches the defaults that were not published off.
+* With sigma = 1, as published, the noise of a sampled hidden layer is ten times its initial mean, and the signs of the
+  gradients of the preceding layer change from step to step. The default is a smaller initial sigma.
+* Without intercepts and with softplus, a network's outputs grow from layer to layer, and long steps diverge: by
+  default, gradients are clipped to the norm `longest_gradient`.
+* Means of parameters linked to features are initialised to 0, so that constant features never rank above others; those
+  of later layers with small random numbers, to break the symmetry of the units.
+* :meth:`MonteCarloFIRES.paper` restores the published defaults.
 """
 
 from __future__ import annotations
@@ -69,9 +69,8 @@ class MonteCarloFIRES(ScaledBatches):
 
     The parameters of the model are independent normal random variables. Each batch moves their means and standard
     deviations a step up the log marginal likelihood of its labels, which is estimated from a few samples of all
-    parameters. A feature scores by the parameters that are linked to it, one for each unit of the first layer or each
-    node of the tree. So a feature may count that is relevant only together with others, which a linear model cannot
-    see.
+    parameters. The score of a feature combines the parameters linked to it, one for each unit of the first layer or
+    each node of the tree. Unlike a linear model, this can detect features that are relevant only in combination.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ class MonteCarloFIRES(ScaledBatches):
     learning_rate : float in (0, 1e6], optional
         alpha: step of the gradient ascent. By default 0.3, and 1 for a tree.
     longest_gradient : float in (0, inf) or None, default=1.0
-        Gradients longer than this are shortened to it.
+        Gradients are clipped to this norm; None: no clipping.
     sigma : float in (0, inf), default=0.03
         Standard deviation of each parameter before the first row.
     uncertainty_penalty : float in [0, inf), default=0.01
@@ -140,7 +139,7 @@ class MonteCarloFIRES(ScaledBatches):
 
     Examples
     --------
-    Whether columns 3 and 7 have the same sign decides the class; neither tells of it alone.
+    The class is whether columns 3 and 7 have the same sign; neither column is relevant by itself.
 
     >>> import numpy as np
     >>> from tamis import FIRES, MonteCarloFIRES
@@ -217,7 +216,7 @@ class MonteCarloFIRES(ScaledBatches):
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
-        """Return the published method: features as they are, sigma of 1 at the start, steps of 0.01, squared means.
+        """Return the published method: unscaled features, an initial sigma of 1, steps of 0.01, squared means.
 
         Parameters
         ----------
@@ -257,7 +256,10 @@ class MonteCarloFIRES(ScaledBatches):
         rng = np.random.default_rng((self._seed, n_outputs))
         means = self._base().means(self.n_features_in_, n_outputs, rng)
         deviations = [np.full(part.shape, float(self.sigma)) for part in means]
-        self._mu, self._sigma = self._taken_over(self._mu, means), self._taken_over(self._sigma, deviations)
+        self._mu, self._sigma = (
+            self._copy_parameters(self._mu, means),
+            self._copy_parameters(self._sigma, deviations),
+        )
         self._n_outputs, self._size = n_outputs, len(self._mu)
 
     def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:

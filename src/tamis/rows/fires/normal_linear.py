@@ -1,7 +1,7 @@
 """The base models of FIRES: linear models whose parameters are independent normal random variables.
 
-Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`. One step of one model: what the rows say
-(:mod:`tamis.rows.fires.likelihood`), and the move of mu and sigma.
+Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`. A step of a model computes the gradients of the rows
+(:mod:`tamis.rows.fires.likelihood`) and updates mu and sigma.
 """
 
 from __future__ import annotations
@@ -19,12 +19,23 @@ from tamis.rows.fires.likelihood import curvature, curvature_csr, gradients, gra
 
 __all__ = ["NormalLinear"]
 
+# The kernels `_step`, `_step_csr`, `_step_stored` and `_step_wide` share the order of their arguments; each omits those
+# that it does not use:
+#   rows       X, or data, indices (`_step_wide`: places), indptr and columns
+#   target     codes, k, balance, sample_weight   class codes or numbers, the class (< 0: none), class and row weights
+#   model      link, noise, newton, intercept     likelihood, variance of the noise, kind of the update, intercept used
+#   step       rate, bounded                      learning rate, whether it is limited by the likelihood of the batch
+#   fading     keep, prior                        fraction of the evidence that remains, initial standard deviation
+#   scaling    centre, inverse                    z = (x - centre) * inverse
+#   state      mu, sigma, bias                    updated in place
+#   moments    s1, s2                             sums of the deviations and of their squares, updated in place
+
 
 @njit()
-def _ascend(
+def _gradient_step(
     g1: Array, g2: Array, rate: float, keep: float, prior: float, inverse: Array, mu: Array, sigma: Array
 ) -> None:
-    """Let old evidence fade, then take one step along the gradients (2) and (3)."""
+    """Fade old evidence, then take one step along the gradients (2) and (3)."""
     for j in range(mu.shape[0]):
         s = inverse[j]
         deviation = prior + keep * (sigma[j] - prior)
@@ -36,7 +47,7 @@ def _ascend(
 def _direction(
     g1: Array, g2: Array, keep: float, prior: float, inverse: Array, sigma: Array, v: Array, step: Array
 ) -> tuple[float, float]:
-    """Newton's step for each parameter on its own; return its slope and the curvature the prior gives it."""
+    """Write a Newton step for each parameter separately; return its slope and the curvature due to the prior."""
     slope, bend = 0.0, 0.0
     for j in range(sigma.shape[0]):
         s = inverse[j]
@@ -48,8 +59,8 @@ def _direction(
 
 
 @njit()
-def _longest(g1: Array, inverse: Array, bend: float) -> float:
-    """Return the step along the gradient at which the likelihood of the batch is largest, by its curvature there."""
+def _optimal_step(g1: Array, inverse: Array, bend: float) -> float:
+    """Return the step along the gradient that maximises the quadratic approximation of the batch likelihood."""
     slope = 0.0
     for j in range(g1.shape[0]):
         slope += (inverse[j] * g1[j]) ** 2
@@ -57,10 +68,10 @@ def _longest(g1: Array, inverse: Array, bend: float) -> float:
 
 
 @njit()
-def _assume(
+def _assumed_density_step(
     g2: Array, damping: float, keep: float, inverse: Array, v: Array, step: Array, mu: Array, sigma: Array
 ) -> None:
-    """Take the damped step; precision grows by as much of the curvature (4) as was used."""
+    """Take the damped step; the precision increases by the damped curvature (4)."""
     for j in range(mu.shape[0]):
         mu[j] = keep * mu[j] + damping * step[j]
         sigma[j] = math.sqrt(v[j] / (1.0 + damping * v[j] * inverse[j] * inverse[j] * g2[j]))
@@ -76,7 +87,7 @@ def _finite(g1: Array, g2: Array) -> bool:
 
 @njit()
 def _shift_bias(bias: Array, sum_a: float, sum_b: float, rate: float, newton: bool) -> None:
-    """Move the intercept, a parameter whose feature is always 1."""
+    """Update the intercept, a parameter whose feature is always 1."""
     if newton:
         bias[1] = bias[1] / (1.0 + bias[1] * sum_b)
         bias[0] += bias[1] * sum_a
@@ -89,7 +100,7 @@ def _shift_bias(bias: Array, sum_a: float, sum_b: float, rate: float, newton: bo
 def _fold(
     keep: float, prior: float, inverse: Array, mu: Array, sigma: Array, theta: Array, var: Array
 ) -> None:
-    """The parameters per unit of x instead of per standard deviation, after fading."""
+    """Write the faded parameters per unit of x instead of per standard deviation."""
     for j in range(mu.shape[0]):
         deviation = (prior + keep * (sigma[j] - prior)) * inverse[j]
         theta[j] = keep * mu[j] * inverse[j]
@@ -102,9 +113,9 @@ def _step(
     intercept: bool, rate: float, bounded: bool, keep: float, prior: float, centre: Array, inverse: Array,
     mu: Array, sigma: Array, bias: Array, s1: Array, s2: Array,
 ) -> bool:  # fmt: skip
-    """One step of one model on a dense batch; False, and nothing changed, if a sum is not finite.
+    """Update a model with a dense batch; return False, without changes, if a sum is not finite.
 
-    The rows' deviations from the centre are summed into s1 and s2, unless those are empty.
+    The deviations of the rows from the centre are added to s1 and s2, unless these are empty.
     """
     n, J = X.shape
     y, w, curve = np.empty(n), np.empty(n), np.empty(n)
@@ -122,12 +133,14 @@ def _step(
         v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
         bend += curvature(X, curve, centre, step * inverse)
-        _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
+        _assumed_density_step(
+            g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma
+        )
     else:
         rate /= total
         if bounded:
-            rate = min(rate, _longest(g1, inverse, curvature(X, curve, centre, g1 * inverse * inverse)))
-        _ascend(g1, g2, rate, keep, prior, inverse, mu, sigma)
+            rate = min(rate, _optimal_step(g1, inverse, curvature(X, curve, centre, g1 * inverse * inverse)))
+        _gradient_step(g1, g2, rate, keep, prior, inverse, mu, sigma)
     if intercept:
         _shift_bias(bias, sum_a, sum_b, rate, newton)
     return True
@@ -139,7 +152,7 @@ def _step_csr(
     link: int, noise: float, newton: bool, intercept: bool, rate: float, bounded: bool, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
-    """As `_step` on CSR rows: O(stored values), and O(J) once a batch."""
+    """As `_step` for CSR rows: O(stored values), and O(J) once per batch."""
     n, J = codes.shape[0], mu.shape[0]
     y, w, curve = np.empty(n), np.empty(n), np.empty(n)
     theta, var, g1, g2 = np.empty(J), np.empty(J), np.zeros(J), np.zeros(J)
@@ -156,13 +169,15 @@ def _step_csr(
         v, step = np.empty(J), np.empty(J)
         slope, bend = _direction(g1, g2, keep, prior, inverse, sigma, v, step)
         bend += curvature_csr(data, indices, indptr, curve, centre, step * inverse)
-        _assume(g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma)
+        _assumed_density_step(
+            g2, min(1.0, slope / bend) if bend > 0.0 else 0.0, keep, inverse, v, step, mu, sigma
+        )
     else:
         rate /= total
         if bounded:
             bend = curvature_csr(data, indices, indptr, curve, centre, g1 * inverse * inverse)
-            rate = min(rate, _longest(g1, inverse, bend))
-        _ascend(g1, g2, rate, keep, prior, inverse, mu, sigma)
+            rate = min(rate, _optimal_step(g1, inverse, bend))
+        _gradient_step(g1, g2, rate, keep, prior, inverse, mu, sigma)
     if intercept:
         _shift_bias(bias, sum_a, sum_b, rate, newton)
     return True
@@ -173,7 +188,7 @@ def _step_stored(
     data: Array, indices: Array, indptr: Array, codes: Array, k: int, balance: Array, sample_weight: Array,
     link: int, noise: float, intercept: bool, rate: float, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
-    """As `_step_csr` where zeros pull at nothing (no centring, no fading): O(stored values) altogether."""
+    """As `_step_csr` if zeros have no effect (no centring, no fading): O(stored values) in total."""
     n, J = codes.shape[0], mu.shape[0]
     y, w, g1, g2 = np.empty(n), np.empty(n), np.empty(J), np.empty(J)
     total = targets(codes, k, balance, sample_weight, y, w)
@@ -204,7 +219,7 @@ def _step_stored(
     for j in indices:
         mu[j] += rate / total * g1[j]
         sigma[j] = max(sigma[j] + rate / total * sigma[j] * g2[j], 0.0)
-        g1[j], g2[j] = 0.0, 0.0  # a feature stored in several rows moves once
+        g1[j], g2[j] = 0.0, 0.0  # a feature stored in several rows is updated once
     if intercept:
         _shift_bias(bias, sum_a, sum_b, rate / total, False)
     return True
@@ -214,7 +229,7 @@ def _step_stored(
 def _margin_of_zeros(
     keep: float, prior: float, centre: Array, inverse: Array, mu: Array, sigma: Array
 ) -> tuple[float, float]:
-    """Return what features add to d and q of a row in which they are 0."""
+    """Return the contributions of features to d and q of a row in which they are 0."""
     d, q = 0.0, 0.0
     for j in range(mu.shape[0]):
         z = centre[j] * inverse[j]
@@ -228,7 +243,7 @@ def _margin_of_zeros(
 def _margin_outside(
     columns: Array, keep: float, prior: float, centre: Array, inverse: Array, mu: Array, sigma: Array
 ) -> tuple[float, float]:
-    """As `_margin_of_zeros` of all features but some."""
+    """As `_margin_of_zeros` for all features outside `columns`."""
     d, q, first = 0.0, 0.0, 0
     for part in range(columns.shape[0] + 1):
         stop = columns[part] if part < columns.shape[0] else mu.shape[0]
@@ -242,11 +257,11 @@ def _margin_outside(
 
 
 @njit()
-def _ascend_outside(
+def _gradient_step_outside(
     columns: Array, g1: float, g2: float, keep: float, prior: float, centre: Array, inverse: Array, mu: Array,
     sigma: Array,
 ) -> None:  # fmt: skip
-    """As `_ascend` for all features but some, which were 0 in all rows; g1 and g2: rate times the sums of a and b."""
+    """As `_gradient_step` for features outside `columns`, 0 in all rows; g1, g2: rate times the sums of a, b."""
     first = 0
     for part in range(columns.shape[0] + 1):
         stop = columns[part] if part < columns.shape[0] else mu.shape[0]
@@ -264,9 +279,9 @@ def _step_wide(
     sample_weight: Array, link: int, noise: float, intercept: bool, rate: float, keep: float, prior: float,
     centre: Array, inverse: Array, mu: Array, sigma: Array, bias: Array,
 ) -> bool:  # fmt: skip
-    """As `_step_csr`, a gradient step where few features are stored: those in `columns`, at their `places` there.
+    """As `_step_csr` for a gradient step with few stored features: those in `columns`, at their `places` there.
 
-    To a row, all others together are an intercept, and all of them move alike: one pass for each of the two.
+    For a row, all other features act as an intercept, and all are updated equally: one pass for each of the two.
     """
     n, J = codes.shape[0], columns.shape[0]
     y, w, curve = np.empty(n), np.empty(n), np.empty(n)
@@ -289,8 +304,8 @@ def _step_wide(
     )
     if not (np.isfinite(sum_b) and _finite(g1, g2)):
         return False
-    _ascend(g1, g2, rate, keep, prior, near_inverse, near_mu, near_sigma)
-    _ascend_outside(columns, rate * sum_a, rate * sum_b, keep, prior, centre, inverse, mu, sigma)
+    _gradient_step(g1, g2, rate, keep, prior, near_inverse, near_mu, near_sigma)
+    _gradient_step_outside(columns, rate * sum_a, rate * sum_b, keep, prior, centre, inverse, mu, sigma)
     for at in range(J):
         mu[columns[at]], sigma[columns[at]] = near_mu[at], near_sigma[at]
     if intercept:
@@ -299,7 +314,7 @@ def _step_wide(
 
 
 @njit()
-def _blend(share: float, mu: Array, average: Array) -> None:
+def _update_average(share: float, mu: Array, average: Array) -> None:
     """Move the running average towards mu."""
     for k in range(mu.shape[0]):
         for j in range(mu.shape[1]):
@@ -313,7 +328,7 @@ class NormalLinear:
     ----------
     n_features : int
     prior : float
-        Standard deviation of each parameter before anything is seen.
+        Initial standard deviation of each parameter.
     intercept, averaged : bool
         Whether there is an intercept; whether the running average of `mu` is kept.
 
@@ -346,14 +361,14 @@ class NormalLinear:
         return np.tile([0.0, self.prior**2 if self.intercept else 0.0], (n_models, 1))
 
     def copied(self) -> NormalLinear:
-        """Return the same state in arrays of its own."""
+        """Return a copy of the state."""
         found = copy.copy(self)
         found.mu, found.sigma, found.bias = self.mu.copy(), self.sigma.copy(), self.bias.copy()
         found._average = self._average.copy()
         return found
 
     def grow(self, n_models: int) -> None:
-        """Give every class its model; the one model of two classes is the second's, its mirror image the first's."""
+        """Give every class a model: that of two classes becomes the second's, and its mirror image the first's."""
         mirror = len(self.mu) == 1
         new = n_models - (2 if mirror else len(self.mu))
         zeros = np.zeros((new, self.mu.shape[1]))
@@ -367,13 +382,13 @@ class NormalLinear:
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, of which nothing is known yet but the prior."""
+        """Add features with the prior as their state."""
         more = ((0, 0), (0, n_features - self.mu.shape[1]))
         self.mu, self._average = np.pad(self.mu, more), np.pad(self._average, more)
         self.sigma = np.pad(self.sigma, more, constant_values=self.prior)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know nothing of some features but the prior."""
+        """Reset some features to the prior."""
         self.mu, self.sigma, self._average = self.mu.copy(), self.sigma.copy(), self._average.copy()
         self.mu[:, columns], self.sigma[:, columns] = 0.0, self.prior
         self._average[:, columns] = 0.0
@@ -398,7 +413,7 @@ class NormalLinear:
         sums: tuple[Array, Array],
         columns: Array | None = None,
     ) -> bool:
-        """Move model k one step; False, and nothing changed, if a sum over the rows is not finite.
+        """Update model k; return False, without changes, if a sum over the rows is not finite.
 
         Parameters
         ----------
@@ -406,31 +421,31 @@ class NormalLinear:
         y : ndarray of shape (n_rows,)
             Class codes, or the numeric target.
         k, code : int
-            Which model, and which class it tells from the rest; a negative code: a model of the numeric target.
+            The model, and the class it separates from the rest; a negative code: a model of the numeric target.
         balance : ndarray of shape (2,)
             Weight of a row outside and inside the class.
         weight : ndarray of shape (n_rows,) or (0,)
             Row weights; empty if all are 1.
         link : {GAUSSIAN, PROBIT, LOGIT, POISSON}
-            What the target is, given the margin.
+            Distribution of the target given the margin.
         noise : float
             Variance of the target given the margin (1 for a probit, 0 where the link has its own).
         offset : float
-            What is added to every margin.
+            Added to every margin.
         newton : bool
             True for the assumed-density update, False for a gradient step.
         rate : float
             Step of the gradient.
         bounded : bool
-            Whether the step is no longer than the one at which the likelihood of the batch is largest.
+            Whether the step is limited to that of the largest batch likelihood.
         keep : float in (0, 1]
-            What is left of all earlier evidence.
+            Factor of all earlier evidence.
         frame : pair of ndarrays of shape (n_features,), or None
-            What is subtracted from each feature, and what it is then multiplied by.
+            The centre subtracted from each feature, and the factor applied afterwards.
         sums : pair of ndarrays of shape (n_features,) or (0,)
-            Where the deviations of dense rows from the centre, and their squares, are added.
+            Sums of the deviations of dense rows from the centre, and of their squares, updated in place.
         columns : ndarray of int, optional
-            The features that CSR rows have values of, in order, if `X` has only these; for a gradient step.
+            The features with stored values, in order, if the CSR rows `X` have only these; for a gradient step.
         """
         dense = isinstance(X, np.ndarray)
         rows: tuple[Any, ...] = (X,) if dense else (X.data, X.indices, X.indptr)
@@ -442,15 +457,15 @@ class NormalLinear:
             no_frame = np.empty(0), np.empty(0)
             shared = (*rows, columns, *shared[len(rows) :], self.intercept, rate, keep, self.prior)
             shared = (*shared, *(frame or no_frame), *model)
-            return self._taken(k, bias, offset, _step_wide(*shared))
+            return self._commit(k, bias, offset, _step_wide(*shared))
         if not dense and frame is None and keep == 1.0 and not newton and not bounded:
             shared = (*shared, self.intercept, rate, *model)
-            return self._taken(k, bias, offset, _step_stored(*shared))
+            return self._commit(k, bias, offset, _step_stored(*shared))
         options = (newton, self.intercept, rate, bounded, keep, self.prior, *(frame or self._no_frame()))
         shared = (*shared, *options, *model, *(sums if dense else ()))
-        return self._taken(k, bias, offset, _step(*shared) if dense else _step_csr(*shared))
+        return self._commit(k, bias, offset, _step(*shared) if dense else _step_csr(*shared))
 
-    def _taken(self, k: int, bias: Array, offset: float, done: bool) -> bool:
+    def _commit(self, k: int, bias: Array, offset: float, done: bool) -> bool:
         if done and self.intercept:
             self.bias[k] = bias[0] - offset, bias[1]
         return bool(done)
@@ -459,8 +474,8 @@ class NormalLinear:
         return np.zeros(self.mu.shape[1]), np.ones(self.mu.shape[1])
 
     def settle(self, rows: float, keep: float) -> None:
-        """Take mu into the running average with the weight of the rows just learned from."""
+        """Update the running average of mu with the weight of the rows just learned."""
         if not self.averaged or rows <= 0.0:
             return
         self.evidence = keep * self.evidence + rows
-        _blend(rows / self.evidence, self.mu, self._average)
+        _update_average(rows / self.evidence, self.mu, self._average)

@@ -16,7 +16,7 @@ from tamis._check import Array, is_integer
 from tamis._parameters import Kind
 from tamis.rows.scaled_batches import Floats, ScaledRows
 
-__all__ = ["HIDDEN", "Network", "SampledModel", "SoftTree", "shares_of"]
+__all__ = ["HIDDEN", "Network", "SampledModel", "SoftTree", "sample_weights"]
 
 Shape = tuple[int, ...]
 _NOBODY = 1e-12  # share of the rows that come to a node that is not penalised
@@ -31,19 +31,19 @@ HIDDEN = Kind(
 
 
 class SampledModel(Protocol):
-    """What FIRES asks of a model of the class: the shapes of its parameters, their first means and their gradients."""
+    """The protocol of a model for FIRES: shapes of its parameters, their initial means and their gradients."""
 
     def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
         """Return the shape of each parameter."""
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
-        """Return what the mean of each parameter is at first."""
+        """Return the initial mean of each parameter."""
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the parameters that are linked to features, of shape (n_features, n_units)."""
 
     def shift(self, parts: list[Floats]) -> float:
-        """Return what the published aggregation adds to every feature."""
+        """Return the constant that the published aggregation adds to every feature."""
 
     def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
         """Return the gradient of the log of the mean likelihood at each sample of each parameter.
@@ -52,8 +52,8 @@ class SampledModel(Protocol):
         """
 
 
-def shares_of(log_likelihood: Floats) -> Floats:
-    """Return how much of the likelihood of each row, summed over samples, is each sample's; (n_samples, n_rows)."""
+def sample_weights(log_likelihood: Floats) -> Floats:
+    """Return the fraction of each sample in the likelihood of each row, shape (n_samples, n_rows)."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=0))
     return np.asarray(likelihood / likelihood.sum(axis=0), dtype=np.float64)
 
@@ -65,18 +65,18 @@ def _logit_slopes(logits: Floats, codes: Array, weight: Floats) -> Floats:
     total = outputs.sum(axis=2, keepdims=True)
     outputs /= total
     every = np.arange(len(codes))
-    shares = shares_of(logits[:, every, codes] - np.log(total[:, :, 0]))
+    shares = sample_weights(logits[:, every, codes] - np.log(total[:, :, 0]))
     slopes = -outputs
     slopes[:, every, codes] += 1.0
     return np.asarray(slopes * (shares * weight)[:, :, None], dtype=np.float64)
 
 
-def _turned(array: Floats) -> Floats:
+def _transpose(array: Floats) -> Floats:
     return array.transpose(0, 2, 1)
 
 
-def _drawn(shapes: list[Shape], rng: np.random.Generator) -> list[Floats]:
-    """Return zeros for the features, and numbers drawn evenly for the rest, so that no two units are alike."""
+def _random_means(shapes: list[Shape], rng: np.random.Generator) -> list[Floats]:
+    """Return zeros for the features, and uniform random numbers for the rest, which break the symmetry of units."""
     return [
         np.zeros(shapes[0]),
         *(rng.uniform(-1.0, 1.0, size=shape) / math.sqrt(shape[0]) for shape in shapes[1:]),
@@ -102,7 +102,7 @@ class Network:
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
         """Return zeros for the features, and small random numbers for the layers above."""
-        return _drawn(self.shapes(n_features, n_outputs), rng)
+        return _random_means(self.shapes(n_features, n_outputs), rng)
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the first matrix."""
@@ -113,14 +113,14 @@ class Network:
         return float(sum(part.mean() for part in parts[1:]))
 
     def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
-        """Go forward through the layers, and back."""
+        """Run the forward and the backward pass."""
         sums = [rows.sums(theta[0])]
         for matrix in theta[1:]:
             sums.append(np.matmul(np.logaddexp(0.0, sums[-1]), matrix))
         slopes, found = _logit_slopes(sums[-1], codes, weight), []
         for below, matrix in zip(sums[-2::-1], theta[:0:-1], strict=True):
-            found.append(np.matmul(_turned(np.logaddexp(0.0, below)), slopes))
-            slopes = np.matmul(slopes, _turned(matrix)) / (1.0 + np.exp(-np.maximum(below, -700.0)))
+            found.append(np.matmul(_transpose(np.logaddexp(0.0, below)), slopes))
+            slopes = np.matmul(slopes, _transpose(matrix)) / (1.0 + np.exp(-np.maximum(below, -700.0)))
         return [rows.back(slopes), *found[::-1]]
 
 
@@ -144,7 +144,7 @@ class SoftTree:
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
         """Return zeros for the features, and small random numbers for the leaves."""
-        return _drawn(self.shapes(n_features, n_outputs), rng)
+        return _random_means(self.shapes(n_features, n_outputs), rng)
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the matrix of the inner nodes."""
@@ -155,7 +155,7 @@ class SoftTree:
         return 0.0
 
     def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
-        """Go down the tree, and up."""
+        """Run the forward and the backward pass through the tree."""
         left = 1.0 / (1.0 + np.exp(-np.clip(rows.sums(theta[0]), -700.0, 700.0)))
         paths = [np.ones((*left.shape[:2], 1))]
         for d in range(self.depth):
@@ -163,7 +163,10 @@ class SoftTree:
             both = np.stack((paths[d] * here, paths[d] * (1.0 - here)), axis=3)
             paths.append(both.reshape(*left.shape[:2], 2 ** (d + 1)))
         slopes = _logit_slopes(np.matmul(paths[-1], theta[1]), codes, weight)
-        leaves, path_slopes = np.matmul(_turned(paths[-1]), slopes), np.matmul(slopes, _turned(theta[1]))
+        leaves, path_slopes = (
+            np.matmul(_transpose(paths[-1]), slopes),
+            np.matmul(slopes, _transpose(theta[1])),
+        )
         left_slopes = np.empty_like(left)
         for d in range(self.depth - 1, -1, -1):
             nodes = slice(2**d - 1, 2 ** (d + 1) - 1)

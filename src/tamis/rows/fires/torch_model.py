@@ -1,4 +1,4 @@
-"""Any module of PyTorch as a model of FIRES: samples of its parameters at once, and gradients by its own autograd."""
+"""A PyTorch module as a model of FIRES: vectorised samples of its parameters, and gradients by autograd."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TorchModel"]
 class TorchModel:
     """A module that takes rows of shape (n_rows, n_features) and returns logits of shape (n_rows, n_classes).
 
-    Its parameters are read, never written to: FIRES has means and deviations of its own.
+    Its parameters are not modified: FIRES stores the means and standard deviations separately.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class TorchModel:
         return float(sum(part.mean() for part in parts[self._linked + 1 :] if part.ndim > 1))
 
     def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
-        """Ask the module's autograd."""
+        """Compute the gradients by autograd."""
         torch = self._torch
         kind = next(iter(self._parameters.values()))
         as_tensor = {"dtype": kind.dtype, "device": kind.device}

@@ -49,21 +49,21 @@ from tamis.rows.joint.pair_counts import (
     BLOCK,
     Counts,
     Gains,
-    fold,
-    forgotten,
-    levels_of,
+    clear_columns,
+    count_pairs,
+    count_row,
+    default_n_levels,
     measure,
-    put,
     set_zero,
     table,
     widened,
-    with_few_rows,
+    williams_correction,
     x_log_x,
     zeros,
 )
 from tamis.rows.joint.pair_evidence import PairEvidence
-from tamis.rows.relation_change import bars_of, changed_table
-from tamis.rows.whole_weights import repeated
+from tamis.rows.relation_change import critical_values, find_changed_table
+from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.batch import without_columns
 
 __all__ = ["JointScreening"]
@@ -83,7 +83,7 @@ def _take(
 ) -> tuple[int, bool]:  # fmt: skip
     """Count rows up to a drift, a full block, or `look` rows; return the next row, and whether it was a drift."""
     for r in range(start, X.shape[0]):
-        put(X[r], codes[r], counts)
+        count_row(X[r], codes[r], counts)
         at = seen[0] % recent.shape[0]
         overwrite(recent[at], X[r])
         labels[at] = codes[r]
@@ -305,9 +305,9 @@ class JointScreening(RowSelector):
         if not self._arrays:
             return
         counts = self._counts
-        self._arrays = tuple(forgotten(counts, columns))
+        self._arrays = tuple(clear_columns(counts, columns))
         if self._older is not None:
-            older = forgotten(counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns)
+            older = clear_columns(counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns)
             self._older = tuple(getattr(older, name) for name in _TOTALS)
         self._before = set_zero(self._before, columns)
         if np.isin(self._pair, columns).any():
@@ -323,7 +323,7 @@ class JointScreening(RowSelector):
                 " and 1."
             )
         if sample_weight is not None:
-            X, y = repeated(X, y, sample_weight)
+            X, y = repeat_rows(X, y, sample_weight)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         self.drift_detected_, start = False, 0
         if not self._arrays:
@@ -362,7 +362,7 @@ class JointScreening(RowSelector):
     def _levels_are_too_fine(self) -> bool:
         """Whether there are more columns by now, for whose pairs so many levels would cost too much."""
         counts = self._counts
-        return bool(levels_of(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1)
+        return bool(default_n_levels(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1)
 
     def _relevance(self) -> NDArray[np.float64]:
         return self._scores.copy()
@@ -401,11 +401,11 @@ class JointScreening(RowSelector):
         X, y = self._last(min(n, len(rows)))
         d, n_classes = rows.shape[1], len(self.classes_)
         columns, fresh = np.arange(d), None
-        n_levels = levels_of(min(d, self.max_paired), self.n_bins)
+        n_levels = default_n_levels(min(d, self.max_paired), self.n_bins)
         if d > self.max_paired:
             fresh = zeros(rows, columns[:0], n_levels, n_classes)
             for row, code in zip(X, y.tolist(), strict=True):
-                put(row, code, fresh)
+                count_row(row, code, fresh)
             columns = np.flatnonzero(top_mask(gain_alone(fresh.alone)[0], self.max_paired))
         self._arrays = tuple(zeros(rows, columns, n_levels, n_classes, fresh))
         self._older = None
@@ -448,7 +448,7 @@ class JointScreening(RowSelector):
             if drift:
                 self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
-                fold(counts)
+                count_pairs(counts)
                 if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
                     self._begin_anew(int(counts.n[0]) - self._looked)
                     continue
@@ -468,7 +468,10 @@ class JointScreening(RowSelector):
         """Look whether some feature tells otherwise of the class in the rows since the last look than before."""
         young = counts.alone - self._before
         n_features, _, n_classes = young.shape
-        changed = changed_table(self._before, young, bars_of(self.alpha_drift, n_features, n_classes)) >= 0
+        changed = (
+            find_changed_table(self._before, young, critical_values(self.alpha_drift, n_features, n_classes))
+            >= 0
+        )
         if not changed:
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
         return changed
@@ -514,7 +517,7 @@ class JointScreening(RowSelector):
         unit = 2.0 * n * np.log(2.0)
         gain, freedom = gain_alone(counts.alone)
         n_classes = np.count_nonzero(totals)
-        bars = self._bars_alone[freedom] * with_few_rows(1 + freedom // (n_classes - 1), n_classes, n)
+        bars = self._bars_alone[freedom] * williams_correction(1 + freedom // (n_classes - 1), n_classes, n)
         alone = np.where(unit * gain > bars, gain - freedom / unit, 0.0)
         trend, freedom = trend_alone(counts.alone)
         clear = unit * trend > self._bars_trend[freedom]

@@ -21,17 +21,17 @@ __all__ = [
     "BLOCK",
     "Counts",
     "Gains",
+    "clear_columns",
+    "count_pairs",
+    "count_row",
     "cut",
-    "fold",
-    "forgotten",
-    "levels_of",
+    "default_n_levels",
     "measure",
-    "ones",
-    "put",
+    "popcount",
     "set_zero",
     "table",
     "widened",
-    "with_few_rows",
+    "williams_correction",
     "x_log_x",
     "zeros",
 ]
@@ -66,10 +66,10 @@ class Gains(NamedTuple):
     joint: NDArray[np.float64]  # bits that both tell of the class
 
 
-def levels_of(n_features: int, n_bins: int | None) -> int:
+def default_n_levels(n_features: int, n_bins: int | None) -> int:
     """Return how many levels a feature has in pairs.
 
-    >>> levels_of(20, None), levels_of(50, None), levels_of(500, None)
+    >>> default_n_levels(20, None), default_n_levels(50, None), default_n_levels(500, None)
     (9, 4, 2)
     """
     if n_bins is not None:
@@ -123,7 +123,7 @@ def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
     return found
 
 
-def forgotten(counts: Counts, columns: Array) -> Counts:
+def clear_columns(counts: Counts, columns: Array) -> Counts:
     """Return the counts, in new arrays, for features some of which were 0 in all rows; these have one level now."""
     gone = np.isin(counts.columns, columns)
     first, second = np.triu_indices(len(gone), 1)
@@ -158,7 +158,7 @@ def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
 
 
 @njit(strict=True)
-def put(row: Array, code: int, counts: Counts) -> None:
+def count_row(row: Array, code: int, counts: Counts) -> None:
     """Count a row alone, and note its bits."""
     bit = np.uint32(1) << np.uint32(counts.n[1])
     for j in range(row.shape[0]):
@@ -177,7 +177,7 @@ def put(row: Array, code: int, counts: Counts) -> None:
 
 
 @njit(strict=True)
-def ones(word: np.uint32) -> np.int32:
+def popcount(word: np.uint32) -> np.int32:
     """Return how many bits are set."""
     word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
     word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
@@ -187,20 +187,20 @@ def ones(word: np.uint32) -> np.int32:
 
 
 @njit(strict=True)
-def fold(counts: Counts) -> None:
+def count_pairs(counts: Counts) -> None:
     """Count the bits of the block by pairs, and clear them."""
     n_edges, q = counts.bits.shape
     for c in range(counts.class_bits.shape[0]):
         for a in range(n_edges):
             for i in range(q):
-                counts.above[i, a, c] += ones(counts.bits[a, i] & counts.class_bits[c])
+                counts.above[i, a, c] += popcount(counts.bits[a, i] & counts.class_bits[c])
             for b in range(n_edges):
                 found, others = counts.pairs[a, b, c], counts.bits[b]
                 first = 0
                 for i in range(q):
                     word = counts.bits[a, i] & counts.class_bits[c]
                     for j in range(i + 1, q):
-                        found[first + j - i - 1] += ones(word & others[j])
+                        found[first + j - i - 1] += popcount(word & others[j])
                     first += q - i - 1
     counts.bits[:] = np.uint32(0)
     counts.class_bits[:] = np.uint32(0)
@@ -251,7 +251,7 @@ def _f(k: int, known: Array) -> float:
 
 
 @njit(strict=True)
-def with_few_rows(n_levels: Any, n_classes: Any, n: Any) -> Any:
+def williams_correction(n_levels: Any, n_classes: Any, n: Any) -> Any:
     """Return how many times as large G of a table is as chi square, if nothing is to be found (Williams 1976)."""
     return 1.0 + (n_levels + 1) * (n_classes + 1) / (6.0 * n)
 
@@ -307,9 +307,9 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
                 gains.joint[i, j] = gains.joint[j, i] = log_n - (sum_y + rest) / n
                 for x, z in ((i, j), (j, i)):
                     freedom = (met[x] - 1) * (n_met - 1) * met[z]
-                    bar = bars[freedom] * with_few_rows(met[x], n_met, n / met[z])
+                    bar = bars[freedom] * williams_correction(met[x], n_met, n / met[z])
                     gains.given[x, z] = unit * (left[z] - rest) / n - bar
                     gains.gain[x, z] = (left[z] - rest) / n - freedom / unit
                 shared = log_n - (sums[i] + sums[j] - both) / n
-                bar = bars[(met[i] - 1) * (met[j] - 1)] * with_few_rows(met[i], met[j], n)
+                bar = bars[(met[i] - 1) * (met[j] - 1)] * williams_correction(met[i], met[j], n)
                 gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from tamis._check import Array
 from tamis._guard import Guarded
 from tamis._jit import njit
-from tamis.rows.joint.pair_counts import cut, ones
+from tamis.rows.joint.pair_counts import cut, popcount
 from tamis.summaries.evidence import BLOCK, Evidence
 
 __all__ = ["PairEvidence"]
@@ -46,16 +46,16 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
     for z in range(len(bits)):
         for k in range(2):
             within = bits[z] if k else everywhere ^ bits[z]
-            m = ones(within)
+            m = popcount(within)
             for c in range(len(classes)):
                 of_class = classes[c] & within
-                y = ones(of_class)
+                y = popcount(of_class)
                 if m >= 2 and 0 < y < m:
                     for x in range(len(bits)):
                         if x != z:
-                            n = ones(bits[x] & within)
+                            n = popcount(bits[x] & within)
                             if 0 < n < m:
-                                d = ones(bits[x] & of_class) - n * y / m
+                                d = popcount(bits[x] & of_class) - n * y / m
                                 s[c, k, z, x] += d  # (1)
                                 v[c, k, z, x] += d * d / 3.0 + known[n, y, m]  # (2)
 

@@ -1,7 +1,7 @@
-"""Numbers whose scale and far values do not matter: between -1 and 1, in the same order.
+"""Robust scaling to (-1, 1) that preserves the order of values.
 
-Cuts at equal distances, between the least and the greatest value, find nothing where one value is far away, and
-squares of very small or large numbers vanish or overflow. What is seen through a :class:`Squash` has neither.
+With an outlier, equally spaced cuts between the minimum and the maximum do not separate the other values, and squares
+of very small or large numbers underflow or overflow. Values scaled by :class:`SoftsignScaler` have neither problem.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 
 from tamis._check import Array
 
-__all__ = ["EARLY", "Squash"]
+__all__ = ["N_SCALING_ROWS", "SoftsignScaler"]
 
 Floats = NDArray[np.float64]
-EARLY = 32  # rows that say in which units numbers are seen
+N_SCALING_ROWS = 32  # number of rows that determine the scale
 
 
-class Squash:
-    """Numbers between -1 and 1 in place of any, in the same order: z / (1 + ``|z|``), z in units of the middle half.
+class SoftsignScaler:
+    """Scale numbers to (-1, 1) in the same order: z / (1 + ``|z|``), with z in units of the interquartile range.
 
-    Far values then lie beside the others, whatever the scale.
+    Outliers then have limited influence at any scale.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns), float64
-        They say where the middle half lies.
+        The rows from which the quartiles are computed.
 
     Examples
     --------
-    >>> squash = Squash(np.array([[1.0], [2.0], [3.0], [4.0], [1e300]]))
+    >>> squash = SoftsignScaler(np.array([[1.0], [2.0], [3.0], [4.0], [1e300]]))
     >>> squash(np.array([[3.0], [5.0], [1e300]]))[:, 0]
     array([0. , 0.5, 1. ])
     >>> squash.back(0.5, 0)
@@ -45,28 +45,28 @@ class Squash:
         self._unit = np.where(spread > 0.0, spread, np.maximum(np.abs(self._middle), 1e-300))
 
     def __call__(self, X: Array) -> Floats:
-        """Return the numbers as they are seen."""
+        """Return the scaled numbers."""
         with np.errstate(over="ignore"):
             z = np.clip((0.5 * X - self._middle) / self._unit, -1e300, 1e300)
         found: Floats = z / (1.0 + np.abs(z))
         return found
 
-    def widened(self, n_new: int) -> Squash:
-        """Return the same with further columns, which were 0 in all rows."""
+    def widened(self, n_new: int) -> SoftsignScaler:
+        """Return the scaler with additional columns, which were 0 in all rows."""
         wide = copy.copy(self)
         wide._middle = np.pad(self._middle, (0, n_new))
         wide._unit = np.pad(self._unit, (0, n_new), constant_values=1e-300)
         return wide
 
-    def without(self, columns: Array) -> Squash:
-        """Return the same for columns some of which were 0 in all rows."""
+    def without(self, columns: Array) -> SoftsignScaler:
+        """Return the scaler as if some columns had been 0 in all rows."""
         found = copy.copy(self)
         found._middle, found._unit = self._middle.copy(), self._unit.copy()
         found._middle[columns], found._unit[columns] = 0.0, 1e-300
         return found
 
     def back(self, u: float, column: int) -> float:
-        """Return the number that is seen as u."""
+        """Return the number whose scaled value is u."""
         z = u / max(1.0 - abs(u), 1e-16)
         with np.errstate(over="ignore"):
             x = 2.0 * (self._middle[column] + self._unit[column] * z)

@@ -1,4 +1,4 @@
-"""Classes in the order of their appearance: a method that opens a model for each learns in stretches between them."""
+"""Selectors with one model per class, added when the first row of the class arrives."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from tamis._check import Array, Rows
 from tamis.base import RowSelector
 
-__all__ = ["ByAppearance", "slots_of", "stretches"]
+__all__ = ["IncrementalClasses", "class_positions", "split_at_new_classes"]
 
 
-class ByAppearance(RowSelector):
-    """A selector that opens a model for a class when its first row comes. A subclass writes two hooks."""
+class IncrementalClasses(RowSelector):
+    """A selector that adds a model for a class when its first row arrives. A subclass implements two hooks."""
 
     _order: Array  # codes of the classes in order of appearance
 
@@ -24,16 +24,16 @@ class ByAppearance(RowSelector):
     _linear_in_stored_values = True
 
     @abstractmethod
-    def _open_class(self, code: int) -> None:
-        """Add a class to `_order`, and make its model."""
+    def _add_class(self, code: int) -> None:
+        """Add a class to `_order`, and create its model."""
 
     @abstractmethod
-    def _learn_stretch(
+    def _learn_known_classes(
         self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
     ) -> None:
-        """Learn rows of known classes, each the cells of `data` between two places of `indptr`.
+        """Learn rows of known classes, each given by the cells of `data` between two positions of `indptr`.
 
-        `indices` are their columns, empty where rows are dense; `slots` are the places of their classes in `_order`.
+        `indices` are their columns, empty for dense rows; `slots` are the positions of their classes in `_order`.
         """
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
@@ -44,15 +44,17 @@ class ByAppearance(RowSelector):
         else:
             data, indptr, indices = X.data, X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         weights = np.ones(n_rows) if sample_weight is None else sample_weight
-        for is_new, start, stop in stretches(y, self._order, self.classes_.shape[0]):
+        for is_new, start, stop in split_at_new_classes(y, self._order, self.classes_.shape[0]):
             if is_new:
-                self._open_class(int(y[start]))
-            slots = slots_of(self._order, self.classes_.shape[0])[y[start:stop]]
-            self._learn_stretch(data, indptr[start : stop + 1], indices, dense, slots, weights[start:stop])
+                self._add_class(int(y[start]))
+            slots = class_positions(self._order, self.classes_.shape[0])[y[start:stop]]
+            self._learn_known_classes(
+                data, indptr[start : stop + 1], indices, dense, slots, weights[start:stop]
+            )
 
 
-def stretches(y: Array, order: Array, n_classes: int) -> Iterator[tuple[bool, int, int]]:
-    """Cut a batch where a class appears that was not seen before.
+def split_at_new_classes(y: Array, order: Array, n_classes: int) -> Iterator[tuple[bool, int, int]]:
+    """Split a batch before the first row of each new class.
 
     Parameters
     ----------
@@ -61,16 +63,16 @@ def stretches(y: Array, order: Array, n_classes: int) -> Iterator[tuple[bool, in
     order : ndarray of shape (n_seen,), int64
         Codes of the classes seen so far.
     n_classes : int
-        Classes known, seen or not.
+        Number of classes declared or seen.
 
     Yields
     ------
     (is_new, start, stop)
-        Rows `start` to `stop`; `is_new` says that the first of them is of a new class.
+        Rows `start` to `stop`; `is_new` indicates that the first of them belongs to a new class.
 
     Examples
     --------
-    >>> list(stretches(np.array([0, 0, 2, 0, 1]), np.array([0]), 3))
+    >>> list(split_at_new_classes(np.array([0, 0, 2, 0, 1]), np.array([0]), 3))
     [(False, 0, 2), (True, 2, 4), (True, 4, 5)]
     """
     opened: set[int] = set()
@@ -81,10 +83,10 @@ def stretches(y: Array, order: Array, n_classes: int) -> Iterator[tuple[bool, in
         yield start in opened, start, stop
 
 
-def slots_of(order: Array, n_classes: int) -> Array:
-    """Return at which place of `order` each class code stands, shape (n_classes,); 0 for those not seen.
+def class_positions(order: Array, n_classes: int) -> Array:
+    """Return the position of each class code in `order`, shape (n_classes,); 0 for classes not seen.
 
-    >>> slots_of(np.array([2, 0]), 3)
+    >>> class_positions(np.array([2, 0]), 3)
     array([1, 0, 0])
     """
     slots = np.zeros(n_classes, np.int64)

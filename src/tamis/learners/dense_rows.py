@@ -219,7 +219,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         refuse_nonfinite(rows, names, allow_nan=True)
         row, column = divmod(at, rows.shape[1])
         raise DataError(
-            f"Column {names[column] if names else column!r} contains {rows[row, column]} in row {row} of the batch,"
+            f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch,"
             f" whose square overflows: scale it to less than {LARGEST:g}."
         )
 

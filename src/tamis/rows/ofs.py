@@ -8,11 +8,11 @@ learning from partial information, where only B cells of a row are looked at; fo
 paper        here                    meaning
 ===========  ======================  =========================================================================
 w            _weights * _scale       weights of the classifier, at most B of them not zero
-B            `n_features_to_select`  how many a truncation keeps
+B            `n_features_to_select`  number of features after a truncation
 eta          `learning_rate`         step on a mistake
 lambda       `regularization`        shrinkage
-R            1 / sqrt(lambda)        radius of the ball in which w is kept; 10 by default, as in the paper
-epsilon      `exploration`           share of the rows of which B random cells are looked at
+R            1 / sqrt(lambda)        radius of the ball to which w is projected; 10 by default, as in the paper
+epsilon      `exploration`           fraction of the rows of which B random cells are observed
 ===========  ======================  =========================================================================
 
 After each row (x, y), y = -1 or +1, w shrinks; if y w.x <= margin, a mistake, then (2) to (4) follow::
@@ -33,10 +33,10 @@ Errata of public versions, and our deviations, each with its reason:
   B - 1 weights, the largest with their sign; float-evaluation leaves out (1) and (4) and divides by |w| = 0 at x = 0.
 * Ports of the partial variant learn if y w.x <= 0; here `margin` is 1, the hinge, for both. At the published eta the
   variance of (5) drowns what was learned if B is far below J: a step of about eta epsilon B / J finds the features.
-* Three classes or more: one w_c for each; if (w_y - w_r).x <= margin for the best rival r, w_y takes half the step
-  and w_r half of its opposite, and |w_j| becomes sum_c |w_cj|. For two classes w_y - w_r is the published w, bit for
-  bit; so a third may come late: its w_c starts at 0, and the others go on from w / 2 and -w / 2.
-* Equal |w_j| at the border of (4): the first columns stay. A sample weight scales eta; a row of weight 0 is skipped.
+* Three classes or more: one w_c for each; if (w_y - w_r).x <= margin for the highest-scoring other class r, w_y takes
+  half the step and w_r half of its opposite, and |w_j| becomes sum_c |w_cj|. For two classes w_y - w_r is the published
+  w, bit for bit; a third class may appear later: its w_c starts at 0, and the others continue from w / 2 and -w / 2.
+* Ties of |w_j| at the cutoff of (4): the first columns stay. A sample weight scales eta; a row of weight 0 is skipped.
 * (1) is kept as a factor until the next mistake, so other rows cost O(B), or their stored cells if sparse.
 """
 
@@ -82,7 +82,7 @@ def _uniform(random: Array) -> float:
 
 @njit(strict=True)
 def _sample_columns(random: Array, drawn: Array, n_features: int) -> None:
-    """Fill in different columns, ascending, each set of them equally likely."""
+    """Write a uniformly random subset of the columns, ascending."""
     n_drawn = 0
     for j in range(n_features):
         if _uniform(random) * (n_features - j) < drawn.shape[0] - n_drawn:
@@ -104,7 +104,7 @@ def _cells_at(columns: Array, cells: Array, chosen: Array) -> Array:
 
 @njit(strict=True)
 def _merge(kept: Array, columns: Array, cells: Array, merged: Array, merged_cells: Array) -> int:
-    """Merge the columns kept, where the row has 0, with those of the row; return how many they are together."""
+    """Merge the selected columns, where the row has 0, with those of the row; return the number of merged columns."""
     n, a, b = 0, 0, 0
     while a < kept.shape[0] or b < columns.shape[0]:
         left = kept[a] if a < kept.shape[0] else merged.shape[0]
@@ -121,9 +121,9 @@ def _merge(kept: Array, columns: Array, cells: Array, merged: Array, merged_cell
 def _margin(
     weights: Array, columns: Array, cells: Array, wide: bool, slot: int
 ) -> tuple[float, int, int, float]:
-    """Return y w.x, which vector takes the step, which its opposite (-1: none), and by what the step is scaled.
+    """Return y w.x, the vector that takes the step, that of the opposite step (-1: none), and the scale of the step.
 
-    The cells of a wide row lie by column, those of another one beside `columns`.
+    The cells of a wide row are indexed by column, those of other rows are aligned with `columns`.
     """
     ahead, best, rival = 0.0, -math.inf, -1
     for c in range(weights.shape[0]):
@@ -206,7 +206,7 @@ def _cutoff(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
 def _truncate(
     block: Array, columns: Array, n_most: int, factor: float, guess: int, support: Array
 ) -> tuple[int, int]:
-    """Clear all but the `n_most` largest columns of `block`, scale these; return how many, and the border."""
+    """Clear all but the `n_most` largest columns of `block`, scale these; return their number and the cutoff."""
     sizes = np.abs(block[0])
     for c in range(1, block.shape[0]):
         sizes += np.abs(block[c])
@@ -386,7 +386,7 @@ class OFS(IncrementalClasses):
         if self.information == "full" and self.learning_rate * self.regularization >= 1:
             raise ValueError(
                 f"learning_rate times regularization must be below 1, got {self.learning_rate!r} and"
-                f" {self.regularization!r}: each row would turn the weights round; lower one of them."
+                f" {self.regularization!r}: each row would reverse the weights; lower one of them."
             )
         self._weights = np.zeros((1, n_features))
         self._scale, self._n_kept = 1.0, 0

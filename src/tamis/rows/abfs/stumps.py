@@ -1,8 +1,8 @@
-"""Decision stumps: what rows leave behind for one on each feature, what each would gain, and the stump once frozen.
+"""Decision stumps: sufficient statistics for a stump on each feature, their gains, and frozen stumps.
 
-Categories have weights per value and class, numbers a Gaussian per class (weight, mean, squared deviations, least and
-greatest value), as in a Hoeffding tree's leaf. All counts lie feature by feature in one row per class, so that taking
-in a row of the stream is a loop over neighbouring numbers.
+Categorical features have weights per value and class, numeric ones a Gaussian per class (weight, mean, squared
+deviations, minimum and maximum), as in a leaf of a Hoeffding tree. All statistics are stored feature by feature in one
+row per class, so that updating them with a row of the stream accesses contiguous memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEAN, _SQUARES, _LOW, _HIGH = 0, 1, 2, 3
 
 @njit(strict=True)
 def _encode(X: Array, columns: Array, start: Array, keys: Array, ids: Array, used: Array, out: Array) -> int:
-    """Write the number of each value, new ones in order of appearance; return the column whose table is full, or -1."""
+    """Write the code of each value, new ones in order of appearance; return the column whose table is full, or -1."""
     for i in range(X.shape[0]):
         row = X[i]
         bits = row.view(np.uint64)
@@ -72,7 +72,7 @@ def _observe(
 
 @njit(strict=True)
 def _weight_below(cut: float, c: int, j: int, total: Array, normal: Array) -> float:
-    """Return how much of a class' weight has values up to the cut."""
+    """Return the weight of a class with values up to the cut."""
     if total[c] == 0.0:
         return 0.0
     deviation = np.sqrt(normal[_SQUARES, c, j] / total[c])
@@ -82,7 +82,7 @@ def _weight_below(cut: float, c: int, j: int, total: Array, normal: Array) -> fl
 
 @njit(strict=True)
 def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> None:
-    """Write the best gain of each numeric feature, and where it cuts."""
+    """Write the best gain of each numeric feature, and its cut."""
     left, right = np.empty(len(total)), np.empty(len(total))
     for j in range(len(gains)):
         low, high = normal[_LOW, :, j].min(), normal[_HIGH, :, j].max()
@@ -128,7 +128,7 @@ def _categorical_gains(
 
 @dataclass
 class Stump:
-    """A tree of one split; its classes stay those of the day it was frozen.
+    """A tree with one split; its predictions do not change after it was frozen.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Stump:
     other : int
         Class of values not among them; -1: none.
     gain : float
-        Bits that it was selected for.
+        Information gain in bits at its selection.
     """
 
     feature: int
@@ -153,7 +153,7 @@ class Stump:
     gain: float
 
     def predict(self, X: Array, ids: Array) -> Ints:
-        """Return the class code of each row; -1 where no branch has one.
+        """Return the class code of each row; -1 if its branch has no class.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Stump:
 
 
 class Values:
-    """Numbers for the values of categorical columns, in order of appearance.
+    """Integer codes of the values of categorical columns, in order of appearance.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Values:
         self._ids = np.zeros(self.start[-1], np.int64)
 
     def number(self, X: Array) -> Ints:
-        """Return the number of each value of the rows, shape (n_rows, n_columns)."""
+        """Return the code of each value of the rows, shape (n_rows, n_columns)."""
         out = np.empty((len(X), len(self.columns)), np.int64)
         if len(self.columns):
             while (full := _encode(X, self.columns, self.start, self._keys, self._ids, self.used, out)) >= 0:
@@ -223,7 +223,7 @@ class Values:
         return out
 
     def widened(self, columns: NDArray[np.intp]) -> Values:
-        """Return the same with further columns, in whose rows there was no value but 0."""
+        """Return a copy with additional columns, whose only value so far is 0."""
         new, wide = Values(np.arange(len(columns) - len(self.columns))), copy.copy(self)
         new.number(np.zeros((1, len(new.columns))))
         wide.columns, wide.used = columns, np.append(self.used, new.used)
@@ -232,7 +232,7 @@ class Values:
         return wide
 
     def _grow(self, full: int) -> None:
-        """Double the room of one column, and house all values again under their old numbers."""
+        """Double the table of one column, and reinsert all values with their codes."""
         width = np.diff(self.start)
         width[full] *= 2
         start, keys, ids, used = self.start, self._keys, self._ids, self.used
@@ -259,7 +259,7 @@ def _no_normals(n_classes: int, n_columns: int) -> Floats:
 
 
 class Observers:
-    """What the rows since a moment say of the class: one possible stump on each feature.
+    """Statistics of the rows since the last reset: one candidate stump on each feature.
 
     Parameters
     ----------
@@ -269,9 +269,9 @@ class Observers:
         The categorical ones.
     n_classes : int
     corrected : bool
-        Whether what many branches gain by chance is left out.
+        Whether the expected gain by chance of many branches is subtracted.
     robust : bool
-        Whether numbers are seen through a :class:`SoftsignScaler` of the first 32 rows; else as they are.
+        Whether numbers are scaled by a :class:`SoftsignScaler` of the first 32 rows.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class Observers:
         self.grow(n_classes)
 
     def grow(self, n_classes: int) -> None:
-        """Make room for more classes."""
+        """Allocate space for more classes."""
         more = n_classes - len(self.total)
         fresh = _no_normals(more, len(self.numeric))
         self.total = np.r_[self.total, np.zeros(more)]
@@ -310,7 +310,7 @@ class Observers:
         self._counts = np.concatenate([self._counts, np.zeros((more, self._counts.shape[1]))])
 
     def widened(self, numeric: NDArray[np.intp], values: Values) -> Observers:
-        """Return the same with further numeric features, or further columns of values, which were 0 in all rows."""
+        """Return a copy with additional numeric or categorical features, which were 0 in all rows."""
         wide, more = copy.copy(self), len(numeric) - len(self.numeric)
         self._move_counts()
         wide._counts = np.pad(self._counts, ((0, 0), (0, values.start[-1] - self._start[-1])))
@@ -327,7 +327,7 @@ class Observers:
         return wide
 
     def without(self, columns: NDArray[np.intp]) -> Observers:
-        """Return the same for numeric features some of which, by their places among these, were 0 in all rows."""
+        """Return a copy as if some numeric features, given by their positions, had been 0 in all rows."""
         found, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
         if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
@@ -338,7 +338,7 @@ class Observers:
         return found
 
     def _move_counts(self) -> None:
-        """Move the counts to where their values live now."""
+        """Move the counts to the current positions of their values."""
         start = self.values.start
         if start is self._start:
             return
@@ -349,7 +349,7 @@ class Observers:
         self._counts, self._start = counts, start
 
     def add(self, X: Array, ids: Array, y: Array, weight: Array) -> None:
-        """Take in rows.
+        """Update the statistics with rows.
 
         Parameters
         ----------
@@ -376,7 +376,7 @@ class Observers:
             _observe(X, ids, y, weight, self._start, self.total, self._normal, self._counts)
 
     def _normals(self) -> tuple[Floats, SoftsignScaler | None]:
-        """Return the Gaussians of the numbers, of the early rows if there are no others, and how they are seen."""
+        """Return the Gaussians of the numeric features, of the early rows if there are no others, and their scaler."""
         if self._scaler is not None or not len(self._early[1]):
             return self._normal, self._scaler
         X, y, weight = self._early
@@ -386,7 +386,7 @@ class Observers:
         return normal, squash
 
     def gains(self) -> tuple[Floats, Floats]:
-        """Return what a stump on each feature would gain, in bits (0 where none can be made), and how it would split.
+        """Return the gain in bits of a stump on each feature (0 if there is none), and its split.
 
         Returns
         -------

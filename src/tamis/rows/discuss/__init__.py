@@ -1,4 +1,4 @@
-"""DISCUSS and its parts: what the last rows tell, how features are walked, and what speaks for a drift."""
+"""DISCUSS and its parts: window statistics, selection of features, and drift detection."""
 
 from tamis.rows.discuss.discuss import DISCUSS
 

@@ -1,20 +1,19 @@
-"""What naive Bayes on the selected features has wrong, row by row before it learns the row: is the world another one?
+"""Drift detection by the prequential errors of naive Bayes on the selected features.
 
-A change of the set is no drift; a drift is when what was learned of the selected features is wrong. So the simplest
-classifier that there is guesses each row by them, as it knows them from all rows since the last drift, all classes
-alike, and learns the row afterwards. Its errors are honest, and :mod:`tamis.drift.cusum` says whether they have risen.
-That needs no labels of drifts and no learner, and follows neither from features that are not selected nor from the
-shares of the classes.
+A change of the selected set does not indicate a drift; a drift invalidates what was learned about the selected
+features. A naive Bayes classifier, trained with all rows since the last drift and with equal class priors, therefore
+predicts each row from them before it learns the row. :mod:`tamis.drift.cusum` tests whether its errors have risen. The
+test needs no learner, and depends neither on unselected features nor on the class frequencies.
 
 With G features, K = 9 edges of their values and C classes, the state is a tuple of arrays::
 
     columns  (G,) int64        the features
-    edges    (G, K) float64    between the values of a number, ascending; or the values of a category; inf where unused
-    exact    (G,) bool         whether it is a category
-    tables   (G, K + 2, C)     rows of each bin and class, half a row more each: below or at an edge, above all (a
-                               category: other values), missing
+    edges    (G, K) float64    bin edges of a numeric feature, ascending; or the values of a category; padded with inf
+    exact    (G,) bool         whether it is categorical
+    tables   (G, K + 2, C)     rows of each bin and class plus one half: below or at an edge, above all (a category:
+                               other values), missing
     totals   (G, C)            rows of each class
-    tally    (3, C)            rows of each class, those that were wrong, guesses of it; of about the last 1000 rows
+    tally    (3, C)            rows of each class, errors, predictions of it; over about the last 1000 rows
     evidence (2,), steps (2, C)   see :mod:`tamis.drift.cusum`
 """
 
@@ -31,13 +30,13 @@ from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
 __all__ = ["BayesWatch", "count", "cuts", "empty_watch", "expect", "judge", "watch"]
 
-_MOST = 16  # features that guess
-_MEMORY = 1000.0  # rows over which errors are expected
-_EDGES = 9  # of a number, and values of a category that count one by one
+_MOST = 16  # maximum number of features of the classifier
+_MEMORY = 1000.0  # rows over which the expected errors are averaged
+_EDGES = 9  # bin edges of a numeric feature, and separately counted values of a category
 
 
 class BayesWatch(NamedTuple):
-    """The state, see the head of the module."""
+    """The state, see the module docstring."""
 
     columns: NDArray[np.int64]
     edges: NDArray[np.float64]
@@ -50,14 +49,14 @@ class BayesWatch(NamedTuple):
 
 
 def empty_watch(n_classes: int) -> BayesWatch:
-    """Return a watch on no feature that knows of no errors."""
-    tally = np.full((3, n_classes), 2.0)  # as if half of four rows of each class had been wrong
+    """Return the state without features and without errors."""
+    tally = np.full((3, n_classes), 2.0)  # prior: four rows of each class, half of them misclassified
     tally[0] = 4.0
     return BayesWatch._make((*_features(0, n_classes), tally, np.zeros(2), np.zeros((2, n_classes))))
 
 
 def _features(n: int, n_classes: int) -> Any:
-    """Return what is known of n features: nothing."""
+    """Return the initial state of n features."""
     tables = np.full((n, _EDGES + 2, n_classes), 0.5)
     return (
         np.zeros(n, np.int64),
@@ -69,18 +68,18 @@ def _features(n: int, n_classes: int) -> Any:
 
 
 def watch(selected: list[int], X: Array, codes: Array, exact: Array, before: BayesWatch) -> BayesWatch:
-    """Return a watch on the first selected features, which goes on with what is known of them and of errors.
+    """Return the state for the first selected features, which continues the statistics of known ones and the errors.
 
     Parameters
     ----------
     selected : list of int
     X : ndarray of shape (n_rows, n_features)
-        The last rows, to learn features from that are new.
+        Recent rows, from which new features are learned.
     codes : ndarray of shape (n_rows,)
     exact : ndarray of shape (n_features,), bool
-        Which are categories.
+        Whether each feature is categorical.
     before : BayesWatch
-        The watch until now.
+        The previous state.
     """
     known = {int(j): g for g, j in enumerate(before.columns)}
     features = _features(len(selected[:_MOST]), before.steps.shape[1])
@@ -114,7 +113,7 @@ def cuts(X: Array, exact: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _write_distinct(columns: Array, which: NDArray[np.bool_], most: Array, edges: Array) -> None:
-    """Write the first distinct values of some sorted columns, at most so many of each."""
+    """Write the first distinct values of some sorted columns, at most `most` of each."""
     features = np.flatnonzero(which)
     values = columns[features]
     new = np.ones(values.shape, np.bool_)
@@ -158,7 +157,7 @@ def count(X: Array, codes: Array, edges: Array, exact: Array, tables: Array) -> 
 
 @njit(strict=True)
 def judge(row: Array, code: int, state: Any) -> float:
-    """Guess a row, learn it, and return the evidence for a drift.
+    """Predict a row, learn it, and return the evidence for a drift.
 
     Parameters
     ----------
@@ -190,6 +189,6 @@ def judge(row: Array, code: int, state: Any) -> float:
 
 @njit(strict=True)
 def expect(state: Any) -> None:
-    """Read again how often each class is expected to be wrong."""
+    """Update the expected error rate of each class."""
     tally, steps = state[5], state[7]
     log_likelihood_steps(tally[1], tally[0], 1.0 - tally[2] / tally[2].sum(), steps)

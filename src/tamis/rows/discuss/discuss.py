@@ -1,28 +1,27 @@
-"""DISCUSS: the most informative features of the last rows about the class, selected again when that changes.
+"""DISCUSS: dynamic feature selection by symmetrical uncertainty in a sliding window, repeated when relevance changes.
 
-Barddal's thesis, chapter 8 (Algorithms 3 to 6). The symmetrical uncertainty (SU) of every feature and the class is kept
-over a sliding window, exactly and after every row, by :mod:`tamis.summaries.entropy`. A *selection* takes the features
-in order of SU, passes by those redundant to one taken before, and stops after n of them, or below a threshold.
+Barddal's thesis, chapter 8 (Algorithms 3 to 6). The symmetrical uncertainty (SU) of every feature and the class is
+maintained exactly over a sliding window after every row, by :mod:`tamis.summaries.entropy`. A *selection* processes the
+features in order of SU, skips those redundant with a selected one, and stops after n of them or below a threshold.
 
 =============== ======================== =============================================================================
 thesis          here                     meaning
 =============== ======================== =============================================================================
-n               `n_features_to_select`   most features
-theta           `threshold`              SU below which nothing is taken
-w               `window`                 rows that count
+n               `n_features_to_select`   maximum number of features
+theta           `threshold`              SU below which no feature is selected
+w               `window`                 rows of the window
 epsilon         ``threshold="auto"``     sqrt(ln(1 / delta) / (2 w)), the Hoeffding heuristic, (1)
 baseline        bar                      theta, or the SU of the last feature taken if there were n
 =============== ======================== =============================================================================
 
-With f degrees of freedom the information gain of a feature that tells nothing, times 2 n ln 2, is nearly chi square;
-its
-mean, f, is the bias that `bias_correction` subtracts. f is (values - 1) (classes - 1), or what chance does where values
-have few rows (:mod:`tamis.dependence.expected_g`). The default threshold is what one of d such features exceeds with
-probability delta::
+The information gain of an irrelevant feature, times 2 n ln 2, is approximately chi-square distributed with f degrees of
+freedom; its mean, f, is the bias that `bias_correction` subtracts. f is (values - 1) (classes - 1), corrected for
+values with few rows (:mod:`tamis.dependence.expected_g`). The default threshold is exceeded by one of d irrelevant features
+with probability delta::
 
     SU_i > 2 (chi2(f_i, delta / d) - f_i) / (2 n ln 2) / (H(X_i) + H(Y))                              (2)
 
-Redundancy of a candidate c to a selected s::
+Redundancy of a candidate c with a selected feature s::
 
     "predominance"   SU(s, c) > SU(c, Y)                                     Algorithms 4, 5
     "hoeffding"      the same, only where |SU(s, Y) - SU(c, Y)| < epsilon    Algorithm 6
@@ -30,29 +29,28 @@ Redundancy of a candidate c to a selected s::
 
 Defects of the printed algorithms, and what was done:
 
-* Algorithm 3 selects again while a feature above the baseline is not selected. One that was rejected as redundant stays
-  above it: 86 to 100 % of all rows select again, and each time the classifier restarts. The prose speaks of features
-  that *cross* the baseline; so does ``trigger="crossing"``, with a `margin` for the noise, and a renewal only if the
-  set is another one. ``trigger="literal"`` is what is printed.
-* The baseline moves with the SU of its feature, whose own fall nobody sees. Here the bar is frozen at the selection.
-* The first selection leaves the classifier trained on all features. Here it is a renewal, too.
-* n best of fewer than n features that tell something fill up with noise. (2) bounds the n best, too.
-* Where nothing is above the threshold, the best `min_features` are taken. The list of candidates may be exhausted.
-* Algorithm 6 sets phi to the SU of the candidate, so that its difference is 0; SU(X_s, Y) is meant. The bound is one
-  for means of bounded variables, which SU is not: a heuristic. delta is not stated: 0.05.
-* Predominance compares SU of different kinds: relevant features depend on each other where classes are balanced, and
-  the SU of two features of ten values has a large bias. (3) asks what the candidate adds.
+* Algorithm 3 selects again while a feature above the baseline is not selected. A feature rejected as redundant stays
+  above it: 86 to 100 % of all rows trigger a selection, and each time the classifier is reset. The text describes
+  features that *cross* the baseline, as ``trigger="crossing"`` does, with a `margin` for noise, and a reset only if the
+  set changes. ``trigger="literal"`` is the printed algorithm.
+* The baseline follows the SU of its feature, so a decrease of that feature is not detected. Here it is fixed at the
+  selection.
+* The first selection leaves the classifier trained on all features. Here it also signals a drift.
+* With fewer than n relevant features, the n best include noise. (2) applies to the n best, too.
+* If no feature is above the threshold, the best `min_features` are selected. The list of candidates may be exhausted.
+* Algorithm 6 sets phi to the SU of the candidate, so that its difference is 0; SU(X_s, Y) is meant. The bound holds for
+  means of bounded variables, not for SU: it is a heuristic. delta is not stated: 0.05.
+* Predominance compares SU of different kinds: relevant features depend on each other if classes are balanced, and the
+  SU of two features of ten values has a large bias. (3) measures the additional information of the candidate.
 
-What goes beyond the thesis, all off in :meth:`DISCUSS.paper`: (2) and (3); sets with inertia; an order by SU
-averaged over
-more rows than the window holds (`half_life`), which tells an original from its copies; and drifts, which are told apart
-from changes of the set. The printed algorithm lets a classifier restart with every new set. Where many features tell
-nearly the same, the set changes with the noise; so a drift needs evidence of its own, see
-:mod:`tamis.rows.discuss.present`. What was before a drift does not count in selections any more.
+Extensions of the thesis, all disabled in :meth:`DISCUSS.paper`: (2) and (3); inertia of the selected set; an order by
+SU averaged over more rows than the window contains (`half_life`), which distinguishes an original from its copies; and
+drift detection separate from changes of the set. The printed algorithm resets the classifier with every new set. If
+many features are nearly equivalent, the set changes with the noise; a drift therefore needs separate evidence, see
+:mod:`tamis.rows.discuss.present`. Rows before a drift are ignored by later selections.
 
-The parts: what the last rows tell (:mod:`tamis.rows.discuss.recent_gain`), how features are walked
-(:mod:`tamis.rows.discuss.uncertainty_walk`), what speaks for a drift
-(:mod:`tamis.rows.discuss.present`), and here when to select.
+The parts: statistics of the last rows (:mod:`tamis.rows.discuss.recent_gain`), the selection
+(:mod:`tamis.rows.discuss.uncertainty_walk`), drift detection (:mod:`tamis.rows.discuss.present`), and here the trigger.
 """
 
 from __future__ import annotations
@@ -80,7 +78,7 @@ __all__ = ["DISCUSS"]
 
 Floats = NDArray[np.float64]
 _INERTIA = 1.05  # advantage of the selected features in the order
-_ROUND = 16  # rows between two looks at what errors are expected
+_ROUND = 16  # rows between two updates of the expected errors
 _CROSSED, _DRIFT = 1, 2
 
 
@@ -90,7 +88,7 @@ def _watch(
     low: Array, high: Array, su: Array, mean: Array, began: int,
     bayes: Any, limit: float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Take in rows until a drift is found or, after `wait` of them, the trigger fires; return how many, and which."""
+    """Learn rows until a drift or, after `wait` of them, until the trigger fires; return their number, and which."""
     for i in range(len(X)):
         update_row(X[i], codes[i], state, su, corrected)
         level, fired = su[base] if base >= 0 else 0.0, False
@@ -109,36 +107,36 @@ def _watch(
 
 
 class DISCUSS(RowSelector):
-    """Selects the features that say most about the class in a sliding window, and follows them when they change.
+    """Selects the most relevant features in a sliding window, and adapts the selection to feature drift.
 
     After every row, DISCUSS updates the symmetrical uncertainty (SU) of each feature with the class. It selects again
-    when the SU of a feature crosses the bar of the last selection. If the relation between features and class has
-    changed, `drift_detected_` is True, and a learner should restart from the last `n_replay` rows.
+    when the SU of a feature crosses the threshold of the last selection. If the relation between features and class has
+    changed, `drift_detected_` is True, and a learner should be reset and trained with the last `n_replay` rows.
     :func:`tamis.prequential` and the River adapter do so.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        n: the most features to select, or which fraction of them, in (0, 1]. None: all that are relevant.
+        n: maximum number of features to select, or the fraction of all features, in (0, 1]. None: all relevant ones.
     threshold : float, "auto" or None, default=None
         theta: a feature with a smaller symmetrical uncertainty is not selected; in [0, 1]. "auto": the Hoeffding
         heuristic (1). None: the SU that, if no feature is relevant, one of all features exceeds with probability
         `delta` (2).
     window : int, from 8 to 5,000,000, default=500
-        w: how many of the last rows count; after a drift, only those since the drift.
+        w: number of rows in the sliding window; after a drift, only the rows since the drift count.
     trigger : {"crossing", "literal"}, default="crossing"
         When to select again. "crossing": when a feature crosses the bar. "literal", as printed: whenever a feature
         above the bar is not selected, or a selected one is below it. Each selection then counts as a drift, as printed.
     margin : float in [0, 1], default=0.02
         How far beyond the bar a crossing begins (below it, at most 80 % of the bar).
     redundancy : {"conditional", "predominance", "hoeffding", None}, default="conditional"
-        Which features are left out as redundant to a selected one; see the head of the module. None: none.
+        Criterion of redundancy with a selected feature; see the module docstring. None: no redundancy test.
     alpha_drift : float in (0, 1) or None, default=1e-5
         Level of the tests for a drift, per row or per test. It is about the rate of false alarms. None: there are no
         tests, and each new set counts as a drift.
     half_life : float or None, default=1000
-        Rows, at least 1, after which a value counts half in the running mean of SU that orders the selection. There is
-        also a selection that often, whatever the trigger says. None: the SU of the window sets the order.
+        Half-life in rows, at least 1, of the running mean of SU that orders the selection. A selection also takes place
+        after this number of rows, regardless of the trigger. None: the SU of the window determines the order.
     bias_correction : bool, default=True
         Whether to subtract from each information gain what an irrelevant feature gains on average.
     min_features : int, default=1
@@ -164,12 +162,13 @@ class DISCUSS(RowSelector):
     selected_ : ndarray of int
         The selected features in order of selection. Empty until the window is full; until then all features are kept.
     drift_detected_ : bool
-        Whether a drift was found in the last `partial_fit`. Two windows after a drift it is True once more, because the
-        first rows after a gradual drift come from the old and the new concept. A new set of features alone is no drift.
+        Whether a drift was detected in the last `partial_fit`. Two windows after a drift it is True once more, because
+        the first rows after a gradual drift come from both concepts. A new set of features alone does not signal a
+        drift.
     why_fewer_ : str
-        Why fewer features are selected than `n_features_to_select` allows; empty if there are as many.
+        Why fewer features are selected than `n_features_to_select` allows; empty otherwise.
     n_replay : int
-        How many of the last rows a learner should restart from: those since the last drift, at most `window`.
+        Number of recent rows from which a learner should be refitted: those since the last drift, at most `window`.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -182,11 +181,11 @@ class DISCUSS(RowSelector):
 
     Notes
     -----
-    A batch is its rows one at a time, bit for bit. A row costs O(n_features), a selection O(n_features window) and
-    O(window) for each candidate and selected feature. Missing values (NaN) are a category of their own. Weights are
-    whole numbers: a row of weight k counts k times. CSR rows are made dense.
+    A batch leaves the same state as its rows one at a time, bit for bit. A row costs O(n_features), a selection
+    O(n_features window) and O(window) for each candidate and selected feature. Missing values (NaN) are a separate
+    category. Weights must be integers: a row of weight k counts k times. CSR rows are converted to dense arrays.
 
-    Features that are relevant only together are not found: of an exclusive or, no part is selected.
+    Features that are relevant only in combination (XOR) are not detected.
 
     References
     ----------
@@ -416,7 +415,7 @@ class DISCUSS(RowSelector):
             X, y = X[n:], y[n:]
 
     def _scaled_rows(self, X: Array) -> Array:
-        """Return rows as they are counted."""
+        """Return the scaled rows."""
         if self._scaler is None or not len(X):
             return X
         seen = X.copy()
@@ -424,7 +423,7 @@ class DISCUSS(RowSelector):
         return seen
 
     def _rescale_counted_rows(self) -> None:
-        """Count the first rows again, as all after them will be counted."""
+        """Recount the first rows with the scaler that applies to all later rows."""
         rows, codes = self._counts.rows()
         self._scaler = SoftsignScaler(rows[:, self._numeric])
         self._counts = self._new_counts(rows.shape[1])
@@ -459,7 +458,7 @@ class DISCUSS(RowSelector):
         return self.trigger == "crossing" and self.alpha_drift is not None
 
     def _begin_anew(self, n: int) -> None:
-        """Forget what was before the last n rows, which speak for a drift."""
+        """Reset the state to the last n rows, which are the evidence for a drift."""
         self._present.begin(n, self._counts)
         self.drift_detected_, self._selected = True, []
         self._low[:] = self._high[:] = np.inf
@@ -474,7 +473,7 @@ class DISCUSS(RowSelector):
         return min(size - t % size for size in rounds)
 
     def _look(self) -> None:
-        """Select again where it is time to, or where a relation has changed."""
+        """Test for a drift, and select again if due."""
         present, counts = self._present, self._counts
         due = self._watches and counts.n_seen % LOOK == 0
         is_young = self._age_then < self.window
@@ -543,7 +542,7 @@ class DISCUSS(RowSelector):
     def _set_triggers(
         self, bar: Floats, above: NDArray[np.bool_], shift: Floats, rules: SelectionRules
     ) -> None:
-        """Let the trigger fire where a feature crosses its bar, as far as it is kept after each row."""
+        """Set the SU values at which the trigger fires because a feature crosses its threshold."""
         self._low = np.where(above, bar - rules.slack(bar) + shift, -np.inf)
         self._high = np.where(above, np.inf, bar + rules.margin + shift)
 
@@ -574,7 +573,7 @@ class DISCUSS(RowSelector):
 
     @property
     def why_fewer_(self) -> str:
-        """Why fewer features are selected than allowed, and how to get more; empty if none is lacking."""
+        """Why fewer features are selected than allowed, and how to select more; empty otherwise."""
         n, n_selected = len(self._su), len(self.selected_)
         most = min(self._most(n), n)
         if self.n_features_to_select is None or not 0 < n_selected < most:
@@ -604,6 +603,6 @@ class DISCUSS(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """How many of the last rows a learner should restart from."""
+        """Number of recent rows from which a learner should be refitted."""
         age = self._present.age(self._counts) if hasattr(self, "n_seen_") else self.window
         return int(min(age, self.window))

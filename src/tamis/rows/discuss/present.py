@@ -1,6 +1,6 @@
-"""The rows since the last drift: when they began, what is known of them, and what says that they have ended.
+"""The current concept: the rows since the last drift, their statistics, and the tests for the next drift.
 
-Three things are evidence of a drift; that another set would be selected is none:
+There are three tests for a drift; a change of the selected set is not evidence:
 
 * the errors of naive Bayes on the selected features have risen (:mod:`tamis.rows.discuss.bayes_watch`), after each row;
 * the relation of some feature to the class is another one in the youngest rows of the window than in its others
@@ -8,8 +8,8 @@ Three things are evidence of a drift; that another set would be selected is none
 * or it is another one in the window than in all rows before it, whenever the window is full of new rows: so gradual
   changes are seen.
 
-The first is beyond doubt at alpha in a row, the others at alpha in a look. Of a drift that was found the first rows may
-be of both kinds, so once, two windows later, all but the last window is forgotten.
+The level alpha of the first test applies to a row, that of the others to a test. The first rows after a drift may come
+from both concepts, so once, two windows later, all rows before the last window are discarded.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["LOOK", "Present"]
 
-LOOK = 50  # rows between two looks at the relations
-_YOUNG = 150  # rows that are compared with the others of the window
-_LEAST = 30  # rows that a new present has
+LOOK = 50  # rows between two tests of the relations
+_YOUNG = 150  # recent rows that are compared with the rest of the window
+_LEAST = 30  # minimum number of rows after a reset
 
 
 class Present:
-    """What is known of the rows since the last drift.
+    """The statistics of the rows since the last drift.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Present:
         self._edges, self._tables = np.zeros((0, 0)), np.zeros((0, 0, 0))  # of all rows, window by window
 
     def age(self, counts: WindowCounts) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows since the last drift."""
         return counts.n_seen - self.began
 
     def grow(self, selected: list[int], counts: WindowCounts) -> None:
@@ -71,7 +71,7 @@ class Present:
         self.watch(selected, counts)
 
     def widened(self, exact: NDArray[np.bool_]) -> Present:
-        """Return the same with further features, which were 0 in all rows; `exact` is that of all."""
+        """Return a copy with additional features, which were 0 in all rows; `exact` covers all features."""
         wide, more = copy.copy(self), len(exact) - len(self._exact)
         wide._exact = exact
         if len(self._edges):
@@ -81,7 +81,7 @@ class Present:
         return wide
 
     def without(self, columns: NDArray[np.intp]) -> Present:
-        """Return the same for features some of which were 0 in all rows."""
+        """Return a copy as if some features had been 0 in all rows."""
         found = copy.copy(self)
         if len(self._edges):
             found._edges, found._tables = self._edges.copy(), self._tables.copy()
@@ -89,13 +89,13 @@ class Present:
         return found
 
     def _set_zero(self, columns: NDArray[np.intp], rows: Array) -> None:
-        """Say that some features were 0 in all rows, of which there are so many of each class."""
+        """Set some features to 0 in all rows; `rows` is the number of rows of each class."""
         self._edges[columns], self._tables[columns] = np.inf, 0.0
         self._edges[columns[self._exact[columns]], 0] = 0.0
         self._tables[columns, 0] = rows
 
     def watch(self, selected: list[int], counts: WindowCounts) -> None:
-        """Watch the errors of these features from now on."""
+        """Monitor the errors of naive Bayes on these features from now on."""
         if not selected:
             self.bayes = tuple(empty_watch(counts.n_classes))
             return
@@ -106,11 +106,11 @@ class Present:
 
     @property
     def rows_of_errors(self) -> int:
-        """How many of the last rows speak for errors that have risen."""
+        """Number of recent rows that are the evidence for risen errors."""
         return int(BayesWatch(*self.bayes).evidence[1])
 
     def begin(self, n: int, counts: WindowCounts) -> None:
-        """Restart with the last n rows."""
+        """Reset to the last n rows."""
         self.began, self._found = counts.n_seen - min(max(n, _LEAST), counts.n_rows), counts.n_seen
         self._forget(counts)
 
@@ -119,13 +119,13 @@ class Present:
         return 0 <= self._found <= counts.n_seen - 2 * counts.window
 
     def leave_transition(self, selected: list[int], counts: WindowCounts) -> None:
-        """Forget all rows but the last window."""
+        """Discard all rows before the last window."""
         self.began, self._found = counts.n_seen - counts.window, -1
         self._forget(counts)
         self.watch(selected, counts)
 
     def rows_of_another_relation(self, counts: WindowCounts) -> int:
-        """Return of how many last rows the class depends on some feature otherwise than before; 0: of none."""
+        """Return the number of recent rows in which the relation of a feature to the class has changed; 0: none."""
         bars, young = (
             critical_values(self.alpha, counts.n_features, counts.n_classes),
             min(_YOUNG, counts.window // 2),
@@ -136,7 +136,7 @@ class Present:
         return young if find_changed_feature(young, state, counts.n_classes, bars) >= 0 else 0
 
     def _differs_from_before(self, bars: Array, counts: WindowCounts) -> bool:
-        """Compare the rows of the window with all before, and count them among these."""
+        """Compare the window with all earlier rows, and then add it to these."""
         X, codes = counts.rows()
         if not len(self._edges):
             self._edges = cuts(X, self._exact)

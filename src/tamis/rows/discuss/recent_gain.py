@@ -1,13 +1,14 @@
-"""What features tell about the class in the last rows of a window, alone and given another feature.
+"""Information gain of features in the last rows of a window, unconditional and given another feature.
 
-:mod:`tamis.summaries.entropy` keeps these measures for the whole window at O(1) per row; here they are counted again
+:mod:`tamis.summaries.entropy` maintains these measures for the whole window at O(1) per row; here they are recomputed
 from its bins, for any number of its last rows. With f(k) = k log2 k, n_a rows in value a of feature s, and within these
 n_ab of value b of feature c, n_ay of class y, n_aby of both::
 
     n I(X_c; Y | X_s) = sum_a [f(n_a) - sum_b f(n_ab) - sum_y f(n_ay) + sum_by f(n_aby)]           (1)
     bias = sum_a (values in a - 1) (classes in a - 1) / (2 n ln 2)                                 (2)
 
-(1) is what IG is for a feature s of one value; (2) is what it is on average where c adds nothing (Miller, Madow).
+For a feature s with one value, (1) is the information gain of c; (2) is its mean if c is irrelevant given s (Miller,
+Madow).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LN4 = 2.0 * np.log(2.0)
 
 @njit(strict=True)
 def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
-    """Write what each feature tells about the class over the last n rows.
+    """Write the information gain of each feature over the last n rows.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
 
 @njit(strict=True)
 def measure_given(c: int, others: Array, n: int, state: Any, n_classes: int, gain: Array) -> None:
-    """Write what a feature tells about the class that another one does not, over the last n rows.
+    """Write the conditional information gain of a feature given others, over the last n rows.
 
     Parameters
     ----------

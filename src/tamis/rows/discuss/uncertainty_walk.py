@@ -1,6 +1,6 @@
-"""How DISCUSS selects: features in order of symmetrical uncertainty, down to a threshold, without redundant ones.
+"""The selection of DISCUSS: features in order of symmetrical uncertainty, down to a threshold, without redundant ones.
 
-The head of :mod:`tamis.rows.discuss.discuss` has the formulas (1), (2) and (3).
+Formulas (1), (2) and (3) are in the docstring of :mod:`tamis.rows.discuss.discuss`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["SelectionRules", "WindowStatistics", "view"]
 
 Floats = NDArray[np.float64]
 _LN4 = 2.0 * np.log(2.0)
-_STAYS = 0.2  # of what a new feature needs, a selected one needs this share
-_NEW, _OWN = 0.3, 0.1  # share of (3) for a new feature, and for a selected one
+_STAYS = 0.2  # fraction of the threshold that a selected feature needs to stay
+_NEW, _OWN = 0.3, 0.1  # `share` of (3) for a new feature, and for a selected one
 
 
 class WindowStatistics(NamedTuple):
-    """What the last n rows tell of each feature, shape (n_features,) each."""
+    """Statistics of each feature over the last n rows, shape (n_features,) each."""
 
     n: int
     su: Floats
@@ -35,7 +35,7 @@ class WindowStatistics(NamedTuple):
 
 
 def view(n: int, counts: WindowCounts, corrected: bool) -> WindowStatistics:
-    """Return what the last n rows of the window tell."""
+    """Return the statistics of the last n rows of the window."""
     gain, spread, free, classic = found = np.empty((4, counts.n_features))
     measure(n, counts.with_bins(n), counts.n_classes, found)
     if corrected:
@@ -45,7 +45,7 @@ def view(n: int, counts: WindowCounts, corrected: bool) -> WindowStatistics:
 
 
 class SelectionRules(NamedTuple):
-    """The parameters of :class:`tamis.DISCUSS` that a selection follows."""
+    """The parameters of :class:`tamis.DISCUSS` for a selection."""
 
     most: int  # features
     fewest: int
@@ -57,7 +57,7 @@ class SelectionRules(NamedTuple):
     margin: float
 
     def thresholds(self, view: WindowStatistics) -> Floats:
-        """Return what the symmetrical uncertainty of each feature must exceed."""
+        """Return the threshold of the symmetrical uncertainty of each feature."""
         d = len(view.su)
         if self.threshold is not None:
             return np.full(d, self.threshold)
@@ -68,22 +68,22 @@ class SelectionRules(NamedTuple):
         return bar
 
     def slack(self, bar: Floats) -> Floats:
-        """Return how far below the bar a feature may fall that was above it."""
+        """Return how far a feature above the threshold may fall below it."""
         slack: Floats = np.minimum(self.margin, (1.0 - _STAYS) * bar)
         return slack
 
     def walk(
         self, view: WindowStatistics, bar: Floats, rank: Floats, kept: list[int], counts: WindowCounts
     ) -> tuple[list[int], bool]:
-        """Return the features taken in order, and whether there were as many as there may be.
+        """Return the selected features in order, and whether their maximum number was reached.
 
         Parameters
         ----------
         view : View
         bar, rank : ndarray of shape (n_features,)
-            What each must exceed, and the order.
+            Threshold of each feature, and the values that determine the order.
         kept : list of int
-            Features that are redundant only if they add next to nothing.
+            Features with the weaker redundancy criterion of selected ones.
         counts : WindowCounts
         """
         order = np.argsort(-rank, kind="stable")
@@ -124,7 +124,7 @@ class SelectionRules(NamedTuple):
 
 
 def _chi_square(free: Floats, p: float) -> Floats:
-    """Return what chi square exceeds with probability p, for each of the degrees of freedom (1 for fewer)."""
+    """Return the upper p quantile of chi-square for each of the degrees of freedom (at least 1)."""
     degrees, which = np.unique(free, return_inverse=True)
     found: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
     return found

@@ -16,8 +16,8 @@ baseline        bar                      theta, or the SU of the last feature ta
 
 The information gain of an irrelevant feature, times 2 n ln 2, is approximately chi-square distributed with f degrees of
 freedom; its mean, f, is the bias that `bias_correction` subtracts. f is (values - 1) (classes - 1), corrected for
-values with few rows (:mod:`tamis.dependence.expected_g`). The default threshold is exceeded by one of d irrelevant features
-with probability delta::
+values with few rows (:mod:`tamis.dependence.expected_g`). The default threshold is exceeded by one of d irrelevant
+features with probability delta::
 
     SU_i > 2 (chi2(f_i, delta / d) - f_i) / (2 n ln 2) / (H(X_i) + H(Y))                              (2)
 

@@ -384,7 +384,7 @@ def test_kernels_are_compiled_once_for_rows_that_may_be_written_to_or_not() -> N
         return find("t-score").load()(1).fit(rows, y).scores_
 
     def compiled() -> list[int]:
-        kernels = class_moments._take_dense, class_moments._update_csr
+        kernels = class_moments._add_dense, class_moments._update_csr
         return [len(getattr(kernel, "signatures", ())) for kernel in kernels]
 
     plain = scores(X), scores(sp.csr_matrix(X))

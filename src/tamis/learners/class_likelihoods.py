@@ -34,7 +34,7 @@ from tamis._check import Array
 from tamis._jit import njit
 from tamis.errors import StateError
 from tamis.learners.class_counts import learn_rows, move_tables
-from tamis.summaries.categories import find_slot, insert, room_for
+from tamis.summaries.categories import find_slot, insert, n_slots_for
 
 __all__ = ["ClassLikelihoods"]
 
@@ -222,7 +222,7 @@ class ClassLikelihoods:
         self._n_categorical = len(self._columns)
         self._is_number = np.ones(n_features, dtype=bool)
         self._is_number[self._columns] = False
-        self._build_tables(np.where(self._is_number, 0, room_for(2)))
+        self._build_tables(np.where(self._is_number, 0, n_slots_for(2)))
         self._constants: _Constants | None = None
 
     def _build_tables(self, sizes: Array) -> None:

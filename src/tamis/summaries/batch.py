@@ -1,4 +1,4 @@
-"""The checks of a batch before it is added to a summary."""
+"""Validation of a batch before it is added to a summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_columns(X: Any, columns: Array) -> Any:
 def check_batch(
     X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array, n_features: int, n_classes: int
 ) -> None:
-    """Refuse a batch of another shape, unknown classes, weights that are no weights, fading that is no fading.
+    """Reject a batch with a wrong shape, unknown classes, invalid weights or an invalid fading factor.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def check_batch(
     Raises
     ------
     DataError
-        Naming what does not fit.
+        Naming the invalid argument.
 
     Examples
     --------

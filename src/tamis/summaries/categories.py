@@ -13,7 +13,7 @@ import numpy as np
 from tamis._check import Array
 from tamis._jit import njit, overwrite
 
-__all__ = ["find_slot", "insert", "make_room", "room_for"]
+__all__ = ["find_slot", "insert", "make_room", "n_slots_for"]
 
 Table = tuple[Array, Array, Array]
 
@@ -61,17 +61,17 @@ def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, sho
                     used[j] += 1
 
 
-def room_for(n_categories: int) -> int:
+def n_slots_for(n_categories: int) -> int:
     """Return how many slots a table of so many categories gets, that of the missing included.
 
-    >>> room_for(2), room_for(10)
+    >>> n_slots_for(2), n_slots_for(10)
     (5, 17)
     """
     return 1 + max(4, 1 << (3 * n_categories // 2).bit_length())
 
 
 @njit(strict=True)
-def _rehouse(
+def _relocate(
     start: Array,
     keys: Array,
     counts: Array,
@@ -132,12 +132,12 @@ def make_room(X: Array, columns: Array, table: Table, bins: Array, n: int, used:
     for j in np.flatnonzero(short):
         slots = slice(start[j], start[j + 1] - 1)
         values = np.union1d(keys[slots][counts[slots, 0] > 0], X[:, j][~np.isnan(X[:, j])])
-        width[j] = max(width[j], room_for(len(values)))
+        width[j] = max(width[j], n_slots_for(len(values)))
     new_start = np.r_[0, np.cumsum(width)]
     new_keys, new_counts = (
         np.full(new_start[-1], np.nan),
         np.zeros((new_start[-1], counts.shape[1]), np.int32),
     )
-    _rehouse(start, keys, counts, short, bins, n, used, new_start, new_keys, new_counts)
+    _relocate(start, keys, counts, short, bins, n, used, new_start, new_keys, new_counts)
     insert(X, columns, new_start, new_keys, used, np.zeros_like(short))
     return new_start, new_keys, new_counts

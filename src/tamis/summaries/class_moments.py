@@ -119,7 +119,7 @@ def _absorb(
 
 
 @njit()
-def _take_dense(
+def _add_dense(
     X: Array, codes: Array, gain: Array, weight: Array, present: Array, mean: Array, m2: Array
 ) -> bool:
     """Take in rows without NaN, all classes in one call; False, and nothing is changed, if a sum is not finite."""
@@ -183,9 +183,8 @@ def _read(
             total = present[c, j] + zeros
             if total > 0.0:
                 found[0, c, j] = total / gain[c]
-                found[1, c, j] = mean[c, j] * (
-                    present[c, j] / total
-                )  # of 1: a constant stays exactly as it is
+                # The ratio may be exactly 1, so that a constant is unchanged.
+                found[1, c, j] = mean[c, j] * (present[c, j] / total)
                 squares = m2[c, j] + mean[c, j] ** 2 * present[c, j] * (zeros / total)
                 found[2, c, j] = squares / total
 
@@ -335,9 +334,9 @@ class ClassMoments(Guarded):
         if sp.issparse(X):
             if np.isinf(X.data).any():
                 return False
-            self._take_csr(X, codes, weight, gain)
+            self._add_csr(X, codes, weight, gain)
         elif not (
-            _take_dense(X, codes, gain, weight, self._present, self._mean, self._m2)
+            _add_dense(X, codes, gain, weight, self._present, self._mean, self._m2)
             or self._take_present(X, codes, weight, gain)
         ):
             return False
@@ -351,7 +350,7 @@ class ClassMoments(Guarded):
             self._sparse_weight = self._sparse_weight + gain * arrived
         return True
 
-    def _take_csr(self, X: Rows, codes: Array, weight: Array, gain: Array) -> None:
+    def _add_csr(self, X: Rows, codes: Array, weight: Array, gain: Array) -> None:
         if self._stored.shape[1] == 0:
             self._stored = np.zeros_like(self._mean)
         _update_csr(

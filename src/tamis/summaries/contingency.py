@@ -1,4 +1,4 @@
-"""Counts of every feature's bins within every class, and the scores that are read from them.
+"""Counts of every feature's bins within every class, and the scores computed from them.
 
 With counts T[b, c] of bin b and class c, r_b = sum_c T[b, c], k_c = sum_b T[b, c] and n = sum_b r_b::
 
@@ -7,8 +7,8 @@ With counts T[b, c] of bin b and class c, r_b = sum_c T[b, c], k_c = sum_b T[b, 
     Gini decrease      = max_h sum_c [A_c^2 / a + B_c^2 / b - k_c^2 / n] / n                           (3)
 
 where A_c counts class c up to edge h, B_c beyond it, a = sum_c A_c and b = sum_c B_c. Empty bins and classes add
-nothing. In Wang and Barbu (2021) the Gini index is the impurity that is left, smaller for a better feature; (3) is what
-it takes off the impurity 1 - sum_c (k_c / n)^2, so that larger is more relevant in all three.
+nothing. In Wang and Barbu (2021) the Gini index is the remaining impurity, smaller for a better feature; (3) is the
+decrease of the impurity 1 - sum_c (k_c / n)^2, so that larger is more relevant in all three.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Contingency(Guarded):
         Raises
         ------
         DataError
-            If a value is no such code, or anything else is not as above; nothing is changed.
+            If a value is not a valid code, or another argument is invalid; the state is unchanged.
         """
         check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
         row, column = _first_unfit(X, self.n_bins)
@@ -274,12 +274,12 @@ def mutual_information(table: Table) -> NDArray[np.float64]:
     Parameters
     ----------
     table : ndarray of shape (n_features, n_bins, n_classes), float64
-        Counts, not negative.
+        Counts, nonnegative.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        0 where there are no counts, or those of one bin or one class.
+        0 without counts, or with counts in a single bin or class.
 
     Examples
     --------
@@ -298,12 +298,12 @@ def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     Parameters
     ----------
     table : ndarray of shape (n_features, n_bins, n_classes), float64
-        Counts, not negative.
+        Counts, nonnegative.
 
     Returns
     -------
     statistic : ndarray of shape (n_features,), float64
-        0 where there are no counts, or those of one bin or one class.
+        0 without counts, or with counts in a single bin or class.
     freedom : ndarray of shape (n_features,), int64
         (bins with counts - 1) (classes with counts - 1).
 
@@ -321,15 +321,15 @@ def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def independence_statistic(table: Table, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the statistic of the chi-square test, or of the G-test, and its degrees of freedom, of each feature.
 
-    Where some cell has less than five expected counts, chi-square takes one row of a rare class for proof, and G is too
-    large where few are expected in all cells; the smaller one of the two is neither.
+    If some expected count is below five, chi-square is too large for a single row of a rare class, and G is too large
+    if all expected counts are small; the smaller of the two avoids both.
 
     Parameters
     ----------
     table : ndarray of shape (n_features, n_bins, n_classes), float64
-        Counts, not negative.
+        Counts, nonnegative.
     log : bool
-        Whether the G-test is wanted.
+        Whether to return the statistic of the G-test.
 
     Examples
     --------
@@ -361,7 +361,7 @@ def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_features,), float64
-        1 where there are no degrees of freedom.
+        1 if the degrees of freedom are 0.
 
     Examples
     --------
@@ -385,7 +385,7 @@ def gini_decrease(table: Table) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_features,), float64
-        0 where there are no counts, or those of one bin or one class.
+        0 without counts, or with counts in a single bin or class.
 
     Examples
     --------

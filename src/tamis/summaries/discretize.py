@@ -13,7 +13,7 @@ earlier is done then. A build moves the grid too where the range of the window h
 The values of each cell are counted by class as they come and go, so a build need not look at the rows, as long as none
 is far outside of the grid.
 
-The algorithm as printed (Algorithm 2) cannot be run. What was mended:
+The algorithm as printed (Algorithm 2) cannot be run. Corrections:
 
 =================================== ==================================================================================
 printed                             here
@@ -30,8 +30,8 @@ no bins until the window is full    built again whenever the rows double, so the
 a constant feature                  one bin for its value, one below, one above, so that another value shows at once
 =================================== ==================================================================================
 
-The grid spans the window's range, so one far outlier makes the cells coarse while it stays in the window; the quantiles
-do not mind.
+The grid spans the window's range, so one far outlier makes the cells coarse while it is in the window; the quantiles
+are not affected.
 """
 
 from __future__ import annotations

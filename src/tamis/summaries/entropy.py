@@ -10,13 +10,13 @@ and f(k) = k log2 k::
     bias = (values - 1) (classes - 1) / (2 n ln 2)                                           (4)
 
 A row that arrives or leaves changes one term of each sum. f comes from a table of whole multiples of a power of two, so
-the sums are integers: nothing is rounded on the way, whatever the stream's length, and the state depends on the rows of
+the sums are integers: no rounding errors accumulate for any length of the stream, and the state depends on the rows of
 the window alone. (1) to (3) equal their values from a recount within about 1e-15. The thesis updates entropies by
 floating-point recurrences (Algorithm 1), right but for windows of 0 and 1 rows, which drift by 3e-10 in a million rows;
-its Eq. 6.7 prints H(X|Y) where (2) is meant. (4) is what a feature that tells nothing has on average (Miller, Madow);
+its Eq. 6.7 prints H(X|Y) where (2) is meant. (4) is the mean information gain of an irrelevant feature (Miller, Madow);
 "values" are those with counts. Corrected scores subtract it from IG and stop at 0.
 
-Entropies are in bits. SU is 0 while the window holds fewer than two classes, and where nothing varies.
+Entropies are in bits. SU is 0 while the window has fewer than two classes, and for constant features.
 
 Numbers are binned (:mod:`tamis.summaries.discretize`), categories counted one by one
 (:mod:`tamis.summaries.categories`), sparse binary rows by their ones (:mod:`tamis.summaries.sparse_window`).
@@ -56,16 +56,16 @@ from tamis._check import Array, Rows, check_choice, check_number, is_integer, re
 from tamis._guard import Guarded
 from tamis.errors import StateError
 from tamis.summaries.batch import check_batch
-from tamis.summaries.categories import make_room, room_for
+from tamis.summaries.categories import make_room, n_slots_for
 from tamis.summaries.discretize import CELLS_PER_BIN, MIN_GAP, n_counted, quantile_cuts
 from tamis.summaries.sparse_window import SparseWindow
 from tamis.summaries.window import (
     State,
     acceptable,
-    cut_anew,
     learn,
     measure,
     pairs,
+    rebin,
     uncertainty,
     update_row,
     write_bins,
@@ -224,7 +224,7 @@ class WindowCounts(Guarded):
         """
         order = self._order()
         if not np.array_equal(np.bincount(self._ring[order], minlength=self.n_classes), self._class_counts):
-            raise _unlike("_class_counts")
+            raise _mismatch("_class_counts")
         if self._sparse is not None:
             self._sparse.check_rows(order, self._ring[order])
         elif "_start" in vars(self):
@@ -240,9 +240,9 @@ class WindowCounts(Guarded):
             or (room < 1).any()
             or (room & (room - 1)).any()
         ):
-            raise _unlike("_start")
+            raise _mismatch("_start")
         if not np.array_equal(self._numeric, np.where(numeric, np.cumsum(numeric) - 1, -1)):
-            raise _unlike("_numeric")
+            raise _mismatch("_numeric")
         known = np.append(0, np.cumsum(self._keys == self._keys))
         used, missing = known[start[1:] - 1] - known[start[:-1]], self._keys[start[1:] - 1]
         if (
@@ -250,10 +250,10 @@ class WindowCounts(Guarded):
             or (4 * used > 3 * (width - 1))[~numeric].any()
             or (missing == missing).any()
         ):
-            raise _unlike("_keys")
+            raise _mismatch("_keys")
         bins, y, pad = self._bins[:, order].astype(np.int64), self._ring[order], self.discretizer == "pad"
         if (np.isinf(self._grid[:, 0]) & (self._grid[:, 1] == 0.0)).any():  # a cell would be NaN
-            raise _unlike("_grid")
+            raise _mismatch("_grid")
         if pad and self._n_numeric:
             # PaD looks at the cells of numbers, and writes their bins only where they are read.
             grid, cuts, raw = self._grid[numeric][:, None], self._cuts[numeric], self._raw[:, order]
@@ -270,7 +270,7 @@ class WindowCounts(Guarded):
         if not np.array_equal(counts, self._counts[:, 1:]) or not np.array_equal(
             counts.sum(axis=1), self._counts[:, 0]
         ):
-            raise _unlike("_counts")
+            raise _mismatch("_counts")
 
     def _check_cells(self, places: NDArray[np.int64], y: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
         """Raise unless each number is counted in its cell, or was in the first one when classes were added."""
@@ -278,9 +278,9 @@ class WindowCounts(Guarded):
         at = (np.arange(shape[0])[:, None] * shape[1] + y) * shape[2] + places
         more = self._counted - np.bincount(at[known], minlength=self._counted.size).reshape(shape)
         if (more[..., 1:] > 0).any() or more.sum(axis=2).any():
-            raise _unlike("_counted")
+            raise _mismatch("_counted")
 
-    # -- what there is -------------------------------------------------------------------------------------
+    # -- attributes ----------------------------------------------------------------------------------------
 
     @property
     def n_classes(self) -> int:
@@ -327,7 +327,7 @@ class WindowCounts(Guarded):
         d = self.n_features
         self._raw = np.zeros((self._n_numeric, self.window))
         self._bins = np.zeros((d, self.window), np.int32)
-        self._start = np.r_[0, np.cumsum(np.where(self._numeric >= 0, self.n_bins + 1, room_for(2)))]
+        self._start = np.r_[0, np.cumsum(np.where(self._numeric >= 0, self.n_bins + 1, n_slots_for(2)))]
         self._keys = np.full(self._start[-1], np.nan)
         self._used = np.zeros(d, np.int64)  # slots with a key
         self._counts = np.zeros((self._start[-1], 1 + self.n_classes), np.int32)
@@ -335,11 +335,11 @@ class WindowCounts(Guarded):
         self._cuts = np.full((d, self.n_bins - 1), np.inf)
         self._grid, self._band = np.zeros((d, 3)), np.zeros((d, 2))
         self._built = np.zeros((d, 2), np.int64)
-        self._counted = self._no_cells()
+        self._counted = self._empty_cells()
         self._cells = np.zeros(10 * CELLS_PER_BIN * self.n_bins + 2, np.int32)
         self._measures = np.zeros((4, d))
 
-    def _no_cells(self) -> NDArray[np.int32]:
+    def _empty_cells(self) -> NDArray[np.int32]:
         """Return cells in which nothing is counted yet."""
         self._n_counted = n_counted(self.n_bins, self.n_classes, self.window)
         return np.zeros((self._n_numeric, self.n_classes, self._n_counted), np.int32)
@@ -379,7 +379,7 @@ class WindowCounts(Guarded):
             self._sparse.grow(n_classes)
         elif "_start" in vars(self):
             self._counts = np.pad(self._counts, ((0, 0), (0, new)))
-            kept, self._counted = self._counted, self._no_cells()
+            kept, self._counted = self._counted, self._empty_cells()
             if kept.shape[2] == self._counted.shape[2]:
                 self._counted[:, : kept.shape[1]] = kept
             else:  # all in the first cell, as if far away: the next build looks at the rows
@@ -397,7 +397,7 @@ class WindowCounts(Guarded):
         """
         check_number("n_features", n_features, low=self.n_features, integer=True)
         more = int(n_features) - self.n_features
-        zeros = self._of_zeros(categorical)
+        zeros = self._zero_counts(categorical)
         numeric = np.arange(more) + self._n_numeric if not categorical else np.full(more, -1)
         self.n_features, self._numeric = int(n_features), np.r_[self._numeric, numeric]
         self._n_numeric += 0 if categorical else more
@@ -422,7 +422,7 @@ class WindowCounts(Guarded):
         for name in _OF_FEATURES:
             setattr(self, name, getattr(self, name).copy())
         for j in columns.tolist():
-            zeros, at = self._of_zeros(self._numeric[j] < 0), self._numeric[j]
+            zeros, at = self._zero_counts(self._numeric[j] < 0), self._numeric[j]
             slots = slice(self._start[j], self._start[j] + zeros._start[-1] - 1)
             last = self._start[j + 1] - 1
             self._keys[slots.start : last + 1], self._counts[slots.start : last + 1] = np.nan, 0
@@ -433,7 +433,7 @@ class WindowCounts(Guarded):
                 self._raw[at], self._counted[at] = 0.0, zeros._counted[0]
         self._binned = (0, 0)
 
-    def _of_zeros(self, categorical: bool) -> WindowCounts:
+    def _zero_counts(self, categorical: bool) -> WindowCounts:
         """Return the counts of one feature that was 0 in all rows so far.
 
         Where its bins are was decided until the window was full, and all due was done: no later row has changed them.
@@ -524,7 +524,7 @@ class WindowCounts(Guarded):
             quarter, t = max(self.window // 4, 1), self.n_seen
             if t != self._renewed and (t % quarter == 0 or (t < quarter and t & (t - 1) == 0)):
                 self._cuts[self._numeric >= 0] = quantile_cuts(self._raw[:, : self.n_rows], self.n_bins)
-                cut_anew(self.n_rows, self.state)
+                rebin(self.n_rows, self.state)
                 self._renewed = t
             n = min(n, quarter - t % quarter, (1 << t.bit_length()) - t if t < quarter else n)
         if self._n_numeric < self.n_features:
@@ -533,7 +533,7 @@ class WindowCounts(Guarded):
             self._start, self._keys, self._counts = table
         return n
 
-    # -- read-outs -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------
 
     def _measured(self) -> Floats:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
@@ -706,7 +706,7 @@ class WindowCounts(Guarded):
         return sum(part.nbytes for parts in self.state for part in parts)
 
 
-def _unlike(name: str) -> StateError:
+def _mismatch(name: str) -> StateError:
     return StateError(
         f"{name!r} of a WindowCounts is not as its rows make it: the model was changed from outside, so fit it again"
         " or load it from where it was saved."

@@ -1,8 +1,8 @@
 """E-values, valid at any time, against "this feature is irrelevant to the class".
 
-Rows are taken in blocks of 32. If a feature tells nothing of the class, then within a block, given the values and given
-the labels, which value stands beside which label is a matter of chance: all orders are equally likely. With phi_i what
-a row shows of the feature, and z_i = 1 if it is of class c, else 0, a block of m rows adds
+Rows are taken in blocks of 32. If a feature is irrelevant to the class, then within a block, given the values and the
+labels, all permutations of the labels are equally likely. With phi_i a function of the feature's value in row i, and
+z_i = 1 if the row is of class c, else 0, a block of m rows adds
 
     D = sum_i (phi_i - mean) z_i                                                                            (1)
 
@@ -45,7 +45,7 @@ from tamis.summaries.batch import check_waiting
 
 __all__ = ["BLOCK", "Evidence"]
 
-BLOCK = 32  # rows whose order is a matter of chance
+BLOCK = 32  # rows that are permuted
 _TAU2 = 0.02  # of l: effects of about a seventh of a standard deviation are expected
 
 
@@ -63,7 +63,7 @@ def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array) -> N
             if X[i, at] == X[i, at]:
                 largest = max(largest, abs(X[i, at] - mean))
         if m < 2 or not largest > 1e-13 * abs(mean):
-            continue  # constant: nothing to see
+            continue  # constant
         d, count, squares = np.zeros(n_classes), np.zeros(n_classes), 0.0
         for i in range(X.shape[0]):
             if X[i, at] == X[i, at]:
@@ -116,7 +116,7 @@ class Evidence(Guarded):
 
     Notes
     -----
-    Memory: 8 (1 + K + K^2) bytes per feature and class, K = `n_bins`, and up to 32 rows; while there are no bins yet,
+    Memory: 8 (1 + K + K^2) bytes per feature and class, K = `n_bins`, and up to 32 rows; before the bins are defined,
     all rows. CSR rows cost 32 operations per column that stores a value in the block.
 
     Examples
@@ -213,14 +213,14 @@ class Evidence(Guarded):
         self.weigh(cells_of)
 
     def wait(self, X: Rows, codes: Array) -> None:
-        """Keep rows until they are weighed."""
+        """Store rows until their block is complete."""
         self._waiting = [*self._waiting, (X.copy(), codes.copy())]
 
     def weigh(self, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
-        """Add what the blocks that are whole say."""
+        """Add the evidence of the complete blocks."""
         if self.n_waiting < BLOCK or (self.n_bins > 1 and cells_of is None):
             return
-        X, codes = self._joined()
+        X, codes = self._stack_waiting()
         whole = len(codes) - len(codes) % BLOCK
         self._sum, self._spread = self._sum.copy(), self._spread.copy()
         for start in range(0, whole, BLOCK):
@@ -236,9 +236,9 @@ class Evidence(Guarded):
 
     def first_waiting(self, n: int) -> Rows:
         """Return the first of the rows that wait."""
-        return self._joined()[0][:n]
+        return self._stack_waiting()[0][:n]
 
-    def _joined(self) -> tuple[Rows, Array]:
+    def _stack_waiting(self) -> tuple[Rows, Array]:
         rows, codes = zip(*self._waiting, strict=True)
         if len(rows) == 1:
             joined = rows[0]
@@ -267,7 +267,7 @@ class Evidence(Guarded):
         for rows in (*mine, *other._waiting):
             self.update(*rows, cells_of)
 
-    # -- read-outs -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------
 
     def log_e(self) -> NDArray[np.float64]:
         """Return the logarithm of each feature's e-value, (3), shape (n_features,)."""

@@ -166,9 +166,8 @@ class FixedBins(Guarded):
         _first finite
     """
 
-    _first: NDArray[np.float64] | None = (
-        None  # (n_features, n_bins, n_classes), of the rows that chose the edges
-    )
+    # (n_features, n_bins, n_classes), of the rows that determined the edges.
+    _first: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -185,9 +184,8 @@ class FixedBins(Guarded):
         self.per_call = per_call
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._parts: list[Part] = []  # the rows that come are counted in the last one
-        self._waiting: list[
-            tuple[Rows, Array, Array]
-        ] = []  # rows, codes, weights; in one scale with the parts
+        # Rows, codes, weights; in one scale with the parts.
+        self._waiting: list[tuple[Rows, Array, Array]] = []
         self._open = True  # whether rows wait for edges
         self._since = 0  # rows or calls since the edges were due
 
@@ -299,7 +297,10 @@ class FixedBins(Guarded):
             if self._open:
                 self._waiting = [*self._waiting, (rows.copy(), codes[part], weight[part])]
             else:
-                self._parts = [*self._parts[:-1], _counted(self._parts[-1], rows, codes[part], weight[part])]
+                self._parts = [
+                    *self._parts[:-1],
+                    _count_part(self._parts[-1], rows, codes[part], weight[part]),
+                ]
             self._since += 0 if self.per_call else stop - start
             self._cut_if_due()
             start = stop
@@ -335,7 +336,7 @@ class FixedBins(Guarded):
     def _count_waiting(self) -> None:
         waiting, self._waiting, self._open = self._waiting, [], False
         for rows in waiting:
-            self._parts[-1] = _counted(self._parts[-1], *rows)
+            self._parts[-1] = _count_part(self._parts[-1], *rows)
 
     def _fade(self, keep: float | Array) -> None:
         keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
@@ -378,7 +379,7 @@ class FixedBins(Guarded):
         for X, codes, weight in other._waiting:
             self.update(X, codes, weight)
 
-    # -- read-outs -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------
 
     def counts(self) -> NDArray[np.float64]:
         """Return the rows in each bin of the edges of now, (n_features, n_bins, n_classes); 0 without edges."""
@@ -427,7 +428,7 @@ def _share(part: Part, parts: list[Part]) -> float:
     return float(part.weight.sum()) / heaviest if heaviest > 0.0 else 1.0
 
 
-def _counted(part: Part, X: Rows, codes: Array, weight: Array) -> Part:
+def _count_part(part: Part, X: Rows, codes: Array, weight: Array) -> Part:
     """Count these rows in the part's tables; return it with its weights."""
     n_classes = len(part.weight)
     arrived = np.bincount(codes, weight, minlength=n_classes)

@@ -36,9 +36,8 @@ class ClassPoints:
     def __init__(self, n_features: int, eps: float, dtype: str) -> None:
         self.dtype = dtype
         self.distinct = math.ceil(1.0 / eps)  # a feature with more values than that is thinned
-        self.even = (
-            True  # one weight for all rows and nothing missing: half the size gives the same certificate
-        )
+        # One weight for all rows and no missing values: half the size gives the same certificate.
+        self.even = True
         self.weight_of_first = 0.0
         self.n_staged = 0
         self.staged = np.empty((0, n_features), dtype)  # dense rows of the block to come
@@ -205,7 +204,7 @@ class ClassPoints:
             found.add_cells(*other.waiting.all())
         return found
 
-    # -- read-outs -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------
 
     @property
     def width(self) -> int:

@@ -139,9 +139,8 @@ def _reach(
         if span == 0:
             return best, low_weight
         share = 0.5
-        if (
-            tries % 3 < 2 and high_weight > low_weight
-        ):  # a run is a fair sample; where it is not, halving helps
+        # A run is usually a fair sample; where it is not, bisection helps.
+        if tries % 3 < 2 and high_weight > low_weight:
             share = min(max((need - low_weight) / (high_weight - low_weight), 0.0), 1.0)
         tries += 1
         x, weight = values[low[widest] + min(int(share * span), span - 1)], 0.0

@@ -1,4 +1,4 @@
-"""Kernels that sort points into fewer points, and say how far that can have moved a rank."""
+"""Kernels that thin sorted points, and bound the resulting error of a rank."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def copy_columns(X: Array, rows: Array, first: int, block: Array) -> None:
 def halve(
     points: Array, weight: Array, slot: Array, kept: Array, kept_weight: Array, low: Array, high: Array
 ) -> None:
-    """Thin sorted points of one weight per feature; NaN come last and are no points.
+    """Thin sorted points of one weight per feature; NaN come last and are ignored.
 
-    Of each pair the first or the second is kept, which makes the weight below any x too large or too small by one
-    point's weight at most: the choice keeps both sums of errors even.
+    Of each pair the first or the second is kept, which changes the weight below any x by at most one point's weight, up
+    or down: the choice balances the sums of both errors.
     """
     size = kept.shape[1]
     for f in range(points.shape[0]):

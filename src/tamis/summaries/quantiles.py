@@ -3,8 +3,8 @@
 Each class keeps its own points, so its counts are its own. A block of 2k rows is sorted, feature by feature, and
 every second value is kept with twice the weight; two such buffers are joined, sorted and thinned in the same way, and
 so on like a binary counter (Munro and Paterson 1980; Manku, Rajagopalan and Lindsay 1998). All features share one
-layout, so that sorting runs over one contiguous array. How much each thinning can have moved a rank is known and
-added up: that sum is the certificate, whatever the values and their order.
+layout, so that sorting runs over one contiguous array. The largest error of a rank by each thinning is known,
+and their sum is the certificate, for any values in any order.
 
 * A feature with few distinct values is not thinned: its values are counted one by one, which is exact.
 * Weights: n sorted points of weights w are thinned to m points of equal weight sum(w) / m, the values at the ranks
@@ -170,9 +170,8 @@ class QuantileSummary(Guarded):
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._weight = np.zeros(n_classes)
         self._sparse_weight = np.zeros(n_classes)  # of CSR rows alone
-        self._stored = np.zeros(
-            (n_classes, 0)
-        )  # of stored cells; (n_classes, n_features) once CSR rows were seen
+        # Of stored cells; (n_classes, n_features) once CSR rows were seen.
+        self._stored = np.zeros((n_classes, 0))
         self._missing = np.zeros((n_classes, 0))  # of NaN; (n_classes, n_features) once one was seen
         self._points = [ClassPoints(n_features, self.eps, self.dtype) for _ in range(n_classes)]
 
@@ -302,12 +301,12 @@ class QuantileSummary(Guarded):
         self._gain = gain
         self._weight = self._weight + np.bincount(codes, weight, minlength=self.n_classes)
         if sp.issparse(X):
-            self._take_csr(X, codes, weight)
+            self._add_csr(X, codes, weight)
         else:
-            self._take_dense(X, codes, weight, missing)
+            self._add_dense(X, codes, weight, missing)
         return True
 
-    def _take_dense(self, X: Array, codes: Array, weight: Array, missing: Array) -> None:
+    def _add_dense(self, X: Array, codes: Array, weight: Array, missing: Array) -> None:
         if missing.size:
             self._missing = self._missing + missing if self._missing.size else missing
         for c in np.unique(codes).tolist():
@@ -318,7 +317,7 @@ class QuantileSummary(Guarded):
                 points.even &= bool((weight[rows] == points.first_weight(weight[rows[0]])).all())
                 points.add_rows(X, rows, weight[rows])
 
-    def _take_csr(self, X: Rows, codes: Array, weight: Array) -> None:
+    def _add_csr(self, X: Rows, codes: Array, weight: Array) -> None:
         self._sparse_weight = self._sparse_weight + np.bincount(codes, weight, minlength=self.n_classes)
         if not self._stored.size:
             self._stored = np.zeros((self.n_classes, self.n_features))
@@ -373,7 +372,7 @@ class QuantileSummary(Guarded):
         self._missing = _sum(self._missing, other._missing)
         self._points = [points.merged(more) for points, more in zip(self._points, other._points, strict=True)]
 
-    # -- read-outs -----------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------
 
     def weight(self) -> NDArray[np.float64]:
         """Return the faded number of rows of each class, shape (n_classes,)."""

@@ -105,9 +105,8 @@ class SparseWindow(Guarded):
     def __init__(self, n_features: int, n_classes: int, window: int) -> None:
         self._ones = np.zeros((n_features, 1 + n_classes), np.int32)
         self._pool = np.zeros(0, np.int32)  # columns of the ones, row after row
-        self._place = np.zeros(
-            (window, 2), np.int64
-        )  # where each row of the ring begins and ends in the pool
+        # Start and end of each row of the ring in the pool.
+        self._place = np.zeros((window, 2), np.int64)
         self._end = 0
 
     def grow(self, n_classes: int) -> None:

@@ -29,10 +29,10 @@ from tamis.summaries.discretize import MIN_GAP, build_bins, cell_of, join_counte
 __all__ = [
     "State",
     "acceptable",
-    "cut_anew",
     "learn",
     "measure",
     "pairs",
+    "rebin",
     "uncertainty",
     "update_row",
     "write_bins",
@@ -64,11 +64,11 @@ def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None
     counts[start[j] : start[j + 1]] = 0
     for p in range(n):
         counts[start[j] + bins[j, p], 1 + ring[p]] += 1
-    _sum_up(j, table, fixed)
+    _sum_counts(j, table, fixed)
 
 
 @njit(strict=True, allocates=False)
-def _sum_up(j: int, table: Arrays, fixed: Arrays) -> None:
+def _sum_counts(j: int, table: Arrays, fixed: Arrays) -> None:
     """Sum up the counts of each bin by class."""
     start, _, counts, sums = table
     f, _, options, _ = fixed
@@ -87,7 +87,7 @@ def _sum_up(j: int, table: Arrays, fixed: Arrays) -> None:
 
 
 @njit(strict=True)
-def cut_anew(n: int, state: State) -> None:
+def rebin(n: int, state: State) -> None:
     """Bin the window's numbers by their cuts."""
     rows, table, bounds, fixed = state
     raw, bins, _, _, _ = rows
@@ -129,7 +129,7 @@ def write_bins(n: int, state: State) -> None:
 
 
 @njit(strict=True, allocates=False)
-def _take(row: Array, y: int, t: int, begin: int, end: int, state: State) -> None:
+def _count_row(row: Array, y: int, t: int, begin: int, end: int, state: State) -> None:
     """Count row t, and forget the row that it replaces, for some features; class_counts and seen stay as they are."""
     rows, table, bounds, fixed = state
     raw, bins, ring, _, _ = rows
@@ -208,7 +208,7 @@ def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: A
     end = 0 if fresh else join_counted(grid[j], cuts[j], band[j], counted, cells)
     if end > 0:
         _count_cells(j, end, grid[j], cuts[j], counted, table)
-        _sum_up(j, table, fixed)
+        _sum_counts(j, table, fixed)
         return
     values = raw[numeric[j], :n]
     middle = build_bins(values, fresh, grid[j], cuts[j], band[j], cells, bins[j, :n])
@@ -232,7 +232,7 @@ def learn(X: Array, codes: Array, state: State) -> None:
         for i in range(len(before)):
             ring[(t + i) % w] = before[i]
         for i in range(len(X)):
-            _take(X[i], codes[i], t + i, begin, min(begin + _BLOCK, d), state)
+            _count_row(X[i], codes[i], t + i, begin, min(begin + _BLOCK, d), state)
     for i in range(len(X)):
         if t + i >= w:
             class_counts[before[i] if i < w else codes[i - w]] -= 1
@@ -304,7 +304,7 @@ def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) 
     if seen[0] >= len(ring):
         class_counts[ring[seen[0] % len(ring)]] -= 1
     class_counts[code] += 1
-    _take(row, code, seen[0], 0, len(row), state)
+    _count_row(row, code, seen[0], 0, len(row), state)
     seen[0] += 1
     measure(state)
     uncertainty(state[3][3], corrected, su)

@@ -21,7 +21,7 @@ from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.batch import without_columns
-from tamis.summaries.categories import find_slot, room_for
+from tamis.summaries.categories import find_slot, n_slots_for
 
 __all__ = ["Observers", "Stump", "Values"]
 
@@ -182,7 +182,7 @@ class Values:
     def __init__(self, columns: NDArray[np.intp]) -> None:
         self.columns = columns
         self.used = np.zeros(len(columns), np.int64)
-        self._make(np.full(len(columns), room_for(2) - 1))
+        self._make(np.full(len(columns), n_slots_for(2) - 1))
 
     _fit_together = Shapes("""
         columns (v)

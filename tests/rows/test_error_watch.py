@@ -47,7 +47,7 @@ def test_equals_the_loop(seed):
     watch.grow(3)
     for start in range(0, 2000, 50):
         watch.expect()
-        n = watch.hear(guesses[start : start + 50], codes[start : start + 50])
+        n = watch.update(guesses[start : start + 50], codes[start : start + 50])
         if watch.found:
             at = start + n - 1
             break
@@ -57,10 +57,10 @@ def test_equals_the_loop(seed):
 def test_a_class_that_comes_late_has_steps():
     watch = ErrorWatch(1e-4)
     watch.grow(2)
-    watch.hear(np.array([0, 1, 1]), np.array([0, 0, 1]))
+    watch.update(np.array([0, 1, 1]), np.array([0, 0, 1]))
     watch.grow(3)
     watch.expect()
-    assert watch.hear(np.full(200, 2), np.full(200, 2)) == 200
+    assert watch.update(np.full(200, 2), np.full(200, 2)) == 200
     assert np.isfinite(watch.steps).all()
 
 
@@ -75,7 +75,7 @@ def test_false_alarms_are_as_rare_as_it_says():
         for start in range(0, 5000, 100):
             watch.expect()
             part = slice(start, start + 100)
-            rows += watch.hear(guesses[part], codes[part])
+            rows += watch.update(guesses[part], codes[part])
             if watch.found:
                 alarms += 1
                 watch.forget()
@@ -89,5 +89,5 @@ def test_the_guesses_of_a_young_classifier_are_no_evidence():
     watch.expect()
     watch.count(1 - codes, codes)
     assert (watch.found, watch.n_rows) == (False, 0)
-    watch.hear(1 - codes, codes)
+    watch.update(1 - codes, codes)
     assert watch.found

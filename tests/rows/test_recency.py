@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import ForwardPartialCorrelation
-from tamis.rows.forward.recency import Recency, _hear
+from tamis.rows.forward.recency import Recency, _update
 
 
 def evidence(mine, others, codes):
@@ -21,13 +21,13 @@ def test_evidence_is_the_best_over_all_beginnings():
     mine, others, codes = rng.integers(0, 3, (3, 200))
     found, stakes = np.zeros(2), np.full(3, 0.4)
     for end in range(1, 201):
-        _hear(others[end - 1 : end], mine[end - 1 : end], codes[end - 1 : end], 1e9, stakes, found)
+        _update(others[end - 1 : end], mine[end - 1 : end], codes[end - 1 : end], 1e9, stakes, found)
         assert found[0] == pytest.approx(evidence(mine[:end], others[:end], codes[:end]))
 
 
 def test_stops_at_the_first_row_that_suffices():
     codes, found = np.ones(100, np.int64), np.zeros(2)
-    heard = _hear(0 * codes, codes, codes, np.log(100), np.full(2, 0.4), found)
+    heard = _update(0 * codes, codes, codes, np.log(100), np.full(2, 0.4), found)
     assert heard == found[1] == int(np.ceil(np.log(100) / np.log(1.4)))
 
 

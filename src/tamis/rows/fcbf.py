@@ -223,8 +223,10 @@ class FCBF(RowSelector):
         if self.bias_correction:
             gain -= free / (n * _LN4)
         spread = self._counts.entropy() + self._counts.class_entropy()
-        told = (free > 0.0) & (spread > 0.0)
-        bar: Floats = np.divide(2.0 * gain, spread, out=np.full(self.n_features_in_, np.inf), where=told)
+        is_defined = (free > 0.0) & (spread > 0.0)
+        bar: Floats = np.divide(
+            2.0 * gain, spread, out=np.full(self.n_features_in_, np.inf), where=is_defined
+        )
         return bar
 
     def _values(self) -> Floats:

@@ -1,7 +1,7 @@
-"""Rows that wait for their block to be full: one by one or many at a time, in arrays that keep their shape.
+"""A buffer of rows for methods that learn in blocks of fixed size.
 
-A method that learns in blocks copies each row twice at the most, however the rows arrive; and because the arrays do not
-grow, the look at their shapes before each call (``tamis._shapes``) finds what it found before.
+Each row is copied at most twice, regardless of the batch size; and because the arrays do not grow, the check of their
+shapes before each call (``tamis._shapes``) can be skipped.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class WaitingBlock:
         self._check_room()
 
     def with_rows(self, X: Rows, y: Array, weight: Array) -> Self:
-        """Return the block with further rows, no more than fit; this one goes on knowing only its own."""
+        """Return the block with further rows, at most as many as fit; this one is unchanged."""
         grown, end = copy.copy(self), self.n_rows + len(y)
         if not len(self.y):
             grown.y, grown.weight = np.zeros(self.size, y.dtype), np.zeros(self.size)
@@ -121,7 +121,7 @@ class WaitingBlock:
         return changed(f"{self.n_rows} rows wait for their block, but there are {found}")
 
     def emptied(self) -> Self:
-        """Return a block without rows, in memory of its own: who goes back to this one finds its rows."""
+        """Return an empty block in separate memory; this one keeps its rows for a rollback."""
         return type(self)(self.size, self.X.shape[1])
 
 

@@ -14,7 +14,7 @@ F'                 ``selected_``       features of the units, in order of entry
 =================  ==================  =========================================================================
 
 A row walks through the units. A unit that is right makes it lighter, one that is wrong heavier, so that each next one
-looks at what those before it miss (Equation 1); its detector hears 0 or 1::
+looks at what those before it miss (Equation 1); its detector is updated with 0 or 1::
 
     right:  lambda_c += lambda,  lambda *= (lambda_c + lambda_e) / (2 lambda_c)
     wrong:  lambda_e += lambda,  lambda *= (lambda_c + lambda_e) / (2 lambda_e)                            (1)
@@ -34,12 +34,10 @@ Errata and deviations, each with its reason:
 * "Every grace period" costs O(features): the observers do, on every row.
 * A category of many values gains by chance: with 50 values and 500 rows 0.07 bits, more than the threshold. What chance
   gains (:mod:`tamis.dependence.expected_g`) is left out; ``bias_correction=False`` leaves it in.
-* Ten equally spaced cuts between the least and the greatest value do not cut where one value is far away, and
-  squares of
-  values of 1e-200 vanish. Numbers are seen in units of the middle half of the candidate's first 32 rows, squeezed
-  between
-  -1 and 1; ``cuts="range"`` takes them as they are.
-* Without a selected feature, every feature counts as selected; the program may show an old selection by mistake.
+* With an outlier, ten equally spaced cuts between the minimum and the maximum do not separate the other values, and
+  squares of 1e-200 underflow. Numbers are scaled by the interquartile range of the candidate's first 32 rows and
+  squeezed between -1 and 1; ``cuts="range"`` uses them unscaled.
+* Without a selected feature, every feature counts as selected; the program may report an outdated selection.
 """
 
 from __future__ import annotations
@@ -92,14 +90,14 @@ def _weigh(
 
 @dataclass
 class _Unit:
-    """A selected feature: its stump and what watches it."""
+    """A selected feature: its stump and its drift detector."""
 
     stump: Stump
     detector: DriftDetector
 
 
 class ABFS(RowSelector):
-    """Selects features one after the other, each by a decision stump boosted on what the others miss.
+    """Selects features sequentially, each by a decision stump boosted on the errors of the others.
 
     ABFS decides itself how many features to keep. When the errors of a stump rise, its feature and those selected after
     it are dropped, and the search restarts. Then `drift_detected_` is true: a learner should restart too, from the last
@@ -145,7 +143,7 @@ class ABFS(RowSelector):
     drift_detected_ : bool
         Whether the set was renewed in the last batch; see `renewal`.
     n_replay : int
-        How many of the last rows a learner should then be rebuilt from: the grace period.
+        Number of recent rows from which a learner should then be refitted: the grace period.
     drifts_ : list of int
         Rows, counted from 0, at which features were dropped.
     waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -392,28 +390,28 @@ class ABFS(RowSelector):
         return n, False
 
     def _watch(self, hits: Array) -> tuple[int, int]:
-        """Let the detectors hear the units' errors; return the unit that drifts first, and the row, or -1 and -1."""
+        """Update the detectors with the units' errors; return the unit that drifts first, and the row, or -1 and -1."""
         errors = 1.0 - hits
         before = [copy.deepcopy(unit.detector) for unit in self._units] if errors.shape[1] > 1 else []
         found = row = -1
         end = errors.shape[1]
         for u, unit in enumerate(self._units):
-            at = _hear(unit.detector, errors[u, :end])
+            at = _update(unit.detector, errors[u, :end])
             if at >= 0:  # units after it do not see this row
                 found, row, end = u, at, at
-        for u in range(found if before else 0):  # they have heard more than they should
+        for u in range(found if before else 0):  # they were updated with rows after the drift
             self._units[u].detector = before[u]
-            _hear(before[u], errors[u, : row + 1])
+            _update(before[u], errors[u, : row + 1])
         return found, row
 
     def _drop(self, first: int, hits: Array, weight: Array) -> None:
-        """Remove a unit and all after it; the others see the rows up to its drift."""
+        """Remove a unit and all after it; the other units learn the rows up to its drift."""
         self._right, self._wrong, self._units = self._right[:first], self._wrong[:first], self._units[:first]
         _weigh(hits, self._right, self._wrong, weight, self.weight_cap, 0.0, math.inf, np.empty(len(weight)))
         self._begin_candidate()
 
     def _try(self) -> None:
-        """Select the best feature, if it is good enough."""
+        """Select the best feature, if its gain exceeds the threshold."""
         self._tried = self._weight
         gains, splits = self._observers.gains()
         gains[self.selected_] = -np.inf
@@ -438,7 +436,7 @@ class ABFS(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """How many of the last rows a learner should be rebuilt from after a drift."""
+        """Number of recent rows from which a learner should be refitted after a drift."""
         return int(self.grace_period)
 
     def _relevance(self) -> NDArray[np.float64]:
@@ -454,8 +452,8 @@ class ABFS(RowSelector):
         return mask
 
 
-def _hear(detector: DriftDetector, errors: NDArray[np.float64]) -> int:
-    """Let a detector hear errors up to the first drift; return its row, or -1."""
+def _update(detector: DriftDetector, errors: NDArray[np.float64]) -> int:
+    """Update a detector with errors up to the first drift; return its row, or -1."""
     if isinstance(detector, Detector) and len(errors) > 1:
         return detector.update_many(errors)
     return next((i for i, error in enumerate(errors.tolist()) if detector.update(error)), -1)

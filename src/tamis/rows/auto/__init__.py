@@ -1,4 +1,4 @@
-"""Auto, which races selectors, and its parts."""
+"""Auto, which compares selectors online, and its parts."""
 
 from tamis.rows.auto.auto import Auto
 

@@ -1,4 +1,4 @@
-"""Auto: selectors and sizes raced online; the columns of the one that predicts best now are kept.
+"""Auto: selectors and sizes compared online; the columns of the currently most accurate one are selected.
 
 Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with a
 cheap learner of its own that is tested on every block before it learns from it; every column is an arm too. The columns
@@ -64,7 +64,7 @@ _BLOCK = 100  # rows of a block
 _FIRST = (10, 25, 50)  # the first blocks end sooner
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
 _RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
-_USUAL = 0.1  # the one that forward selection keeps where it is not told
+_USUAL = 0.1  # fraction selected by forward selection if no size is given
 _RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
 _MARGIN = 0.006  # by how much it must be better, at least
 _FAVOUR = {"naive-bayes": 0.005, "linear": 0.015}  # of every column: no selection is risked for less
@@ -93,7 +93,7 @@ _LARGEST = 1e100
 
 
 class Auto(RowSelector):
-    """Races selectors and sizes, and keeps the columns of the one that predicts best now.
+    """Compares selectors and sizes online, and selects the columns of the currently most accurate one.
 
     Parameters
     ----------
@@ -477,9 +477,9 @@ class Auto(RowSelector):
             self._level = self._rows if self._ahead == 0.0 else self._level
         favour = np.where(self._which < 0, _FAVOUR[self.learner], 0.0)
         # What linear learners pay for a change is counted in the net too.
-        told = losses[0] - (n * favour if self.learner == "linear" else 0.0)
-        told = np.append(told, told[self._leaders[0]])
-        self._weights, gap = reweigh(self._weights, told, _RATE, _SHARE)
+        adjusted_losses = losses[0] - (n * favour if self.learner == "linear" else 0.0)
+        adjusted_losses = np.append(adjusted_losses, adjusted_losses[self._leaders[0]])
+        self._weights, gap = reweigh(self._weights, adjusted_losses, _RATE, _SHARE)
         self._raced, self._gaps = self._raced + 1, self._gaps + gap
         self._note(losses / n, (wrong - wrong[0]) ** 2 @ worth / n, n, len(y))
         begun = self._to_begin_with(self._rows + len(y), X)
@@ -622,7 +622,7 @@ class Auto(RowSelector):
     # -- selectors -----------------------------------------------------------------------------------------
 
     def _rank(self, X: Rows, y: Array, weight: Array) -> None:
-        """Let the selectors learn, unless they rest, and rank the columns again."""
+        """Update the active selectors, and rank the columns again."""
         self._let_rest()
         ranks, codes = self._ranks.copy(), np.arange(len(self.classes_))
         for at, (name, selector) in enumerate(self._rankers.items()):
@@ -645,11 +645,11 @@ class Auto(RowSelector):
         self._masks = ranks[self._which] < self._size[:, None]
 
     def _places_without_selector(self, name: str) -> NDArray[np.int64]:
-        """Return a ranking that takes no selector: what the moments say."""
+        """Return a ranking by the moments, without a selector."""
         return _places(fisher_score(self._old if name == "fisher" else self._young))
 
     def _let_rest(self) -> None:
-        """Selectors that are hopeless rest; one that leads wakes."""
+        """Suspend selectors that are far behind, and resume one that leads."""
         best = self._recent[0].min()
         names = list(self._rankers)
         for at, name in enumerate(names):
@@ -663,7 +663,7 @@ class Auto(RowSelector):
                 self.resting_ = [*self.resting_, name]
 
     def _wake(self, names: list[str]) -> None:
-        """Selectors restart, from the last rows."""
+        """Resume selectors, refitted from the last rows."""
         for name in names:
             selector = self._new(name)
             for X, y, weight in self._window[:-1]:
@@ -737,13 +737,13 @@ class Auto(RowSelector):
 
     @property
     def measure_(self) -> str:
-        """What the arms are judged by now: "accuracy", or "auc" where one of two classes is rare."""
+        """Current measure of the arms: "accuracy", or "auc" if one of two classes is rare."""
         _ = self.waiting_
         return "accuracy" if self._rare < 0 else "auc"
 
     @property
     def n_replay(self) -> int:
-        """How many of the last rows a learner that restarts should learn from."""
+        """Number of recent rows from which a learner should be refitted."""
         return self._n_fresh if self.drift_detected_ else _WINDOW
 
     @property

@@ -1,11 +1,12 @@
-"""One cheap learner for each of many sets of columns, all of them taught and asked in one pass.
+"""An inexpensive learner for each of many sets of columns, all of them trained and evaluated in one pass.
 
 Of a set S, with standardised values z, a linear learner is a Perceptron (Rosenblatt 1958), one against the rest::
 
     predict  argmax_k  b_k + sum_{j in S} w_kj z_j                                                (1)
     learn    w_kj <- w_kj + s z_j,  b_k <- b_k + s   where s (b_k + sum w_kj z_j) <= 0,  s = +-1  (2)
 
-and naive Bayes sums what the values of S tell, with the mean mu and variance v of each class, which all sets share::
+and naive Bayes sums the log-likelihoods of the values of S, with the class means mu and variances v shared by all
+sets::
 
     predict  argmax_k  log P[k] + sum_{j in S} (-z_j^2 / (2 v_kj) + z_j mu_kj / v_kj + t_kj)      (3)
     t_kj = -(mu_kj^2 / v_kj + log v_kj) / 2
@@ -121,13 +122,13 @@ class Perceptrons:
         self.W, self.b = np.zeros((n_sets, n_outputs, n_features)), np.zeros((n_sets, n_outputs))
 
     def widened(self, n_features: int) -> Perceptrons:
-        """Return them with further columns, of which nothing is known yet."""
+        """Return a copy with additional columns, whose weights are 0."""
         wide = copy.copy(self)
         wide.W = np.pad(self.W, ((0, 0), (0, 0), (0, n_features - self.W.shape[2])))
         return wide
 
     def without(self, columns: Array) -> Perceptrons:
-        """Return them as if nothing were known of some columns."""
+        """Return a copy with the weights of some columns reset."""
         found = copy.copy(self)
         found.W = self.W.copy()
         found.W[:, :, columns] = 0.0
@@ -203,12 +204,12 @@ def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> N
     Z, (n_sets, p), n_classes = (X - scale.shift) * scale.factor, masks.shape, len(prior)
     inside = masks[:, None, :].astype(np.float64)
     found: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
-    told: NDArray[np.float64] = found.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
-    return told
+    log_joint: NDArray[np.float64] = found.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
+    return log_joint
 
 
 def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the class that each set says of each row, shape (n_sets, n_rows); one output tells two classes apart."""
+    """Return the class that each set predicts for each row, shape (n_sets, n_rows); two classes have one output."""
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 0.0).T.astype(np.intp)
     best: NDArray[np.intp] = scores.argmax(axis=2).T

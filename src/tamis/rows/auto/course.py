@@ -59,7 +59,7 @@ class Course:
         self.errors = np.zeros((_MOST, n_arms))
 
     def with_block(self, n_seen: int, followed: int, errors: Array, n_tested: int) -> Self:
-        """Return the course with one block more; this one goes on knowing only its own."""
+        """Return the course with one more block; this one is unchanged."""
         longer = copy.deepcopy(self)
         if longer.in_last == longer.span:
             if longer.n_records == _MOST:

@@ -63,8 +63,8 @@ class SelectionRules(NamedTuple):
             return np.full(d, self.threshold)
         bias = view.free if self.corrected else 0.0
         gain = (_chi_square(view.free, self.delta / d) - bias) / (view.n * _LN4)  # (2)
-        told = (view.spread > 0.0) & (view.free > 0.0)
-        bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=told)
+        is_defined = (view.spread > 0.0) & (view.free > 0.0)
+        bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=is_defined)
         return bar
 
     def slack(self, bar: Floats) -> Floats:

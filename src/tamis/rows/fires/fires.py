@@ -45,7 +45,7 @@ Errata and deviations, each with its reason:
 * The curvature of (5) is 1 / v, which has no limit: where the noise is small, any constant step overshoots, and the
   relevant features are lost for thousands of rows. So the step of a numeric target's model is no longer than the one at
   which the likelihood of the batch is largest along the gradient, unless `learning_rate` is given.
-* Counts are told against their running mean: its logarithm is added to every margin.
+* Counts are modelled relative to their running mean: its logarithm is added to every margin.
 * :meth:`FIRES.paper` switches all of this off.
 """
 

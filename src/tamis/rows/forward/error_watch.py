@@ -1,7 +1,7 @@
-"""Have the errors of a classifier risen that guesses each row before the row is learned from?
+"""Drift detection by the prequential errors of a classifier.
 
-Its errors are then honest. :mod:`tamis.drift.cusum` says whether they have risen within the classes since some row, by
-the share of each class that was wrong of about the last 1000 rows.
+:mod:`tamis.drift.cusum` tests whether the errors have risen within the classes since some row, compared with the error
+rate of each class over about the last 1000 rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLIND = 10.0  # rows of each class that count as guessed blindly
 
 
 @njit(strict=True)
-def _hear(
+def _update(
     guesses: Array, codes: Array, limit: float, fading: float, tally: Array, evidence: Array, steps: Array
 ) -> int:  # fmt: skip
     """Take in the rows up to the first with which the evidence is beyond the limit; return how many those are."""
@@ -74,8 +74,8 @@ class ErrorWatch:
     >>> watch.grow(2)
     >>> for start in range(0, 700, 100):
     ...     watch.expect()
-    ...     _ = watch.hear(guesses[start : start + 100], codes[start : start + 100])
-    >>> 700 + watch.hear(guesses[700:], codes[700:]), watch.found, watch.n_rows
+    ...     _ = watch.update(guesses[start : start + 100], codes[start : start + 100])
+    >>> 700 + watch.update(guesses[700:], codes[700:]), watch.found, watch.n_rows
     (717, True, 16)
     """
 
@@ -84,23 +84,23 @@ class ErrorWatch:
         self.tally, self.evidence, self.steps = np.zeros((3, 0)), np.zeros(2), np.zeros((2, 0))
 
     def grow(self, n_classes: int) -> None:
-        """Know of more classes."""
+        """Allocate space for more classes."""
         new = n_classes - self.tally.shape[1]
         if new > 0:
             self.tally, self.steps = (np.pad(part, ((0, 0), (0, new))) for part in (self.tally, self.steps))
 
     def recode(self, codes: Array, n_classes: int) -> None:
-        """Give each class another code, of so many."""
+        """Assign a new code to each class."""
         tally, steps = np.zeros((3, n_classes)), np.zeros((2, n_classes))
         n = self.tally.shape[1]  # not all may have been met
         tally[:, codes[:n]], steps[:, codes[:n]] = self.tally, self.steps
         self.tally, self.steps = tally, steps
 
     def expect(self) -> None:
-        """Read again how often each class is expected to be wrong."""
+        """Update the expected error rate of each class."""
         _expect(self.tally, self.steps)
 
-    def hear(self, guesses: Array, codes: Array) -> int:
+    def update(self, guesses: Array, codes: Array) -> int:
         """Take in the guesses of some rows, as far as the first that makes the evidence sufficient.
 
         Returns
@@ -109,11 +109,11 @@ class ErrorWatch:
             How many rows were taken in.
         """
         fading = 1.0 - 1.0 / _MEMORY
-        return int(_hear(guesses, codes, self.limit, fading, self.tally, self.evidence, self.steps))
+        return int(_update(guesses, codes, self.limit, fading, self.tally, self.evidence, self.steps))
 
     def count(self, guesses: Array, codes: Array) -> None:
-        """Take in the guesses of a classifier that is too young to be judged: they are no evidence."""
-        _hear(guesses, codes, np.inf, 1.0 - 1.0 / _MEMORY, self.tally, self.evidence, self.steps)
+        """Count the predictions of a classifier with too few rows: they are not used as evidence."""
+        _update(guesses, codes, np.inf, 1.0 - 1.0 / _MEMORY, self.tally, self.evidence, self.steps)
         self.evidence[:] = 0.0
 
     @property
@@ -123,9 +123,9 @@ class ErrorWatch:
 
     @property
     def n_rows(self) -> int:
-        """How many of the last rows speak for it."""
+        """Number of recent rows that are the evidence."""
         return int(self.evidence[1])
 
     def forget(self) -> None:
-        """Restart, with another classifier."""
+        """Reset, for a new classifier."""
         self.evidence[:], self.tally[:] = 0.0, 0.0

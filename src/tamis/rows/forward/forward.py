@@ -1,8 +1,8 @@
-"""ForwardPartialCorrelation: features that add to those already chosen, from a faded scatter matrix.
+"""ForwardPartialCorrelation: forward selection by partial correlation, from a faded scatter matrix.
 
-A score of one feature by itself takes a dozen copies of one signal. Forward selection does not (Efroymson 1960): it
-takes the feature of the largest correlation with the target, then the one of the largest correlation with what the
-first has left unexplained, and so on. All of it is read from means, variances and covariances, which a stream can keep.
+A univariate score selects many copies of one signal. Forward selection does not (Efroymson 1960): it selects the
+feature with the largest correlation with the target, then the one with the largest correlation with the residual, and
+so on. It only needs means, variances and covariances, which can be updated on a stream.
 
 ==============  ============================================================================================
 here            meaning
@@ -66,7 +66,7 @@ _FIRST = (10, 25, 50)  # the first blocks end sooner
 _STEPS = 250  # features chosen one after the other; any more follow by what each would add to these
 _NEXT_TO_NOTHING = 1e-6
 _LEAST_MEMORY = 5000.0  # rows that may be remembered whatever the width
-_SETTLING = 1000  # rows after a drift within which a learner is told of a new set
+_SETTLING = 1000  # rows after a drift within which a new set signals a drift
 _AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
 _RECENT = 1000  # rows that are kept
 _LEAST_LEVEL = 5e-324  # half of which would be 0
@@ -87,9 +87,9 @@ _LEAST_LEVEL = 5e-324  # half of which would be 0
 
 
 class ForwardPartialCorrelation(RowSelector):
-    """Keeps the features that add most to those already chosen, by forward selection on a faded scatter matrix.
+    """Selects the features that add most to those already selected, by forward selection on a faded scatter matrix.
 
-    The selection takes redundancy into account. Of many copies of one signal it keeps few, and has room for other
+    The selection accounts for redundancy: of many copies of one signal it selects few, which leaves space for other
     features.
 
     Parameters
@@ -106,7 +106,7 @@ class ForwardPartialCorrelation(RowSelector):
         Level of the test that decides how many features are kept if `n_features_to_select` is None; over all features,
         in (0, 1). Where a class is rare and columns are sparse or skewed, more is false than that.
     alpha_drift : float or None, default=1e-4
-        In (0, 1): a false drift comes at most once in about 1 / alpha_drift rows. None: there is no test for drifts.
+        In (0, 1): at most one false alarm in about 1 / alpha_drift rows. None: drifts are not detected.
     max_columns : int, default=2000
         The most features in the scatter matrix, which takes 8 bytes times the square of their number (32 MB). Where
         there are more, it holds those that are most relevant by themselves now. The others wait outside, and come in
@@ -439,11 +439,11 @@ class ForwardPartialCorrelation(RowSelector):
         if self._rows - self._start_row < _BLOCK:
             self._errors.count(guesses, codes)
             return end, False
-        heard = self._errors.hear(guesses, codes)
+        n_used = self._errors.update(guesses, codes)
         at = self._recency.columns
-        rows = self._standardised(_picked(X[start : start + heard], self._columns[at]), at)
-        heard = self._recency.hear(rows, codes[:heard])
-        return start + heard, self._errors.found or self._recency.found
+        rows = self._standardised(_picked(X[start : start + n_used], self._columns[at]), at)
+        n_used = self._recency.update(rows, codes[:n_used])
+        return start + n_used, self._errors.found or self._recency.found
 
     def _standardised(self, Z: Array, at: Array) -> Array:
         """Return the first columns, which have these places in the matrix, in standard deviations from their means."""

@@ -2,7 +2,7 @@
 
 The chosen features are those of a triangular system: the factor of their correlations, and what each step has made of
 the target (equation (2) of :mod:`tamis.rows.forward.forward`). To solve it costs next to nothing. The model says how
-much more than its share each class is expected, in units of its share; so all classes are alike, however rare.
+the excess of each class over its share, in units of its share; so all classes have equal weight, even rare ones.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def solve(factor: Array, order: Array, made: Array) -> Array:
 def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
     """Return the class that a linear model of the columns from `first` on makes most of; of a number, 1 above 0."""
     (k, n_targets), n = weights.shape, X.shape[0]
-    codes, told, column = np.zeros(n, np.int64), np.empty((n_targets, n)), np.empty(n)
+    codes, predicted, column = np.zeros(n, np.int64), np.empty((n_targets, n)), np.empty(n)
     for c in range(n_targets):
-        told[c] = offset[c]
+        predicted[c] = offset[c]
     for j in range(k):  # all rows at once: the sum of one row would wait for each of its products
         for i in range(n):
             column[i] = X[i, first + j]
         for c in range(n_targets):
             for i in range(n):
-                told[c, i] += column[i] * weights[j, c]
+                predicted[c, i] += column[i] * weights[j, c]
     for i in range(n):
-        codes[i] = told[0, i] > 0.0 if n_targets == 1 else 0
+        codes[i] = predicted[0, i] > 0.0 if n_targets == 1 else 0
         for c in range(1, n_targets):
-            if told[c, i] > told[codes[i], i]:
+            if predicted[c, i] > predicted[codes[i], i]:
                 codes[i] = c
     return codes
 

@@ -174,7 +174,7 @@ class Marginals:
         self.covariance = np.pad(self.covariance, ((0, 0), (0, new)))
 
     def forget(self, columns: Array) -> None:
-        """Know of some features that they were 0 in all rows so far."""
+        """Set some features to 0 in all rows so far."""
         self.mean, self.variance, self.covariance = (
             self.mean.copy(),
             self.variance.copy(),

@@ -1,4 +1,4 @@
-"""A drift test: does a classifier of the last rows predict better than the same classifier of all rows?
+"""A drift test: a classifier trained with recent rows is compared with the same classifier trained with all rows.
 
 Errors that rise (:mod:`tamis.rows.forward.error_watch`) tell of a relation that is gone. They tell nothing where
 there was none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked
@@ -52,7 +52,7 @@ _NO_SPREAD = 1e-9  # of a standardised column
 
 
 @njit(strict=True)
-def _hear(old: Array, young: Array, codes: Array, limit: float, stakes: Array, evidence: Array) -> int:
+def _update(old: Array, young: Array, codes: Array, limit: float, stakes: Array, evidence: Array) -> int:
     """Equation (2) up to the first row with which the evidence is beyond the limit; return how many those are."""
     for i in range(len(codes)):
         before, now = old[i] == codes[i], young[i] == codes[i]
@@ -67,13 +67,13 @@ def _hear(old: Array, young: Array, codes: Array, limit: float, stakes: Array, e
 
 
 @njit(strict=True)
-def _hear_rows(
+def _update_rows(
     X: Array, codes: Array, limit: float, every: tuple[Array, Array], last: tuple[Array, Array], stakes: Array,
     evidence: Array,
 ) -> int:  # fmt: skip
     """Let both models guess rows, whose first columns are those of the one, and take in what that says."""
     old, young = guess(X, 0, every[0], every[1]), guess(X, len(every[0]), last[0], last[1])
-    return _hear(old, young, codes, limit, stakes, evidence)
+    return _update(old, young, codes, limit, stakes, evidence)
 
 
 @njit(strict=True)
@@ -99,15 +99,15 @@ def _model(mean: Array, variance: Array, target_mean: Array, covariance: Array) 
     """Return (1): columns, weights, and the offset; how much more than its share a class is expected, in its share."""
     n_targets, p = covariance.shape
     share = np.ones(1) if n_targets == 1 else target_mean
-    told = np.zeros(p)
+    relevance = np.zeros(p)
     for c in range(n_targets):
         for j in range(p):
             if share[c] > 0.0 and variance[j] > _NO_SPREAD:
-                told[j] += covariance[c, j] * covariance[c, j] / variance[j] / share[c]
+                relevance[j] += covariance[c, j] * covariance[c, j] / variance[j] / share[c]
     best, n_best = np.zeros(min(_COLUMNS, p), np.int64), 0
     for j in range(p):  # in order of what they tell
         at = n_best
-        while at > 0 and told[j] > told[best[at - 1]]:
+        while at > 0 and relevance[j] > relevance[best[at - 1]]:
             at -= 1
         if at < len(best):
             n_best = min(n_best + 1, len(best))
@@ -145,7 +145,7 @@ def _learned(
 
 
 class Recency:
-    """Evidence that the last rows know better than all rows.
+    """Evidence that a model of recent rows is more accurate than a model of all rows.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Recency:
     >>> X[:, 0] += np.where(np.arange(2000) < 1500, codes, -codes)
     >>> for row in range(0, 2000, 100):
     ...     rows = slice(row, row + 100)
-    ...     if row and recency.hear(X[rows][:, recency.columns], codes[rows]) and recency.found:
+    ...     if row and recency.update(X[rows][:, recency.columns], codes[rows]) and recency.found:
     ...         break
     ...     recency.learn(X[rows], np.eye(2)[codes[rows]], np.ones(100), 1.0)
     >>> row, recency.n_rows
@@ -224,7 +224,7 @@ class Recency:
         """By which columns the guesses are made, those of the memory of all rows first."""
         return np.append(self.models[0][0], self.models[1][0])
 
-    def hear(self, X: Array, codes: Array) -> int:
+    def update(self, X: Array, codes: Array) -> int:
         """Guess rows, up to the first that makes the evidence sufficient.
 
         Parameters
@@ -240,7 +240,7 @@ class Recency:
             How many rows were taken in.
         """
         every, last = self.models
-        return int(_hear_rows(X, codes, self.limit, every[1:], last[1:], self.stakes, self.evidence))
+        return int(_update_rows(X, codes, self.limit, every[1:], last[1:], self.stakes, self.evidence))
 
     @property
     def found(self) -> bool:
@@ -249,11 +249,11 @@ class Recency:
 
     @property
     def n_rows(self) -> int:
-        """How many of the last rows speak for it, as far as the younger one remembers."""
+        """Number of recent rows that are the evidence, limited by the memory of the recent model."""
         return min(int(self.evidence[1]), _MEMORY)
 
     def begin_anew(self, keep: float) -> None:
-        """Forget the evidence, and fade the memory of all rows."""
+        """Reset the evidence, and fade the memory of all rows."""
         self.evidence[:] = 0.0
         self.memory[0].fade(keep)
 
@@ -285,7 +285,7 @@ class Recency:
             memory.widen(n_features)
 
     def forget(self, columns: Array) -> None:
-        """Know of some columns that they were 0 in all rows so far."""
+        """Set some columns to 0 in all rows so far."""
         self.memory = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
         for memory in self.memory:
             memory.forget(columns)

@@ -126,7 +126,7 @@ class Scatter:
 
     @property
     def n_effective(self) -> float:
-        """How many rows of equal weight would tell as much."""
+        """Effective number of rows of equal weight."""
         return self.weight**2 / self.squares if self.squares > 0.0 else 0.0
 
     def update(self, Z: Array, weight: Array, fade: float) -> None:
@@ -181,7 +181,7 @@ class Scatter:
         self.reorder(np.concatenate([np.arange(at), np.arange(n, n + n_new), np.arange(at, n)]))
 
     def forget(self, columns: Array) -> None:
-        """Know of some columns that they were 0 in all rows so far."""
+        """Set some columns to 0 in all rows so far."""
         self.mean, self.unit, self.S = self.mean.copy(), self.unit.copy(), self.S.copy(order="F")
         self.mean[columns] = self.unit[columns] = 0.0
         self.S[columns] = self.S[:, columns] = 0.0

@@ -1,6 +1,6 @@
-"""JointScreening: features that are relevant alone or only in pairs, found again after every drift.
+"""JointScreening: features that are relevant individually or only in pairs, selected again after every drift.
 
-No univariate score sees a feature that tells of the class only together with another (XOR; Barddal's thesis, section
+No univariate score detects a feature that is relevant only in combination with another (XOR; Barddal's thesis, section
 8.5, where selection by symmetrical uncertainty ends). Here all pairs are counted, and tested.
 
 ========================  ============================================================================================
@@ -23,7 +23,7 @@ and shrink, as Markov blankets are found, with conditions of one feature.
 
 All rows since the last drift count, so weak features are found in time; of a long time the older part is dropped, in
 growing chunks, so that rows of the drift itself do not stay. A drift is found by the errors of the simplest classifier
-there is: the table of the pair that tells most, whose majority class is predicted for each row. Page's CUSUM, class by
+there is: the table of the most informative pair, whose majority class is predicted for each row. Page's CUSUM, class by
 class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.cusum`). Beyond
 ln(1 / alpha_drift) all counts restart with the rows that speak for it. A drift may leave that pair as it was, where
 a third feature is replaced; so every 500 rows are compared with all before, whether some feature tells otherwise of the
@@ -101,7 +101,7 @@ def _take(
 
 
 class JointScreening(RowSelector):
-    """Keeps the features that are relevant to the class alone or in pairs, by tests on all rows since the last drift.
+    """Selects features that are relevant individually or in pairs, by tests on all rows since the last drift.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class JointScreening(RowSelector):
 
     Examples
     --------
-    Two columns decide together, neither tells anything alone:
+    The class depends on two columns jointly; neither is relevant by itself:
 
     >>> import numpy as np
     >>> from tamis import JointScreening
@@ -374,7 +374,7 @@ class JointScreening(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """How many of the last rows a learner that restarts should learn from."""
+        """Number of recent rows from which a learner should be refitted."""
         rows = self._counts.n[0] if self._arrays else self._seen[0]
         return int(min(rows, self.memory))
 
@@ -458,14 +458,14 @@ class JointScreening(RowSelector):
                     self._renew(counts)
 
     def _begin_anew(self, n: int) -> None:
-        """Say that there is a drift, and begin to count again with the last n rows."""
+        """Signal a drift, and reset the counts to the last n rows."""
         self.drift_detected_ = True
         self.drifts_.append(int(self._seen[0]) - 1)
         self._forget_set(self.n_features_in_)
         self._begin(n)
 
     def _relation_has_changed(self, counts: Counts) -> bool:
-        """Look whether some feature tells otherwise of the class in the rows since the last look than before."""
+        """Return whether the relation of a feature to the class has changed since the last test."""
         young = counts.alone - self._before
         n_features, _, n_classes = young.shape
         changed = (
@@ -539,7 +539,7 @@ class JointScreening(RowSelector):
         self._watch(counts, gains, totals)
 
     def _watch(self, counts: Counts, gains: Gains, totals: Array) -> None:
-        """Predict by the pair of selected columns that tells most, from now on; its errors tell of drifts."""
+        """Predict from the most informative pair of selected columns; its errors are monitored for drifts."""
         place = {int(j): i for i, j in enumerate(counts.columns)}
         inside = [place[x] for x in self._working if x in place]
         if not inside:

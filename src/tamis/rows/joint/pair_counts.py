@@ -58,7 +58,7 @@ class Counts(NamedTuple):
 
 
 class Gains(NamedTuple):
-    """What the pairs tell, (q, q) each; `x given z` stands in row x, column z."""
+    """Statistics of the pairs, (q, q) each; `x given z` is in row x, column z."""
 
     given: NDArray[np.float64]  # how far G of x given z is above its bar; negative: not significant
     gain: NDArray[np.float64]  # bits that x adds to z, less what chance would add
@@ -178,7 +178,7 @@ def count_row(row: Array, code: int, counts: Counts) -> None:
 
 @njit(strict=True)
 def popcount(word: np.uint32) -> np.int32:
-    """Return how many bits are set."""
+    """Return the number of set bits."""
     word = word - ((word >> np.uint32(1)) & np.uint32(0x55555555))
     word = (word & np.uint32(0x33333333)) + ((word >> np.uint32(2)) & np.uint32(0x33333333))
     word = (word + (word >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
@@ -258,7 +258,7 @@ def williams_correction(n_levels: Any, n_classes: Any, n: Any) -> Any:
 
 @njit(strict=True)
 def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gains) -> None:
-    """Fill in what every pair tells; `bars`: the G statistic that chance hardly exceeds, by degrees of freedom.
+    """Write the statistics of every pair; `bars`: the critical values of G by degrees of freedom.
 
     `known`: k log2 k of small k.
     """

@@ -71,7 +71,7 @@ def _spreads() -> NDArray[np.float64]:
 
 
 class PairEvidence(Guarded):
-    """E-values of every feature against "it tells nothing of the class, alone or beside any other".
+    """E-values of every feature against "it is irrelevant, alone or given any other".
 
     Parameters
     ----------
